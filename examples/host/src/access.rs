@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,14 +13,24 @@ use sha2::{Digest as _, Sha256};
 
 use crate::answer::Error;
 use crate::flags::{Flag, Flags, Help};
+use crate::scope::By;
 
 /// Who may use it.
 #[derive(Clone, Debug)]
 pub enum Access {
     /// This machine. Whoever listens has to listen on loopback.
     ThisMachine,
-    /// Whoever has the token, from anywhere.
-    Token(Token),
+    /// Whoever has a token, from anywhere.
+    Tokens(Arc<[Holder]>),
+}
+
+/// One operator: a token, and what its holder is called and may do.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    pub(crate) token: Token,
+    pub(crate) by: By,
+    /// Whether it may look, and change nothing.
+    pub(crate) only_reads: bool,
 }
 
 /// The digest of an operator's token, which is also the key of the cookies that it gives out.
@@ -35,6 +46,10 @@ const MOST_ANCESTORS: usize = 16;
 
 /// The shortest token: 16 bytes.
 const SHORTEST: usize = 16;
+
+/// The roles of a tokens' file: who may change, and who only looks.
+const OPERATOR: &str = "operator";
+const READER: &str = "reader";
 
 /// The environment variable of the token.
 const VARIABLE: &str = "OPERATOR_TOKEN";
@@ -68,6 +83,50 @@ impl Token {
         #[expect(clippy::expect_used, reason = "a key of HMAC may have any length")]
         let mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("any length");
         mac.chain_update(b"dashboard login 1 ").chain_update(text)
+    }
+}
+
+impl Holder {
+    /// Reads operators: lines of `name:role:token`, or one token without a name. Empty lines and those that begin
+    /// with `#` are ignored where there are several.
+    ///
+    /// # Errors
+    /// The number of the wrong line, never its content.
+    pub fn parse(text: &str) -> Result<Vec<Self>, String> {
+        let text = text.trim_end_matches(['\r', '\n']);
+        let is_named = |line: &str| matches!(line.split(':').nth(1), Some(OPERATOR | READER));
+        if !text.contains('\n') && !is_named(text) {
+            return Ok(vec![Self {
+                token: Token::new(text)?,
+                by: By::OPERATOR,
+                only_reads: false,
+            }]);
+        }
+        let mut holders: Vec<Self> = Vec::new();
+        for (at, line) in (1_u32..).zip(text.lines()) {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wrong = |why: &str| format!("line {at}: {why}");
+            let mut parts = line.splitn(3, ':');
+            let (Some(name), Some(role @ (OPERATOR | READER)), Some(token)) =
+                (parts.next(), parts.next(), parts.next())
+            else {
+                return Err(wrong("expected name:operator:token or name:reader:token"));
+            };
+            let by = By::person(name).map_err(wrong)?;
+            let token = Token::new(token).map_err(|why| wrong(&why))?;
+            if holders.iter().any(|other| other.by == by || other.token.0 == token.0) {
+                return Err(wrong("a name or a token is repeated"));
+            }
+            holders.push(Self { token, by, only_reads: role == READER });
+        }
+        Ok(holders)
+    }
+
+    /// Finds the one who has this token.
+    pub(crate) fn of<'a>(holders: &'a [Self], sent: &[u8]) -> Option<&'a Self> {
+        holders.iter().find(|holder| holder.token.is(sent))
     }
 }
 
@@ -131,7 +190,8 @@ impl Access {
     pub const FLAG: Flag = Flag::value(
         "--operator-token-file",
         "FILE",
-        "the token that the dashboard requires\n[the variable OPERATOR_TOKEN]",
+        "the token that the dashboard requires, or lines of\n\
+         name:operator:token and name:reader:token\n[the variable OPERATOR_TOKEN]",
     );
 
     /// Reads who may use a dashboard that listens there. Exits with a message if that is not safe.
@@ -150,8 +210,9 @@ impl Access {
                 )),
             },
         };
-        match Token::new(text.trim_end_matches(['\r', '\n'])) {
-            Ok(token) => Self::Token(token),
+        match Holder::parse(&text) {
+            Ok(holders) if holders.is_empty() => help.exit(&format!("{place}: no token")),
+            Ok(holders) => Self::Tokens(holders.into()),
             Err(error) => help.exit(&format!("{place}: {error}")),
         }
     }
@@ -169,7 +230,7 @@ impl Access {
         let expected = match self {
             Self::ThisMachine => is_local(host) && own("http://"),
             // TLS may end in front of this host.
-            Self::Token(_) => own("http://") || own("https://"),
+            Self::Tokens(_) => own("http://") || own("https://"),
         };
         if expected { Ok(()) } else { Err(Error::Foreign) }
     }
@@ -202,6 +263,36 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects)]
 
     use super::*;
+
+    #[test]
+    fn operators_have_names_and_roles() {
+        let (one, two) = ("0123456789abcdef", "fedcba9876543210");
+        let read = |text: &str| {
+            let shown = |holder: &Holder| (holder.by.as_str(), holder.only_reads);
+            Holder::parse(text).map(|all| all.iter().map(shown).collect::<Vec<_>>())
+        };
+        assert_eq!(read(&format!("{one}\r\n")), Ok(vec![("operator", false)]));
+        // A token of before may have colons.
+        assert_eq!(read(&format!("a:b:{one}")), Ok(vec![("operator", false)]));
+        let named = format!("# who\n\nada:operator:{one}\nbob:reader:{two}:x\n");
+        assert_eq!(read(&named), Ok(vec![("ada", false), ("bob", true)]));
+        let holders = Holder::parse(&named).unwrap();
+        let found = |sent: &[u8]| Holder::of(&holders, sent).map(|holder| holder.by.as_str());
+        assert_eq!(found(one.as_bytes()), Some("ada"));
+        assert_eq!(found(format!("{two}:x").as_bytes()), Some("bob"));
+        assert_eq!(found(two.as_bytes()), None);
+        for (text, why) in [
+            ("short".to_owned(), "expected 16 or more"),
+            (format!("ada:operator:{one}\n{two}"), "line 2: expected name:operator:token"),
+            ("ada:reader:short".to_owned(), "line 1: expected 16 or more"),
+            (format!(":reader:{one}"), "line 1: expected a name"),
+            (format!("ada:operator:{one}\nada:reader:{two}"), "line 2: a name or a token is"),
+            (format!("ada:operator:{one}\nbob:reader:{one}"), "line 2: a name or a token is"),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.starts_with(why) && !error.contains(one), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn a_site_that_frames_is_an_origin() {

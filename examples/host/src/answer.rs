@@ -43,6 +43,8 @@ pub enum Error {
     NoLink,
     /// An owner asks for what is the operators'.
     NotForOwners,
+    /// A login that only reads asks for a change.
+    OnlyReads,
     /// Too many wrong tokens came from there; the seconds to wait.
     TooManyTries(u64),
 }
@@ -112,6 +114,10 @@ impl Error {
             }
             Self::NotForOwners => {
                 let message = "this is for operators, not for the owner of an account".to_owned();
+                (StatusCode::FORBIDDEN, "forbidden", message, None)
+            }
+            Self::OnlyReads => {
+                let message = "this login may look, and change nothing".to_owned();
                 (StatusCode::FORBIDDEN, "forbidden", message, None)
             }
             Self::NoToken | Self::WrongToken | Self::NoLink => {

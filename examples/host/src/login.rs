@@ -22,10 +22,11 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use crate::access::{self, Access, Token};
+use crate::access::{self, Access, Holder, Token};
 use crate::answer::{Answer, Error, created, ok};
 use crate::input::{Bad, Fields};
 use crate::rows::LoginRow;
+use crate::scope::By;
 use crate::store::Store;
 use crate::{clock, random};
 
@@ -53,6 +54,8 @@ const OWNER_TOKEN: &str = "x-portal-token";
 #[derive(Debug)]
 pub struct Login {
     owner: Option<AccountId>,
+    by: By,
+    only_reads: bool,
 }
 
 /// The check of logins. Clones share what it remembers.
@@ -76,8 +79,22 @@ struct Secret([u8; 32]);
 
 impl Login {
     /// Makes the login of an operator at a terminal: whoever can read the database needs no token.
-    pub fn at_terminal() -> Self {
-        Self { owner: None }
+    pub fn at_terminal(by: By) -> Self {
+        Self { owner: None, by, only_reads: false }
+    }
+
+    /// Returns who it is.
+    pub fn by(&self) -> By {
+        self.by
+    }
+
+    /// Returns whether it may look, and change nothing.
+    pub(crate) fn only_reads(&self) -> bool {
+        self.only_reads
+    }
+
+    fn of(holder: &Holder) -> Self {
+        Self { owner: None, by: holder.by, only_reads: holder.only_reads }
     }
 
     /// Returns the account that it is bound to; `None` for an operator's.
@@ -100,36 +117,43 @@ impl Logins {
         headers: &HeaderMap,
         peer: SocketAddr,
     ) -> Result<Login, Error> {
-        let operator = Login { owner: None };
-        let Access::Token(token) = access else { return Ok(operator) };
+        let Access::Tokens(holders) = access else {
+            return Ok(Login::at_terminal(By::THIS_MACHINE));
+        };
         if headers.contains_key(OWNER_TOKEN) {
             let (_, account, _) = self.owner(store, headers).await?;
-            return Ok(Login { owner: Some(account) });
+            return Ok(Login { owner: Some(account), by: By::OWNER, only_reads: false });
         }
-        if self.operator(store, token, headers).await?.is_some() {
-            return Ok(operator);
+        if let Some((_, holder)) = self.operator(store, holders, headers).await? {
+            return Ok(Login::of(holder));
         }
         let sent = access::sent(headers).ok_or(Error::NoToken)?;
-        if self.is_right(peer, token.is(&sent))? { Ok(operator) } else { Err(Error::NoToken) }
+        let holder = Holder::of(holders, &sent);
+        self.is_right(peer, holder.is_some())?;
+        holder.map(Login::of).ok_or(Error::NoToken)
     }
 
     /// Begins an operator's login: `{"token":"..."}`.
     pub(crate) fn begin(
         &self,
-        token: &Token,
+        holders: &[Holder],
         headers: &HeaderMap,
         body: &Value,
         peer: SocketAddr,
     ) -> Result<Answer, Error> {
         let fields = Fields::of("", body, "token")?;
         let sent = fields.required("token", fields.text("token")?)?;
-        if !self.is_right(peer, token.is(sent.as_bytes()))? {
-            return Err(Error::WrongToken);
-        }
+        let holder = Holder::of(holders, sent.as_bytes());
+        self.is_right(peer, holder.is_some())?;
+        let holder = holder.ok_or(Error::WrongToken)?;
         let cookie =
             Cookie { expires_at: clock::machine().saturating_add(SPAN), number: random::bytes() };
-        let mut answer = ok(&json!({ "expires_at": cookie.expires_at.to_string() }));
-        set(&mut answer, OPERATOR, &cookie.text(token), SPAN, strict(headers))?;
+        let mut answer = ok(&json!({
+            "expires_at": cookie.expires_at.to_string(),
+            "name": holder.by.as_str(),
+            "only_reads": holder.only_reads,
+        }));
+        set(&mut answer, OPERATOR, &cookie.text(&holder.token), SPAN, strict(headers))?;
         Ok(answer)
     }
 
@@ -137,12 +161,12 @@ impl Logins {
     pub(crate) async fn end(
         &self,
         store: &impl Store,
-        token: &Token,
+        holders: &[Holder],
         headers: &HeaderMap,
     ) -> Result<Answer, Error> {
-        if let Some(cookie) = self.operator(store, token, headers).await? {
+        if let Some((cookie, holder)) = self.operator(store, holders, headers).await? {
             let row = LoginRow { account: None, expires_at: cookie.expires_at, ended: true };
-            store.write_login(cookie.digest(), row).await?;
+            store.write_login(holder.by, cookie.digest(), row).await?;
         }
         let mut answer = ok(&json!({}));
         set(&mut answer, OPERATOR, "", Duration::ZERO, strict(headers))?;
@@ -153,6 +177,7 @@ impl Logins {
     pub(crate) async fn link(
         &self,
         store: &impl Store,
+        by: By,
         account: AccountId,
     ) -> Result<Answer, Error> {
         let secret = Secret(random::bytes());
@@ -163,7 +188,7 @@ impl Logins {
             "expires_at": expires_at,
         });
         let row = LoginRow { account: Some(account), expires_at, ended: false };
-        store.write_login(secret.digest(), row).await?;
+        store.write_login(by, secret.digest(), row).await?;
         Ok(created(&shown))
     }
 
@@ -210,7 +235,7 @@ impl Logins {
     ) -> Result<Answer, Error> {
         let (secret, account, expires_at) = self.owner(store, headers).await?;
         let row = LoginRow { account: Some(account), expires_at, ended: true };
-        store.write_login(secret.digest(), row).await?;
+        store.write_login(By::OWNER, secret.digest(), row).await?;
         let mut answer = ok(&json!({}));
         set(&mut answer, OWNER, "", Duration::ZERO, self.attributes(headers))?;
         Ok(answer)
@@ -238,18 +263,20 @@ impl Logins {
     }
 
     /// Finds the operator's login of a request, unless it is forged, expired or ended.
-    async fn operator(
+    async fn operator<'a>(
         &self,
         store: &impl Store,
-        token: &Token,
+        holders: &'a [Holder],
         headers: &HeaderMap,
-    ) -> Result<Option<Cookie>, Error> {
-        let found = cookie(headers, OPERATOR).and_then(|text| Cookie::of(text, token));
-        let Some(cookie) = found.filter(|cookie| lasts(cookie.expires_at)) else {
+    ) -> Result<Option<(Cookie, &'a Holder)>, Error> {
+        let Some(text) = cookie(headers, OPERATOR) else { return Ok(None) };
+        let mut found =
+            holders.iter().filter_map(|holder| Some((Cookie::of(text, &holder.token)?, holder)));
+        let Some((cookie, holder)) = found.find(|(cookie, _)| lasts(cookie.expires_at)) else {
             return Ok(None);
         };
         let row = store.login(cookie.digest()).await?;
-        Ok(Some(cookie).filter(|_| row.is_none_or(|row| !row.ended)))
+        Ok(Some((cookie, holder)).filter(|_| row.is_none_or(|row| !row.ended)))
     }
 
     /// Counts a try, unless its secret is right.

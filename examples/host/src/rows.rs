@@ -18,6 +18,7 @@ use call_assistant::webhook::sender::{
 use call_assistant::webhook::{Signer, SigningSecret};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::plan::Plan;
 use super::signed::{ShownRequest, Signed};
@@ -372,6 +373,23 @@ pub struct LoginRow {
     pub account: Option<AccountId>,
     pub expires_at: Timestamp,
     pub ended: bool,
+}
+
+/// Something that an operator or an owner has done.
+#[derive(Clone, Debug, Serialize)]
+pub struct JournalRow {
+    /// Its place, in words of the store's own.
+    pub position: String,
+    pub at: Timestamp,
+    pub by: String,
+    /// A word that programs branch on, such as `key.revoked`.
+    pub action: String,
+    pub account_id: Option<String>,
+    /// The id of what it was done to.
+    pub target: String,
+    /// What was changed, as it was and as it became. No secret is in it.
+    pub before: Value,
+    pub after: Value,
 }
 
 /// Something that an owner should be told.

@@ -23,7 +23,7 @@
 //! ```compile_fail,E0451
 //! # use host::{answer::Error, login::Login, rows::EndpointRow, scope::Allowed, store::Store};
 //! # async fn route(store: impl Store, login: &Login) -> Result<EndpointRow, Error> {
-//! let id = Allowed { id: "whep_1", kind: std::marker::PhantomData };
+//! let id = Allowed { id: "whep_1", by: login.by(), kind: std::marker::PhantomData };
 //! Ok(store.endpoint(id).await?)
 //! # }
 //! ```
@@ -57,12 +57,20 @@ use crate::store::{Done, Refused, Store};
 /// The id of a `T`, as it came from outside, that the login of the request may see and change.
 pub struct Allowed<'a, T> {
     id: &'a str,
+    by: By,
     kind: PhantomData<fn() -> T>,
 }
 
 /// The proof that a login is an operator's.
 #[derive(Clone, Copy, Debug)]
-pub struct Operator(());
+pub struct Operator(By);
+
+/// Who does something: a name for the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct By {
+    name: &'static str,
+    is_person: bool,
+}
 
 /// One of them, or all there are, which only an operator may ask for.
 #[derive(Clone, Copy, Debug)]
@@ -71,23 +79,75 @@ pub enum Among<'a, T> {
     One(Allowed<'a, T>),
 }
 
+impl By {
+    /// The owner of an account, by a link.
+    pub(crate) const OWNER: Self = Self { name: "owner", is_person: false };
+
+    /// Whoever uses this machine, where no token is required.
+    pub(crate) const THIS_MACHINE: Self = Self { name: "this machine", is_person: false };
+
+    /// Whoever has the one token without a name.
+    pub(crate) const OPERATOR: Self = Self { name: "operator", is_person: false };
+
+    /// Creates a person with a name of the command line or of a file: it lives as long as the process.
+    ///
+    /// # Errors
+    /// It is not 1 to 100 bytes of plain text.
+    pub fn person(name: &str) -> Result<Self, &'static str> {
+        match name.is_empty() || name.len() > 100 || name.chars().any(char::is_control) {
+            true => Err("expected a name: 1 to 100 bytes of plain text"),
+            false => Ok(Self { name: name.to_owned().leak(), is_person: true }),
+        }
+    }
+
+    /// Returns the name.
+    pub fn as_str(self) -> &'static str {
+        self.name
+    }
+
+    /// Returns whether it names one person.
+    pub(crate) fn is_person(self) -> bool {
+        self.is_person
+    }
+}
+
+impl Operator {
+    /// Returns who it is.
+    pub fn by(self) -> By {
+        self.0
+    }
+}
+
 impl<'a, T> Allowed<'a, T> {
+    /// Returns who was allowed it.
+    pub fn by(self) -> By {
+        self.by
+    }
+
     /// Returns the id.
     pub fn as_str(self) -> &'a str {
         self.id
     }
 
-    fn new(id: &'a str) -> Self {
-        Self { id, kind: PhantomData }
+    fn new(id: &'a str, login: &Login) -> Self {
+        Self { id, by: login.by(), kind: PhantomData }
     }
 }
 
 impl<'a, T> Among<'a, T> {
     /// Returns the id, if it is one.
-    pub fn one(self) -> Option<&'a str> {
+    pub fn one(&self) -> Option<&'a str> {
         match self {
-            Self::All(Operator(())) => None,
+            Self::All(Operator(_)) => None,
             Self::One(id) => Some(id.as_str()),
+        }
+    }
+
+    /// Returns who was allowed them.
+    pub fn by(&self) -> By {
+        match self {
+            Self::All(operator) => operator.by(),
+            Self::One(id) => id.by(),
         }
     }
 }
@@ -114,7 +174,7 @@ impl Login {
     /// It is an owner's.
     pub fn operator(&self) -> Result<Operator, Error> {
         match self.owner() {
-            None => Ok(Operator(())),
+            None => Ok(Operator(self.by())),
             Some(_) => Err(Error::NotForOwners),
         }
     }
@@ -124,7 +184,7 @@ impl Login {
     /// # Errors
     /// It is not the login's.
     pub fn account<'a>(&self, id: &'a str) -> Done<Allowed<'a, Account>> {
-        self.check("account", |own| own.as_str() == id).map(|()| Allowed::new(id))
+        self.check("account", |own| own.as_str() == id).map(|()| Allowed::new(id, self))
     }
 
     /// Allows an endpoint.
@@ -136,7 +196,7 @@ impl Login {
         store: &impl Store,
         id: &'a str,
     ) -> Done<Allowed<'a, EndpointRow>> {
-        let allowed = Allowed::new(id);
+        let allowed = Allowed::new(id, self);
         if self.owner().is_some() {
             let found = store.endpoint(allowed).await?;
             self.check("endpoint", |own| *own == found.account_id)?;
@@ -153,7 +213,7 @@ impl Login {
         store: &impl Store,
         id: &'a str,
     ) -> Done<Allowed<'a, DeliveryRow>> {
-        let allowed = Allowed::new(id);
+        let allowed = Allowed::new(id, self);
         if self.owner().is_some() {
             let found = store.delivery(allowed).await?;
             self.check("delivery", |own| *own == found.account_id)?;
@@ -170,10 +230,10 @@ impl Login {
         store: &impl Store,
         id: &'a str,
     ) -> Done<Allowed<'a, RecoveryRow>> {
-        let allowed = Allowed::new(id);
+        let allowed = Allowed::new(id, self);
         if self.owner().is_some() {
             let found = store.recovery(allowed).await?;
-            let endpoint = store.endpoint(Allowed::new(found.endpoint_id.as_str())).await?;
+            let endpoint = store.endpoint(Allowed::new(found.endpoint_id.as_str(), self)).await?;
             self.check("recovery", |own| *own == endpoint.account_id)?;
         }
         Ok(allowed)
@@ -185,10 +245,10 @@ impl Login {
     /// It is of another account than the login, or the store does not answer.
     pub async fn key<'a>(&self, store: &impl Store, id: &'a str) -> Done<Allowed<'a, StoredKey>> {
         if let Some(own) = self.owner() {
-            let keys = store.keys(Allowed::new(own.as_str())).await?;
+            let keys = store.keys(Allowed::new(own.as_str(), self)).await?;
             self.check("key", |_| keys.iter().any(|key| key.id.as_str() == id))?;
         }
-        Ok(Allowed::new(id))
+        Ok(Allowed::new(id, self))
     }
 
     /// Allows an alert.
@@ -197,10 +257,10 @@ impl Login {
     /// It is not among the latest of the login's account, or the store does not answer.
     pub async fn alert<'a>(&self, store: &impl Store, id: &'a str) -> Done<Allowed<'a, AlertRow>> {
         if let Some(own) = self.owner() {
-            let alerts = store.alerts(Allowed::new(own.as_str())).await?;
+            let alerts = store.alerts(Allowed::new(own.as_str(), self)).await?;
             self.check("alert", |_| alerts.iter().any(|alert| alert.id == id))?;
         }
-        Ok(Allowed::new(id))
+        Ok(Allowed::new(id, self))
     }
 
     /// Checks what only an owner's login has to fulfil.

@@ -50,10 +50,10 @@ use crate::flags::{Flag, Flags};
 use crate::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
 use crate::rows::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, LoginRow, Metrics, Missed,
-    NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
+    DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, LastHour, LoginRow, Metrics,
+    Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
-use crate::scope::{Allowed, Among, Operator};
+use crate::scope::{Allowed, Among, By, Operator};
 
 /// The reason why an operation is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -188,8 +188,15 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn load(&self, accounts: Vec<NewAccount>) -> impl Doing<()>;
 
     /// Accounts, in the order in which they were added: so many at most, after those of the page
-    /// before with this [`AccountPage::next`].
-    fn accounts(&self, by: Operator, after: Option<&str>, limit: usize) -> impl Doing<AccountPage>;
+    /// before with this [`AccountPage::next`]; all of them, or those whose id or name begins so. Case
+    /// does not count in a name; beyond ASCII, as the store's locale has it.
+    fn accounts(
+        &self,
+        by: Operator,
+        begins: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Doing<AccountPage>;
 
     fn account(&self, id: Allowed<'_, Account>) -> impl Doing<Account>;
 
@@ -343,30 +350,18 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Sets how many attempts begin in a second at most, in each sender: 0 for none. It replaces what was set
     /// of the same, and every sender knows it within seconds.
-    fn set_lever(
-        &self,
-        _: Operator,
-        _of: LeverOf,
-        _per_second: u32,
-        _who: &str,
-    ) -> impl Doing<LeverRow> {
+    fn set_lever(&self, _: Operator, _of: LeverOf, _per_second: u32) -> impl Doing<LeverRow> {
         std::future::ready(Err(no_levers()))
     }
 
     /// Removes a lever. What has waited is sent.
-    fn undo_lever(&self, _: Operator, _id: &str, _who: &str) -> impl Doing<LeverRow> {
+    fn undo_lever(&self, _: Operator, _id: &str) -> impl Doing<LeverRow> {
         std::future::ready(Err(no_levers()))
     }
 
     /// Has a sender give its shards back and take none, or take its share again. A conflict if none of this
     /// id lives.
-    fn drain(
-        &self,
-        _: Operator,
-        _sender: &str,
-        _drained: bool,
-        _who: &str,
-    ) -> impl Doing<SenderRow> {
+    fn drain(&self, _: Operator, _sender: &str, _drained: bool) -> impl Doing<SenderRow> {
         std::future::ready(Err(no_levers()))
     }
 
@@ -378,7 +373,6 @@ pub trait Store: Clone + Send + Sync + 'static {
         _account: Allowed<'_, Account>,
         _event_type: &str,
         _after: Option<&str>,
-        _who: &str,
     ) -> impl Doing<Cancelled> {
         std::future::ready(Err(no_levers()))
     }
@@ -389,7 +383,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn login(&self, digest: [u8; 32]) -> impl Doing<Option<LoginRow>>;
 
     /// Stores a login for every process. One that has ended stays so.
-    fn write_login(&self, digest: [u8; 32], row: LoginRow) -> impl Doing<()>;
+    fn write_login(&self, by: By, digest: [u8; 32], row: LoginRow) -> impl Doing<()>;
 
     /// Ends every login of an account's owner, and returns how many there were.
     fn end_logins(&self, by: Operator, account: &str) -> impl Doing<u64>;
@@ -406,6 +400,17 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Notes who has taken note of an alert. The first one stays.
     fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: &str) -> impl Doing<AlertRow>;
+
+    /// Returns what operators and owners have done, oldest first: so much at most, after the row with this
+    /// [`JournalRow::position`]. None is left out, however late its transaction commits.
+    fn journal(
+        &self,
+        _: Operator,
+        _after: Option<&str>,
+        _limit: usize,
+    ) -> impl Doing<Vec<JournalRow>> {
+        std::future::ready(Err(Refused::Conflict("this host keeps no journal".into())))
+    }
 
     /// Whether requests can be answered now, and how writes are taken. [`Refused::Unavailable`] says why
     /// not.

@@ -27,6 +27,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     recoveries, clocks, logins, levers
     TO call_assistant_api;
 GRANT SELECT ON attempts, shards, senders, erased_accounts TO call_assistant_api;
+GRANT SELECT, INSERT ON journal TO call_assistant_api;
 GRANT UPDATE (drained) ON senders TO call_assistant_api;
 GRANT USAGE, SELECT ON SEQUENCE alert_numbers TO call_assistant_api;
 GRANT EXECUTE ON FUNCTION add_day(date) TO call_assistant_api;
@@ -45,4 +46,5 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     accounts, keys, rate_windows, rate_admissions, request_windows, calls, endpoints, events, deliveries, ended,
     attempts, alerts, recoveries, clocks, erased_accounts
     TO call_assistant_operator;
+GRANT SELECT, INSERT, UPDATE ON journal TO call_assistant_operator;
 GRANT SELECT ON shards, senders TO call_assistant_operator;

@@ -8,7 +8,7 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::sender::MissedDeliveries;
 
 use crate::clock;
-use crate::commands::{self, JSON};
+use crate::commands::{self, AS, JSON, by};
 use crate::counted::Counted;
 use crate::db::Address;
 use crate::key_ring::KeyRing;
@@ -19,6 +19,7 @@ use host::access::{Access, Ancestors};
 use host::flags::{Command, Commands, Flag, Flags, Help};
 use host::log;
 use host::scale::{self, Scale};
+use host::scope::By;
 use host::store::EndpointLimit;
 
 /// The role of a process.
@@ -35,11 +36,11 @@ pub(crate) enum Role {
     /// `Api` and `Sender`, on a temporary database, or on a cluster of three.
     Demo { serving: Serving, sending: sender::Options, cluster: bool },
     /// Erases an account, or a subject from it.
-    Erase { database: Address, account: String, subject: Option<Subject> },
+    Erase { database: Address, by: By, account: String, subject: Option<Subject>, which: String },
     /// Recovers what the endpoints of an account, or of all, have missed.
-    Recover { database: Address, account: Option<String>, missed: MissedDeliveries },
+    Recover { database: Address, by: By, account: Option<String>, missed: MissedDeliveries },
     /// Seals the secrets again with the newest key.
-    RotateKeys { database: Address, ring: KeyRing },
+    RotateKeys { database: Address, by: By, ring: KeyRing },
     /// Opens each sealed secret.
     RingCheck { database: Address, ring: KeyRing, json: bool },
     /// Looks at all that the service needs.
@@ -273,6 +274,7 @@ const ERASE: Help = Help {
         Flag::value("--contact", "ID", "a contact: the caller of its calls"),
         Flag::value("--call", "ID", "the caller of one call"),
         Flag::switch("--whole-account", "erase the account, its keys, calls, endpoints and events"),
+        AS,
     ],
     positional: 0,
 };
@@ -293,6 +295,7 @@ const RECOVER: Help = Help {
             "events from here on, as 2026-03-01T00:00:00Z [thirty days]",
         ),
         Flag::value("--until", "INSTANT", "events before this [all]"),
+        AS,
     ],
     positional: 0,
 };
@@ -301,7 +304,7 @@ const ROTATE_KEYS: Help = Help {
     usage: "call-assistant-postgres rotate-keys --database URL [--keys FILE]",
     about: "Seals the signing secrets again with the first key of the ring. Every process must have the\n\
             ring already.",
-    flags: &[DATABASE, DATABASE_CA, KEYS],
+    flags: &[DATABASE, DATABASE_CA, KEYS, AS],
     positional: 0,
 };
 
@@ -378,6 +381,7 @@ const ROLES: &[Command<Build>] = &[
         name: "rotate-keys",
         help: &ROTATE_KEYS,
         run: |help, flags| Role::RotateKeys {
+            by: by(help, flags),
             database: database(help, flags),
             ring: ring(help, flags),
         },
@@ -493,6 +497,13 @@ fn sending(
 fn erase(help: &Help, flags: &Flags) -> Role {
     let Some(account) = flags.text("--account") else { help.exit("missing --account") };
     let given = ["--number", "--contact", "--call"].map(|flag| flags.text(flag));
+    // Ids name nobody once the erasure is done; a number would.
+    let which = match given {
+        [Some(_), ..] => "a caller, by a number".to_owned(),
+        [_, Some(id), _] => format!("the contact {id}"),
+        [.., Some(id)] => format!("the caller of {id}"),
+        _ => "the account".to_owned(),
+    };
     let subject = match (given, flags.has("--whole-account")) {
         ([Some("-"), None, None], false) => {
             let mut line = String::new();
@@ -507,7 +518,13 @@ fn erase(help: &Help, flags: &Flags) -> Role {
         _ => help.exit("expected one of --number, --contact, --call and --whole-account"),
     };
     let subject = subject.transpose().unwrap_or_else(|error| help.exit(&error.to_string()));
-    Role::Erase { database: database(help, flags), account: account.to_owned(), subject }
+    Role::Erase {
+        database: database(help, flags),
+        by: by(help, flags),
+        account: account.to_owned(),
+        subject,
+        which,
+    }
 }
 
 fn recover(help: &Help, flags: &Flags) -> Role {
@@ -523,7 +540,7 @@ fn recover(help: &Help, flags: &Flags) -> Role {
     };
     let (from, until) = (instant("--from", Timestamp::MIN), instant("--until", Timestamp::MAX));
     let missed = MissedDeliveries::between(from, until, clock::now());
-    Role::Recover { database: database(help, flags), account, missed }
+    Role::Recover { database: database(help, flags), by: by(help, flags), account, missed }
 }
 
 pub(crate) fn database(help: &Help, flags: &Flags) -> Address {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::{Build, DATABASE, DATABASE_CA, KEYS, LOOPBACK, Role, database, ring};
 use crate::ops::ask::{Asking, Print};
 use host::flags::{Command, Flag, Flags, Help};
+use host::scope::By;
 use host::store::EndpointLimit;
 
 /// The groups of these commands.
@@ -16,6 +17,11 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
     ("ring", "Checks the key ring"),
     ("deliveries", "Lists, shows, exports and repeats deliveries"),
 ];
+
+const JOURNAL: &[&str] = &["at", "by", "action", "account_id", "target", "before", "after"];
+
+pub(crate) const AS: Flag =
+    Flag::value("--as", "NAME", "who does this, for the journal [the user of this process]");
 
 pub(crate) const JSON: Flag = Flag::switch("--json", "print JSON");
 
@@ -38,7 +44,7 @@ macro_rules! help {
         const $name: Help = Help {
             usage: concat!("call-assistant-postgres ", $usage),
             about: $about,
-            flags: &[DATABASE, DATABASE_CA, $($flag,)* JSON],
+            flags: &[DATABASE, DATABASE_CA, $($flag,)* AS, JSON],
             positional: $positional,
         };
     };
@@ -147,7 +153,21 @@ help!(
     "Sends a delivery that has ended once more."
 );
 
+help!(
+    JOURNAL_HELP,
+    0,
+    "journal [--after POSITION]",
+    "Prints what operators and owners have done, oldest first, from a position on.",
+    Flag::value(
+        "--after",
+        "POSITION",
+        "the position of the last row that is known [the beginning]"
+    ),
+    Flag::switch("--lines", "print each row as a line of JSON, with its position")
+);
+
 pub(crate) const COMMANDS: &[Command<Build>] = &[
+    Command { name: "journal", help: &JOURNAL_HELP, run: journal },
     Command {
         name: "accounts list",
         help: &ACCOUNTS_LIST,
@@ -241,6 +261,13 @@ pub(crate) const COMMANDS: &[Command<Build>] = &[
     },
 ];
 
+fn journal(help: &Help, flags: &Flags) -> Role {
+    let print = if flags.has("--lines") { Print::Lines } else { Print::Text(JOURNAL) };
+    let mut asking = asking(help, flags, Method::GET, &["journal"], print);
+    asking.query.extend(flags.text("--after").map(|after| ("after".to_owned(), after.to_owned())));
+    Role::Ask(Box::new(asking))
+}
+
 fn create_account(help: &Help, flags: &Flags) -> Role {
     let mut body = given(
         flags,
@@ -322,6 +349,7 @@ fn asking(help: &Help, flags: &Flags, method: Method, path: &[&str], print: Prin
     };
     Asking {
         database: database(help, flags),
+        by: by(help, flags),
         ring: help.takes("--keys").then(|| ring(help, flags)),
         allow_loopback: flags.has("--allow-loopback-endpoints"),
         endpoint_limit: EndpointLimit::read(flags).unwrap_or_else(|error| help.exit(&error)),
@@ -331,6 +359,24 @@ fn asking(help: &Help, flags: &Flags, method: Method, path: &[&str], print: Prin
         body: json!({}),
         print,
     }
+}
+
+/// Who runs the program: the name of `--as`, or that of the process's user.
+pub(crate) fn by(help: &Help, flags: &Flags) -> By {
+    let name = flags.text("--as").map_or_else(user, str::to_owned);
+    By::person(&name).unwrap_or_else(|why| help.exit(&format!("--as: {why}")))
+}
+
+fn user() -> String {
+    let Ok(own) = std::fs::metadata("/proc/self") else { return "unknown user".to_owned() };
+    let id = std::os::unix::fs::MetadataExt::uid(&own).to_string();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut users = users.lines().map(|line| line.split(':'));
+    let found = users.find_map(|mut user| {
+        let name = user.next()?;
+        (user.nth(1)? == id).then(|| name.to_owned())
+    });
+    found.unwrap_or_else(|| format!("user {id}"))
 }
 
 /// The one argument that is no flag.

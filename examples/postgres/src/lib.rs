@@ -13,6 +13,7 @@ mod clocks;
 mod commands;
 mod counted;
 pub mod db;
+mod journal;
 pub mod key_ring;
 pub mod ops;
 pub mod queue;

@@ -10,7 +10,8 @@ use crate::cli::{self, Look, Role, Serving};
 use crate::clock;
 use crate::clocks::{self, Clocks};
 use crate::counted::Counted;
-use crate::db::{self, Address, Database, MigrationStatus};
+use crate::db::{self, Address, Database, DbError, MigrationStatus};
+use crate::journal::Deed;
 use crate::key_ring::KeyRing;
 use crate::ops::doctor::{self, State};
 use crate::ops::erase::{self, Patience};
@@ -63,9 +64,11 @@ const UNREADABLE: &str = "some secrets open with no key of the ring, and stay as
 async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
     match role {
         Role::KeyGen { number } => println!("{}", KeyRing::new_line(number)),
-        Role::Erase { database, account, subject } => {
+        Role::Erase { database, by, account, subject, which } => {
             let database = Database::at(&database, 1)?;
             db::check(&database).await?;
+            let deed = Deed::new(by, "erase", Some(&account), &which);
+            note(&database, &deed).await?;
             let patience = Patience::default();
             let erased = match subject {
                 Some(subject) => erase::caller(&database, &account, &subject, patience).await?,
@@ -74,9 +77,13 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             println!("{}", erased.line());
             return Ok(if erased.left.is_some() { LEFT } else { 0 });
         }
-        Role::Recover { database, account, missed } => {
+        Role::Recover { database, by, account, missed } => {
             let database = Database::at(&database, 1)?;
             db::check(&database).await?;
+            let which = account.as_deref().unwrap_or("all accounts");
+            let after = serde_json::json!({ "from": missed.from(), "until": missed.until() });
+            let deed = Deed::new(by, "recoveries.started", account.as_deref(), which);
+            note(&database, &deed.changing(Value::Null, after)).await?;
             let now = clock::now();
             let started = recover::all(&database, account.as_deref(), &missed, now).await;
             let started = started.map_err(|refused| match refused {
@@ -86,9 +93,10 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             })?;
             println!("{}", serde_json::json!({ "recoveries": started }));
         }
-        Role::RotateKeys { database, ring } => {
+        Role::RotateKeys { database, by, ring } => {
             let database = Database::at(&database, 1)?;
             db::check(&database).await?;
+            note(&database, &Deed::new(by, "rotate-keys", None, "signing secrets")).await?;
             clocks::hear(&database).await?;
             let now = clock::database::now();
             let rotated = rotate::keys(&database, &ring, now).await?;
@@ -188,6 +196,11 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         }
     }
     Ok(0)
+}
+
+/// Notes what takes several transactions, before the first of them.
+async fn note(database: &Database, deed: &Deed<'_>) -> Result<(), DbError> {
+    database.change(async |change| deed.clone().note(change).await).await
 }
 
 /// Which migrations are applied, as JSON.

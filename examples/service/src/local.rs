@@ -23,7 +23,7 @@ use host::rows::{
     DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, LoginRow, MOST_LISTED, Metrics,
     Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
-use host::scope::{Allowed, Among, Operator};
+use host::scope::{Allowed, Among, By, Operator};
 use host::store::{ApiStore, Done, Refused, Store as Shared};
 
 /// The most links and ended logins of an hour: 4,096. Only operators make more.
@@ -147,7 +147,13 @@ impl Shared for Local {
         Ok(())
     }
 
-    async fn accounts(&self, _: Operator, after: Option<&str>, limit: usize) -> Done<AccountPage> {
+    async fn accounts(
+        &self,
+        _: Operator,
+        begins: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Done<AccountPage> {
         let after = match after {
             Some(text) => text
                 .parse()
@@ -155,10 +161,19 @@ impl Shared for Local {
             None => 0,
         };
         let tables = self.store.lock();
-        let mut rest = tables.accounts().skip(after);
-        let rows: Vec<Account> = rest.by_ref().take(limit).map(AccountRow::shown).collect();
-        let next = rest.next().map(|_| after.saturating_add(rows.len()).to_string());
-        Ok(AccountPage { rows, next })
+        let name = begins.map(str::to_lowercase);
+        let fits = |row: &AccountRow| {
+            let Account { id, business_name, .. } = &row.account;
+            let of_name = |name: &String| {
+                business_name.as_ref().is_some_and(|it| it.to_lowercase().starts_with(name))
+            };
+            begins.is_none_or(|begins| id.as_str().starts_with(begins))
+                || name.as_ref().is_some_and(of_name)
+        };
+        let mut rest = (1_usize..).zip(tables.accounts()).skip(after).filter(|(_, row)| fits(row));
+        let found: Vec<(usize, &AccountRow)> = rest.by_ref().take(limit).collect();
+        let next = found.last().filter(|_| rest.next().is_some()).map(|(at, _)| at.to_string());
+        Ok(AccountPage { rows: found.into_iter().map(|(_, row)| row.shown()).collect(), next })
     }
 
     async fn account(&self, id: Allowed<'_, Account>) -> Done<Account> {
@@ -398,7 +413,7 @@ impl Shared for Local {
         Ok(self.logins.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned())
     }
 
-    async fn write_login(&self, digest: [u8; 32], row: LoginRow) -> Done<()> {
+    async fn write_login(&self, _: By, digest: [u8; 32], row: LoginRow) -> Done<()> {
         let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
         let now = clock::machine();
         logins.retain(|_, login| login.expires_at > now);

@@ -82,6 +82,8 @@ async function opens(key, dialog) {
   await press("Enter");
   await until("the dialog of " + key, dialog);
 }
+// What is done less often is behind "More".
+const menu = (id) => run(`document.querySelector('[data-key="more ${id}"]').open = true`);
 async function confirm(title) {
   await until("the question: " + title, asks(title));
   await focusOn("its answer", `document.querySelector("dialog[open] button[type=submit]")`);
@@ -162,7 +164,12 @@ try {
   await until("a request for each attempt", `document.querySelectorAll('[data-key^="request "]').length === 6 && /shown in [56] minutes, when no receiver accepts it/.test(document.body.textContent)`);
   assert.equal(await run(`document.body.textContent.includes(${JSON.stringify(got.find((one) => one.url === "/broken").headers["x-service-signature"])})`), false, "a signature that could be replayed");
   await until("the focus stays", `document.activeElement?.classList.contains("expand")`);
+  await until("equal answers are one line", `${text(".equal summary")}.startsWith("HTTP 503 ×6 from ")`);
   await axe("an open delivery");
+  await run(`document.querySelector('[data-key^="Pretty "]').click()`);
+  await until("the body indented", `document.querySelectorAll(".pretty span").length > 10 && JSON.parse(${text(".pretty")}).type === "call.ended"`);
+  await axe("an indented body");
+  await run(`document.querySelector('[data-key^="Exact "]').click()`);
   if (shots) await run("scrollTo(0, 0)");
   await shot("whole");
   assert.equal(await run("document.title.includes('owned')"), false, "the page runs what it shows");
@@ -183,7 +190,7 @@ try {
   assert.equal(await order(), before, "rows move under the reader");
   await focus("new deliveries");
   await press("Enter");
-  await until("the ping", `[...document.querySelectorAll("tbody .strong")].some((b) => b.textContent === "ping")`);
+  await until("the ping", `[...document.querySelectorAll(".line .clip")].some((b) => b.textContent === "ping")`);
   await focusOn("Redeliver", `[...document.querySelectorAll("tbody button")].find((b) => b.textContent === "Redeliver")`);
   await press("Enter");
   await until("redelivered by hand", `document.querySelectorAll(".pips[aria-label*='by hand']").length > 0`);
@@ -222,7 +229,7 @@ try {
   await until("the failed one is no longer among the latest", `![...document.querySelectorAll("tbody tr .badge")].some((b) => b.textContent === "failed") || document.querySelectorAll("tbody tr").length > 40`);
   const rows = `document.querySelectorAll("[aria-labelledby=h-deliveries] tbody .expand").length`;
   await set("type", "call.ended");
-  await until("only calls", `${rows} === 3 && ![...document.querySelectorAll("[aria-labelledby=h-deliveries] td.nowrap .two .strong")].some((el) => el.textContent !== "call.ended")`);
+  await until("only calls", `${rows} === 3 && ![...document.querySelectorAll(".line > td:first-child .clip")].some((el) => el.textContent !== "call.ended")`);
   await set("status", "missed");
   await until("the one that failed", `${rows} >= 1 && ${rows} < 3`);
   await set("id", "evt_nobody");
@@ -246,7 +253,7 @@ try {
   for (const width of [390, 1024]) {
     await page("Emulation.setDeviceMetricsOverride", { width, height: 844, deviceScaleFactor: 1, mobile: width < 500 });
     await until(`nothing is wider than ${width}`, `document.documentElement.scrollWidth <= ${width}`);
-    await until(`every action is within ${width}`, `[...document.querySelectorAll(".endpoint button")].every((b) => { const box = b.getBoundingClientRect(); return box.width > 0 && box.left >= 0 && box.right <= ${width}; })`);
+    await until(`every action is within ${width}`, `[...document.querySelectorAll(".endpoint button, .endpoint summary")].filter((b) => b.checkVisibility()).every((b) => { const box = b.getBoundingClientRect(); return box.width > 0 && box.left >= 0 && box.right <= ${width}; })`);
     if (width < 760) {
       await until("rows are cards", `[...document.querySelectorAll(".scroll")].every((el) => el.scrollWidth <= el.clientWidth) && [...document.querySelectorAll("td")].every((td) => { const box = td.getBoundingClientRect(); return box.left >= 0 && box.right <= ${width}; })`);
     }
@@ -260,24 +267,42 @@ try {
   await opens("recover " + down, `document.querySelectorAll("dialog input[name=type]").length === 2`);
   await shot("recover");
   await axe("a recovery");
+  const choose = (selector, value) => run(`{ const el = document.querySelector("dialog ${selector}"); ${value === undefined ? "el.checked = !el.checked" : `el.value = ${JSON.stringify(value)}`}; el.dispatchEvent(new Event("input", { bubbles: true })); }`);
+  const counts = (words) => until("the count: " + words, `${text(".counted")} === ${JSON.stringify(words)}`);
+  await counts("6 deliveries");
+  await choose("input[name=type][value=note]");
+  await counts("3 deliveries");
+  await choose("input[name=type][value=note]");
+  for (const [value, words] of [["2020-01-01 10:00", "0 deliveries"], ["soon", "Until: expected a time such as 2026-11-22 14:03"], ["", "6 deliveries"]]) {
+    await choose("input[name=until]", value);
+    await counts(words);
+  }
+  for (const status of ["gone", "skipped", "parked"]) await choose(`input[name=status][value=${status}]`);
+  await counts("0 deliveries");
+  for (const status of ["gone", "skipped", "parked"]) await choose(`input[name=status][value=${status}]`);
+  await counts("6 deliveries");
   await confirm("Recover what it missed");
   await until("all are delivered", `!document.querySelector('[data-key="recover ${down}"]') && !document.querySelector("progress")`);
   const recovered = await (await fetch(account + "/recoveries")).json();
   assert.deepEqual(recovered.data.map((r) => [r.status, r.redelivered]), [["completed", 6]]);
 
   // Pause, another secret, delete.
+  await menu(down);
   await focus("pause " + down);
   await press("Enter");
   await until("it asks", asks("Pause this endpoint?"));
   assert.equal((await (await fetch(first.dashboard + "/endpoints/" + down)).json()).status, "active", "it is asked first");
   await confirm("Pause this endpoint?");
   await until("paused", says("its owner paused it"));
+  await menu(down);
+  await axe("a menu");
   await opens("rotate " + down, `!!document.querySelector("dialog select[name=overlap]")`);
   await axe("a rotation");
   await confirm("Rotate the signing secret");
   await until("the new secret", `${text("dialog code")}.startsWith("whsec_")`);
   await keepSecret();
   await until("both sign", says("the previous secret signs, too"));
+  await menu(down);
   await focus("delete " + down);
   await press("Enter");
   await confirm("Delete this endpoint?");
@@ -356,18 +381,18 @@ try {
   await until("the filter is in the address", `location.hash === "#acct_fjord_dental?status=missed" && ${rows} >= 1 && ![...document.querySelectorAll("tbody .badge")].some((el) => el.textContent === "delivered")`);
   await focusOn("its attempts", `document.querySelector("tbody .expand")`);
   await press("Enter");
-  await until("what is open is in the address", `location.hash.includes("&open=dlv_") && document.querySelectorAll("tr.detail .exact").length === 1`);
+  await until("what is open is in the address", `location.hash.includes("&open=dlv_") && document.querySelectorAll(".detail .exact").length === 1`);
   const linked = await run("location.href");
   await run("history.back()");
-  await until("it is closed", `!document.querySelector("tr.detail")`);
+  await until("it is closed", `!document.querySelector(".detail")`);
   await run("history.back()");
   await until("no filter", `${rows} === 50 && document.querySelector('[data-key="filter status"]').value === ""`);
   await page("Page.navigate", { url: "about:blank" });
   await page("Page.navigate", { url: linked });
-  await until("the same by its address", `document.querySelectorAll("tr.detail .exact").length === 1 && document.querySelector('[data-key="filter status"]').value === "missed"`);
+  await until("the same by its address", `document.querySelectorAll(".detail .exact").length === 1 && document.querySelector('[data-key="filter status"]').value === "missed"`);
   await page("Page.navigate", { url: "about:blank" });
   await page("Page.navigate", { url: linked.replace("status=missed", "type=ping") });
-  await until("it is open though the filter leaves it out", `document.querySelectorAll("tr.detail .exact").length === 1`);
+  await until("it is open though the filter leaves it out", `document.querySelectorAll(".detail .exact").length === 1`);
   await run(`location.hash = "#acct_fjord_dental?status=lost&from=soon"`);
   await until("a filter that is refused says why", says("from: expected a day such as 2026-11-22"));
   await axe("a refused filter");
@@ -378,6 +403,20 @@ try {
   await until("the account before", `${text("h1")} === "Fjord Dental Clinic"`);
   await run(`location.hash = "#acct_fjord_dental"`);
   await until("all of its deliveries", `${rows} === 50`);
+
+  // Deliveries are lines of forty pixels. Accounts are searched, with the keyboard.
+  const heights = await run(`[...new Set([...document.querySelectorAll(".line")].map((el) => Math.round(el.getBoundingClientRect().height)))]`);
+  assert.ok(heights.every((height) => height <= 41), `lines of ${heights} pixels`);
+  await run("document.activeElement?.blur()");
+  await page("Input.dispatchKeyEvent", { type: "keyDown", key: "/", text: "/" });
+  await until("the search", `document.activeElement?.id === "search" && document.activeElement.value === ""`);
+  await type("harb");
+  await until("one account", `document.querySelectorAll("#accounts li").length === 1 && ${text("#accounts")}.startsWith("Harbour Hair")`);
+  await axe("a search");
+  await type("x");
+  await until("none", `${text("#accounts")} === "No id or name begins so."`);
+  await run(`{ const el = document.querySelector("#search"); el.value = ""; el.dispatchEvent(new Event("input")); }`);
+  await until("all of them", `document.querySelectorAll("#accounts li").length === 5`);
 
   // Times are exact, with a zone, in one format; each button is named by what it does it to.
   const times = await run(`[...document.querySelectorAll("time .stamp")].map((el) => el.textContent)`);
@@ -420,6 +459,7 @@ try {
   assert.equal(await run("location.hash"), "", "what was given does not stay in the address");
   await page("Page.navigate", { url: first.dashboard + "/#acct_fjord_dental" });
   await until("back", `${text("h1")} === "Fjord Dental Clinic"`);
+  await menu(described);
   await opens("edit " + described, `document.querySelector("dialog input[name=description]")?.value === "It's the CRM"`);
   await run(`document.querySelector("dialog input[name=description]").value = "The other CRM"`);
   await axe("the dialog to edit an endpoint");

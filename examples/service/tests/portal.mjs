@@ -129,7 +129,7 @@ try {
   const press = async (key) => { for (const type of ["keyDown", "keyUp"]) await page("Input.dispatchKeyEvent", { type, key, text: type === "keyDown" ? key : undefined }); };
   await run("document.activeElement?.blur()");
   await press("?");
-  await until("what the keys do", `${text("dialog h2")} === "Keys" && document.querySelectorAll("dialog kbd").length === 5`);
+  await until("what the keys do", `${text("dialog h2")} === "Keys" && document.querySelectorAll("dialog kbd").length === 6`);
   await run(`document.querySelector("dialog form").requestSubmit()`);
   await until("that list has closed", `!document.querySelector("dialog")`);
   await press("/");

@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use call_assistant::Timestamp;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
 use capture::Capture;
 
@@ -48,12 +48,13 @@ impl Kept {
     /// It cannot be written.
     pub(crate) fn keep(
         &self,
+        called: &Uri,
         headers: &HeaderMap,
         body: &[u8],
         id: &str,
         at: Timestamp,
     ) -> Result<String, String> {
-        let mut text = b"POST / HTTP/1.1\r\n".to_vec();
+        let mut text = format!("POST {called} HTTP/1.1\r\n").into_bytes();
         for (name, value) in headers {
             text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
         }

@@ -39,7 +39,7 @@
 //!
 //! With `--forward`, nothing is stored or acted on. Each request is verified, explained on the
 //! terminal if it does not verify, kept as a file, and forwarded with its exact bytes and headers to
-//! a program on this machine, whose answer goes to the sender. An inbox says which event is a
+//! a program on this machine or another one, whose answer goes to the sender. An inbox says which event is a
 //! duplicate. `--replay ID` and `--since TIME` send what is kept once more, and `--sign-with-env NAME`
 //! signs it again with a secret of that program: a signature expires after five minutes.
 //!
@@ -111,7 +111,7 @@ const HELP: Help = Help {
             "--forward",
             "URL",
             "run as a relay: verify, explain and keep each request, and forward it to\n\
-             this program on this machine, http://HOST:PORT/PATH",
+             this program, on this machine or another one, http://HOST:PORT/PATH or https",
         ),
         Flag::value("--keep", "FOLDER", "where a relay keeps requests [requests]"),
         Flag::value("--replay", "ID", "forward the kept requests of this event or file, and exit"),

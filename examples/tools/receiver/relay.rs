@@ -67,8 +67,8 @@ impl Plan {
             );
         }
         let to: Uri = to.parse().map_err(|error| format!("--forward: {error}"))?;
-        if to.scheme_str() != Some("http") || to.host().is_none() {
-            return Err("--forward: expected http://HOST:PORT/PATH".to_owned());
+        if !matches!(to.scheme_str(), Some("http" | "https")) || to.host().is_none() {
+            return Err("--forward: expected http://HOST:PORT/PATH, or https".to_owned());
         }
         let since = flags.text("--since").map(|text| {
             let seconds = text.parse().ok().and_then(Timestamp::from_unix);
@@ -157,7 +157,7 @@ impl Relay {
         let now = clock::now();
         let id = head.headers.get(self.product.delivery_header());
         let id = id.and_then(|id| id.to_str().ok()).unwrap_or("no-id");
-        let name = match self.kept.keep(&head.headers, &body, id, now) {
+        let name = match self.kept.keep(&head.uri, &head.headers, &body, id, now) {
             Ok(name) => name,
             Err(error) => {
                 say(&format!("not kept: {error}"));

@@ -15,18 +15,33 @@ use crate::rows::{Account, AccountChange};
 use crate::scope::{Allowed, Operator};
 use crate::store::Store;
 
+/// The longest beginning of an id or a name: 255 bytes.
+const LONGEST_SEARCH: usize = 255;
+
+/// Reads how an id or a name begins. An empty one finds all.
+fn search(text: &str) -> Result<Option<&str>, Bad> {
+    match text.len() <= LONGEST_SEARCH && !text.chars().any(char::is_control) {
+        true => Ok(Some(text).filter(|text| !text.is_empty())),
+        false => {
+            Err(Bad::new("search", format!("expected at most {LONGEST_SEARCH} bytes of text")))
+        }
+    }
+}
+
 impl<S: Store, X> Dashboard<S, X> {
-    /// A page of accounts: the first, unless `after` says which.
+    /// A page of accounts: the first, unless `after` says which; of all, unless `search` says how an id or a
+    /// name begins.
     pub(super) async fn accounts(&self, by: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let (mut after, mut most) = (None, MAX_LIST);
+        let (mut begins, mut after, mut most) = (None, None, MAX_LIST);
         for (name, value) in &asked.query {
             match name.as_str() {
                 "after" => after = Some(value.as_str()).filter(|value| !value.is_empty()),
                 "limit" => most = limit(value)?,
-                _ => return Err(Bad::new("query", "there are after and limit").into()),
+                "search" => begins = search(value)?,
+                _ => return Err(Bad::new("query", "there are search, after and limit").into()),
             }
         }
-        let page = self.store.accounts(by, after, most).await?;
+        let page = self.store.accounts(by, begins, after, most).await?;
         let rows = page.rows.iter().map(|row| show::account(row, Some(by)));
         let mut shown = show::list(rows.collect());
         shown["has_more"] = page.next.is_some().into();

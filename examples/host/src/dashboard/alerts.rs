@@ -67,7 +67,11 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
         let fields = Fields::of("", &asked.body, "by")?;
-        let by = fields.required("by", fields.text("by")?)?;
+        let by = match fields.text("by")? {
+            // Whoever has a name signs with it.
+            _ if id.by().is_person() => id.by().as_str(),
+            by => fields.required("by", by)?,
+        };
         if by.is_empty() || by.len() > 100 || by.chars().any(char::is_control) {
             return Err(Bad::new("by", "expected 1 to 100 bytes of plain text").into());
         }

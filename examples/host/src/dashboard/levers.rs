@@ -11,9 +11,6 @@ use crate::rows::Account;
 use crate::scope::{Allowed, Operator};
 use crate::store::Store;
 
-/// Who a login of an operator is, in the log and in what is set.
-const WHO: &str = "operator";
-
 /// The most attempts a second that a lever allows: 10,000.
 const MOST: u64 = 10_000;
 
@@ -35,7 +32,7 @@ impl<S: Store, X> Dashboard<S, X> {
         let per_second = per_second.filter(|n| *n <= MOST).and_then(|n| u32::try_from(n).ok());
         let wrong = || Bad::new("per_second", format!("expected a whole number from 0 to {MOST}"));
         let per_second = per_second.ok_or_else(wrong)?;
-        let set = self.store.set_lever(by, of, per_second, WHO).await?;
+        let set = self.store.set_lever(by, of, per_second).await?;
         Ok(json(StatusCode::CREATED, &set))
     }
 
@@ -46,7 +43,7 @@ impl<S: Store, X> Dashboard<S, X> {
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
         nothing_asked(asked)?;
-        Ok(ok(&self.store.undo_lever(by, id, WHO).await?))
+        Ok(ok(&self.store.undo_lever(by, id).await?))
     }
 
     pub(super) async fn drain(
@@ -57,7 +54,7 @@ impl<S: Store, X> Dashboard<S, X> {
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
         nothing_asked(asked)?;
-        Ok(ok(&self.store.drain(by, sender, drained, WHO).await?))
+        Ok(ok(&self.store.drain(by, sender, drained).await?))
     }
 
     pub(super) async fn cancel_pending(
@@ -69,6 +66,6 @@ impl<S: Store, X> Dashboard<S, X> {
         let fields = Fields::of("", &asked.body, "type, after")?;
         let event_type = fields.required("type", fields.text("type")?)?;
         let after = fields.text("after")?;
-        Ok(ok(&self.store.cancel_pending(by, account, event_type, after, WHO).await?))
+        Ok(ok(&self.store.cancel_pending(by, account, event_type, after).await?))
     }
 }

@@ -12,6 +12,7 @@ mod calls;
 mod deliveries;
 mod endpoints;
 mod extension;
+mod journal;
 mod levers;
 mod overview;
 mod page;
@@ -223,6 +224,10 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     async fn route(&self, asked: &Asked<'_>, login: &Login) -> Result<Answer, Error> {
         let Asked { method, path, .. } = asked;
         let operator = login.operator();
+        let get = *method == Method::GET || *method == Method::HEAD;
+        if login.only_reads() && !get {
+            return Err(Error::OnlyReads);
+        }
         if path.first().is_some_and(|first| X::PATHS.contains(first)) {
             return self.extension.route(operator?, asked).await;
         }
@@ -232,7 +237,6 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             operator?;
             return self.monitor.route(method, path).await.unwrap_or(Err(Error::NoSuchPath));
         }
-        let get = *method == Method::GET || *method == Method::HEAD;
         let (post, patch) = (*method == Method::POST, *method == Method::PATCH);
         let delete = *method == Method::DELETE;
         let store = &self.store;
@@ -267,6 +271,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                 self.recover_all(Among::One(login.account(id)?), asked).await
             }
             ["accounts", id, "alerts"] if get => self.alerts(login.account(id)?).await,
+            ["journal"] if get => self.journal(operator?, asked).await,
             ["alerts"] if get => self.alerts_after(operator?, asked).await,
             ["alerts", id, "acknowledge"] if post => {
                 self.acknowledge(login.alert(store, id).await?, asked).await
@@ -328,11 +333,13 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let Asked { method, headers, body, .. } = asked;
         match (*method, &self.access) {
             (&Method::GET | &Method::HEAD, access) => {
-                Ok(answer::ok(&json!({ "required": matches!(access, Access::Token(_)) })))
+                Ok(answer::ok(&json!({ "required": matches!(access, Access::Tokens(_)) })))
             }
-            (&Method::POST, Access::Token(token)) => self.logins.begin(token, headers, body, peer),
-            (&Method::DELETE, Access::Token(token)) => {
-                self.logins.end(&self.store, token, headers).await
+            (&Method::POST, Access::Tokens(holders)) => {
+                self.logins.begin(holders, headers, body, peer)
+            }
+            (&Method::DELETE, Access::Tokens(holders)) => {
+                self.logins.end(&self.store, holders, headers).await
             }
             (&Method::POST | &Method::DELETE, Access::ThisMachine) => Err(no_token()),
             _ => Err(methods(&asked.path).map_or(Error::NoSuchPath, Error::Method)),
@@ -363,7 +370,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             return Err(no_token());
         }
         let account = self.store.account(login.account(id)?).await?.id;
-        self.logins.link(&self.store, account).await
+        self.logins.link(&self.store, login.by(), account).await
     }
 
     /// Revokes every link of an account.
@@ -386,7 +393,7 @@ fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
 fn methods(path: &[&str]) -> Option<&'static str> {
     match path {
         [path] if monitor::PATHS.contains(path) => Some("GET, HEAD"),
-        [""] | ["alerts" | "explain" | "portal"] | ["deliveries" | "recoveries", _] => {
+        [""] | ["alerts" | "explain" | "journal" | "portal"] | ["deliveries" | "recoveries", _] => {
             Some("GET, HEAD")
         }
         ["login" | "portal-login"] => Some("GET, HEAD, POST, DELETE"),

@@ -66,6 +66,7 @@ statements! {
     ACCOUNTS_ONE = "accounts/one";
     ACCOUNTS_PAGE = "accounts/page";
     ACCOUNTS_REVOKE_KEY = "accounts/revoke_key";
+    ACCOUNTS_SEARCH = "accounts/search";
     ALERTS_ACKNOWLEDGE = "alerts/acknowledge";
     ALERTS_AFTER = "alerts/after";
     ALERTS_DROP = "alerts/drop";
@@ -132,6 +133,10 @@ statements! {
     ERASE_PENDING_LOCK = "erase/pending_lock";
     ERASE_PENDING_READ = "erase/pending_read";
     ERASE_PENDING_REMOVE = "erase/pending_remove";
+    JOURNAL_AFTER = "journal/after";
+    JOURNAL_ERASE = "journal/erase";
+    JOURNAL_INSERT = "journal/insert";
+    JOURNAL_REACHED = "journal/reached";
     LEVERS_ALL = "levers/all";
     LEVERS_DRAIN = "levers/drain";
     LEVERS_PENDING = "levers/pending";

@@ -14,12 +14,14 @@ use crate::store::Postgres;
 use host::access::Access;
 use host::dashboard::Dashboard;
 use host::login::Login;
+use host::scope::By;
 use host::store::EndpointLimit;
 
 /// A request to the dashboard, and how its answer is printed.
 #[derive(Debug)]
 pub(crate) struct Asking {
     pub(crate) database: Address,
+    pub(crate) by: By,
     /// The ring; `None` where no secret is read or written.
     pub(crate) ring: Option<KeyRing>,
     pub(crate) allow_loopback: bool,
@@ -55,7 +57,7 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
     let ring = ring.unwrap_or_else(KeyRing::random);
     let store = Postgres::at(&database, ring)?.limited(asking.endpoint_limit);
     let dashboard = Dashboard::new(store, Access::ThisMachine, asking.allow_loopback);
-    let login = Login::at_terminal();
+    let login = Login::at_terminal(asking.by);
     let mut rows = Vec::new();
     loop {
         let segments = path.iter().map(String::as_str).collect();
@@ -69,11 +71,14 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
         let Some(Value::Array(page)) = answered.get_mut("data").map(Value::take) else {
             return Ok(one(print, &answered)?);
         };
+        // A journal's page always says where the next one begins, which may be empty.
+        let is_empty = page.is_empty();
         match print {
             Print::Lines => lines(page)?,
             Print::Json | Print::Text(_) => rows.extend(page),
         }
-        let Some(next) = answered.get("next").and_then(Value::as_str) else { break };
+        let next = answered.get("next").and_then(Value::as_str);
+        let Some(next) = next.filter(|_| !is_empty) else { break };
         query.retain(|(name, _)| name != "after");
         query.push(("after".to_owned(), next.to_owned()));
     }

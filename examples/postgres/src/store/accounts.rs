@@ -19,9 +19,10 @@ use host::store::{Done, Refused};
 /// How far `last_used_at` may be behind the last use of a key.
 pub(super) const NOTED: Duration = Duration::from_secs(60);
 
-/// A page of accounts, after the position of the last of the page before.
+/// A page of accounts, or of those whose id or name begins so, after the position of the last of the page before.
 pub(super) async fn page(
     client: &impl GenericClient,
+    begins: Option<&str>,
     after: Option<&str>,
     limit: usize,
 ) -> Done<AccountPage> {
@@ -31,8 +32,11 @@ pub(super) async fn page(
         }
         None => 0,
     };
-    let most = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = query(client, sql::ACCOUNTS_PAGE, &[&after, &most.saturating_add(1)]).await?;
+    let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+    let rows = match begins {
+        Some(begins) => query(client, sql::ACCOUNTS_SEARCH, &[&after, &most, &begins]).await?,
+        None => query(client, sql::ACCOUNTS_PAGE, &[&after, &most]).await?,
+    };
     let has_more = rows.len() > limit;
     let last = rows.get(..limit).and_then(<[Row]>::last).filter(|_| has_more);
     let next = last.map(|row| row.field::<i32>("position")).transpose()?;
@@ -44,6 +48,12 @@ pub(super) async fn page(
 pub(super) async fn one(client: &impl GenericClient, id: &str) -> Done<Account> {
     let row = query_opt(client, sql::ACCOUNTS_ONE, &[&id]).await?;
     account_of(&row.ok_or(Refused::NotFound("account"))?)
+}
+
+/// One account, locked.
+pub(super) async fn locked(change: &impl GenericClient, id: &str) -> Done<Account> {
+    execute(change, sql::ACCOUNTS_LOCK, &[&id]).await?;
+    one(change, id).await
 }
 
 /// Whether it was new.

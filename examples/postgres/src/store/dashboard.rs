@@ -8,6 +8,7 @@ use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::MissedDeliveries;
 use deadpool_postgres::Transaction;
+use serde_json::{Value, json};
 
 use super::delivery_key::DeliveryKey;
 use super::endpoints::{Change, StoredEndpoint};
@@ -17,15 +18,17 @@ use super::{
 };
 // What is stored here is compared by other processes: nothing of it is of this one's clock.
 use crate::clock::database as clock;
+use crate::db::DbError;
+use crate::journal::{self, Deed};
 use crate::queue::{self, Accepted};
 use host::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
 use host::log;
 use host::rows::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, LoginRow, Metrics, Missed,
-    NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
+    DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, LastHour, LoginRow, Metrics,
+    Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
-use host::scope::{Allowed, Among, Operator};
+use host::scope::{Allowed, Among, By, Operator};
 use host::store::{Done, Refused, Store};
 
 impl Store for Postgres {
@@ -40,38 +43,79 @@ impl Store for Postgres {
         Ok(())
     }
 
-    async fn accounts(&self, _: Operator, after: Option<&str>, limit: usize) -> Done<AccountPage> {
-        self.dashboard.read(async |client| accounts::page(client, after, limit).await).await
+    async fn accounts(
+        &self,
+        _: Operator,
+        begins: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Done<AccountPage> {
+        self.dashboard.read(async |client| accounts::page(client, begins, after, limit).await).await
     }
 
     async fn account(&self, id: Allowed<'_, Account>) -> Done<Account> {
         self.dashboard.read(async |client| accounts::one(client, id.as_str()).await).await
     }
 
-    async fn add_account(&self, _: Operator, new: Account) -> Done<Account> {
+    async fn add_account(&self, by: Operator, new: Account) -> Done<Account> {
+        let id = new.id.as_str();
         self.dashboard
-            .change(async |change| match accounts::insert(change, &new).await? {
-                true => accounts::one(change, new.id.as_str()).await,
-                false => Err(Refused::Conflict("an account with this id already exists".into())),
+            .change(async |change| {
+                if !accounts::insert(change, &new).await? {
+                    let why = "an account with this id already exists";
+                    return Err(Refused::Conflict(why.into()));
+                }
+                let deed = Deed::new(by.by(), "account.created", Some(id), id);
+                deed.changing(Value::Null, standing(&new)).note(change).await?;
+                accounts::one(change, id).await
             })
             .await
     }
 
-    async fn change_account(&self, _: Operator, id: &str, change: AccountChange) -> Done<Account> {
-        self.dashboard.change(async |stored| accounts::change(stored, id, change).await).await
+    async fn change_account(&self, by: Operator, id: &str, change: AccountChange) -> Done<Account> {
+        self.dashboard
+            .change(async |stored| {
+                let before = accounts::locked(stored, id).await?;
+                let after = accounts::change(stored, id, change).await?;
+                let deed = Deed::new(by.by(), "account.changed", Some(id), id);
+                deed.changing(standing(&before), standing(&after)).note(stored).await?;
+                Ok(after)
+            })
+            .await
     }
 
     async fn keys(&self, account: Allowed<'_, Account>) -> Done<Vec<StoredKey>> {
         self.dashboard.read(async |client| accounts::keys(client, account.as_str()).await).await
     }
 
-    async fn add_key(&self, _: Allowed<'_, Account>, key: StoredKey) -> Done<()> {
-        self.dashboard.write(async |client| accounts::add_key(client, &key).await).await
+    async fn add_key(&self, account: Allowed<'_, Account>, key: StoredKey) -> Done<()> {
+        self.dashboard
+            .change(async |change| {
+                accounts::add_key(change, &key).await?;
+                let (account, id) = (Some(account.as_str()), account.by());
+                let deed = Deed::new(id, "key.created", account, key.id.as_str());
+                let after = json!({
+                    "mode": key.mode,
+                    "scopes": key.scopes,
+                    "expires_at": key.expires_at,
+                });
+                Ok(deed.changing(Value::Null, after).note(change).await?)
+            })
+            .await
     }
 
     async fn revoke_key(&self, id: Allowed<'_, StoredKey>) -> Done<StoredKey> {
-        let id = id.as_str();
-        self.dashboard.read(async |client| accounts::revoke(client, id, clock::now()).await).await
+        let (id, by) = (id.as_str(), id.by());
+        self.dashboard
+            .change(async |change| {
+                let now = clock::now();
+                let key = accounts::revoke(change, id, now).await?;
+                let deed = Deed::new(by, "key.revoked", Some(key.account_id.as_str()), id);
+                let after = json!({ "revoked_at": key.revoked_at });
+                deed.changing(Value::Null, after).note(change).await?;
+                Ok(key)
+            })
+            .await
     }
 
     async fn latest_calls(&self, account: Allowed<'_, Account>, most: usize) -> Done<Vec<Call>> {
@@ -82,7 +126,7 @@ impl Store for Postgres {
     // The outbox: the call and its event are one transaction.
     async fn record_call<E: From<Refused> + Send>(
         &self,
-        _: Operator,
+        by: Operator,
         account: &AccountId,
         compose: impl FnOnce(Timestamp) -> Result<(Call, Option<EventBody>), E> + Send,
     ) -> Result<Vec<DeliveryId>, E> {
@@ -103,6 +147,8 @@ impl Store for Postgres {
                     let exists = Refused::Conflict("a call with this id already exists".into());
                     return Ok(Err(exists.into()));
                 }
+                let (account, call) = (Some(account.as_str()), call.id.as_str());
+                Deed::new(by.by(), "call.recorded", account, call).note(change).await?;
                 match &event {
                     Some(event) => Ok(Ok(queue::accept(change, event, None, None, now).await?)),
                     None => Ok(Ok(Accepted::Again)),
@@ -129,6 +175,8 @@ impl Store for Postgres {
                     Some(id) => Some(endpoints::one(change, &self.ring, id, now).await?.number),
                     None => None,
                 };
+                let (account, id) = (Some(event.account_id().as_str()), event.id().as_str());
+                Deed::new(to.by(), "event.emitted", account, id).note(change).await?;
                 Ok::<_, Refused>(Ok(queue::accept(change, &event, only, None, now).await?))
             })
             .await??;
@@ -155,14 +203,21 @@ impl Store for Postgres {
             .shown)
     }
 
-    async fn add_endpoint(&self, _: Allowed<'_, Account>, new: NewEndpoint) -> Done<EndpointRow> {
+    async fn add_endpoint(
+        &self,
+        account: Allowed<'_, Account>,
+        new: NewEndpoint,
+    ) -> Done<EndpointRow> {
+        let by = account.by();
         let now = clock::now();
         self.dashboard
             .change(async |change| {
                 let account = accounts::one(change, new.account_id.as_str()).await?;
                 account.plan.webhooks.check_webhooks()?;
                 endpoints::insert(change, &self.ring, self.endpoint_limit, &new, now).await?;
-                Ok(endpoints::one(change, &self.ring, new.id.as_str(), now).await?.shown)
+                let row = endpoints::one(change, &self.ring, new.id.as_str(), now).await?.shown;
+                note_endpoint(change, by, "endpoint.created", None, &row).await?;
+                Ok(row)
             })
             .await
     }
@@ -175,21 +230,31 @@ impl Store for Postgres {
         let now = clock::now();
         self.dashboard
             .change(async |change| {
-                endpoints::edit(change, &self.ring, id.as_str(), &edit, now).await
+                let (ring, by, id) = (&self.ring, id.by(), id.as_str());
+                let before = endpoints::locked(change, ring, id, now).await?;
+                let row = endpoints::edit(change, ring, id, &edit, now).await?;
+                note_endpoint(change, by, "endpoint.changed", Some(&before), &row).await?;
+                Ok(row)
             })
             .await
     }
 
     async fn pause(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
-        self.disable(id.as_str(), Change::Pause).await
+        self.disable(id, Change::Pause).await
     }
 
     async fn enable(&self, id: Allowed<'_, EndpointRow>) -> Done<Enabled> {
-        let id = id.as_str();
+        let (id, by) = (id.as_str(), id.by());
         let now = clock::now();
         let (found, enabled) = self
             .dashboard
-            .change(async |change| endpoints::enable(change, &self.ring, id, now).await)
+            .change(async |change| {
+                let before = endpoints::locked(change, &self.ring, id, now).await?;
+                let (found, enabled) = endpoints::enable(change, &self.ring, id, now).await?;
+                let after = &found.shown;
+                note_endpoint(change, by, "endpoint.enabled", Some(&before), after).await?;
+                Ok::<_, Refused>((found, enabled))
+            })
             .await?;
         let Some(missed) = enabled else {
             let counted = Some(Missed::default());
@@ -215,7 +280,7 @@ impl Store for Postgres {
     }
 
     async fn delete_endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
-        self.disable(id.as_str(), Change::Delete).await
+        self.disable(id, Change::Delete).await
     }
 
     async fn rotate_secret(
@@ -226,7 +291,9 @@ impl Store for Postgres {
         let now = clock::now();
         self.dashboard
             .change(async |change| {
-                endpoints::rotate(change, &self.ring, id.as_str(), new, now).await
+                let row = endpoints::rotate(change, &self.ring, id.as_str(), new, now).await?;
+                note_endpoint(change, id.by(), "endpoint.rotated", None, &row).await?;
+                Ok(row)
             })
             .await
     }
@@ -271,7 +338,11 @@ impl Store for Postgres {
         self.dashboard
             .change(async |change| {
                 deliveries::redeliver(change, key, now).await?;
-                deliveries::one(change, key, now).await
+                let row = deliveries::one(change, key, now).await?;
+                let account = Some(row.account_id.as_str());
+                let deed = Deed::new(id.by(), "delivery.redelivered", account, id.as_str());
+                deed.note(change).await?;
+                Ok(row)
             })
             .await
     }
@@ -281,7 +352,11 @@ impl Store for Postgres {
         self.dashboard
             .change(async |change| {
                 deliveries::send_now(change, key, now).await?;
-                deliveries::one(change, key, now).await
+                let row = deliveries::one(change, key, now).await?;
+                let account = Some(row.account_id.as_str());
+                let deed = Deed::new(id.by(), "delivery.sent", account, id.as_str());
+                deed.note(change).await?;
+                Ok(row)
             })
             .await
     }
@@ -309,7 +384,12 @@ impl Store for Postgres {
         self.dashboard
             .change(async |change| {
                 let found = endpoints::one(change, &self.ring, endpoint.as_str(), now).await?;
-                recoveries::start(change, &found, missed, now).await
+                let row = recoveries::start(change, &found, missed, now).await?;
+                let account = Some(found.shown.account_id.as_str());
+                let deed = Deed::new(endpoint.by(), "recovery.started", account, &row.id);
+                let after = json!({ "endpoint_id": endpoint.as_str(), "from": row.missed.from() });
+                deed.changing(Value::Null, after).note(change).await?;
+                Ok(row)
             })
             .await
     }
@@ -323,7 +403,12 @@ impl Store for Postgres {
         let now = clock::now();
         self.dashboard
             .change(async |change| {
-                recoveries::start_all(change, of.one(), &missed, after, now).await
+                let page = recoveries::start_all(change, of.one(), &missed, after, now).await?;
+                let target = of.one().unwrap_or("all accounts");
+                let deed = Deed::new(of.by(), "recoveries.started", of.one(), target);
+                let started = json!({ "started": page.started.len() });
+                deed.changing(Value::Null, started).note(change).await?;
+                Ok(page)
             })
             .await
     }
@@ -342,14 +427,26 @@ impl Store for Postgres {
         id: Allowed<'_, RecoveryRow>,
         paused: bool,
     ) -> Done<RecoveryRow> {
-        let id = id.as_str();
-        self.dashboard.change(async |change| recoveries::pause(change, id, paused).await).await
+        self.dashboard
+            .change(async |change| {
+                let row = recoveries::pause(change, id.as_str(), paused).await?;
+                let action = if paused { "recovery.paused" } else { "recovery.continued" };
+                Deed::new(id.by(), action, None, id.as_str()).note(change).await?;
+                Ok(row)
+            })
+            .await
     }
 
     async fn cancel_recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {
-        let id = id.as_str();
         let now = clock::now();
-        self.dashboard.change(async |change| recoveries::cancel(change, id, now).await).await
+        self.dashboard
+            .change(async |change| {
+                let row = recoveries::cancel(change, id.as_str(), now).await?;
+                let deed = Deed::new(id.by(), "recovery.cancelled", None, id.as_str());
+                deed.note(change).await?;
+                Ok(row)
+            })
+            .await
     }
 
     async fn alerts(&self, account: Allowed<'_, Account>) -> Done<Vec<AlertRow>> {
@@ -365,64 +462,99 @@ impl Store for Postgres {
     }
 
     async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: &str) -> Done<AlertRow> {
-        let (id, now) = (id.as_str(), clock::now());
-        self.dashboard.change(async |change| alerts::acknowledge(change, id, by, now).await).await
+        let now = clock::now();
+        self.dashboard
+            .change(async |change| {
+                let row = alerts::acknowledge(change, id.as_str(), by, now).await?;
+                let account = Some(row.account_id.as_str());
+                let deed = Deed::new(id.by(), "alert.acknowledged", account, id.as_str());
+                deed.note(change).await?;
+                Ok(row)
+            })
+            .await
     }
 
     async fn levers(&self, _: Operator) -> Done<Levers> {
         self.dashboard.read(async |client| levers::all(client).await).await
     }
 
-    async fn set_lever(
-        &self,
-        _: Operator,
-        of: LeverOf,
-        per_second: u32,
-        who: &str,
-    ) -> Done<LeverRow> {
+    async fn set_lever(&self, by: Operator, of: LeverOf, per_second: u32) -> Done<LeverRow> {
         let (now, what) = (clock::now(), format!("{per_second} attempts a second:"));
+        let (account, words) = (of.account_id.as_ref().map(AccountId::as_str), of.words());
+        let deed = Deed::new(by.by(), "lever.set", account, &words);
+        let deed = deed.changing(Value::Null, json!({ "per_second": per_second }));
+        let who = by.by().as_str();
         let set =
             async |change: &Transaction<'_>| levers::set(change, &of, per_second, who, now).await;
-        self.act((who, &what, &of.words()), set).await
+        self.act(deed, &what, set).await
     }
 
-    async fn undo_lever(&self, _: Operator, id: &str, who: &str) -> Done<LeverRow> {
+    async fn undo_lever(&self, by: Operator, id: &str) -> Done<LeverRow> {
         let undo = async |change: &Transaction<'_>| levers::undo(change, id).await;
-        self.act((who, "undo", id), undo).await
+        self.act(Deed::new(by.by(), "lever.undone", None, id), "undo", undo).await
     }
 
-    async fn drain(&self, _: Operator, sender: &str, drained: bool, who: &str) -> Done<SenderRow> {
-        let what = if drained { "drain" } else { "undo the drain of" };
+    async fn drain(&self, by: Operator, sender: &str, drained: bool) -> Done<SenderRow> {
+        let (action, what) = match drained {
+            true => ("sender.drained", "drain"),
+            false => ("sender.continued", "undo the drain of"),
+        };
         let drain = async |change: &Transaction<'_>| levers::drain(change, sender, drained).await;
-        self.act((who, what, sender), drain).await
+        self.act(Deed::new(by.by(), action, None, sender), what, drain).await
     }
 
     async fn cancel_pending(
         &self,
-        _: Operator,
+        by: Operator,
         account: Allowed<'_, Account>,
         event_type: &str,
         after: Option<&str>,
-        who: &str,
     ) -> Done<Cancelled> {
         let (account, now) = (account.as_str(), clock::now());
         let cancel = async |change: &Transaction<'_>| {
             levers::cancel(change, account, event_type, after, now).await
         };
         let what = format!("cancel what is pending of {event_type} of");
-        self.act((who, &what, account), cancel).await
+        let deed = Deed::new(by.by(), "deliveries.cancelled", Some(account), account);
+        let deed = deed.changing(Value::Null, json!({ "type": event_type }));
+        self.act(deed, &what, cancel).await
     }
 
     async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {
         self.dashboard.read(async |client| logins::one(client, digest).await).await
     }
 
-    async fn write_login(&self, digest: [u8; 32], row: LoginRow) -> Done<()> {
-        self.dashboard.write(async |client| logins::write(client, digest, &row).await).await
+    async fn write_login(&self, by: By, digest: [u8; 32], row: LoginRow) -> Done<()> {
+        self.dashboard
+            .change(async |change| {
+                logins::write(change, digest, &row).await?;
+                if let Some(account) = row.account.as_ref().filter(|_| !row.ended) {
+                    let account = account.as_str();
+                    Deed::new(by, "link.made", Some(account), account).note(change).await?;
+                }
+                Ok::<_, Refused>(())
+            })
+            .await
     }
 
-    async fn end_logins(&self, _: Operator, account: &str) -> Done<u64> {
-        self.dashboard.change(async |change| logins::end(change, account).await).await
+    async fn end_logins(&self, by: Operator, account: &str) -> Done<u64> {
+        self.dashboard
+            .change(async |change| {
+                let ended = logins::end(change, account).await?;
+                let deed = Deed::new(by.by(), "links.revoked", Some(account), account);
+                deed.changing(Value::Null, json!({ "revoked": ended })).note(change).await?;
+                Ok::<_, Refused>(ended)
+            })
+            .await
+    }
+
+    async fn journal(
+        &self,
+        _: Operator,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Done<Vec<JournalRow>> {
+        self.dashboard.read(async |client| journal::after(client, after, limit).await).await
     }
 
     async fn metrics(&self) -> Metrics {
@@ -501,11 +633,20 @@ impl Postgres {
         });
     }
 
-    async fn disable(&self, id: &str, how: Change) -> Done<EndpointRow> {
-        let now = clock::now();
+    async fn disable(&self, id: Allowed<'_, EndpointRow>, how: Change) -> Done<EndpointRow> {
+        let (id, by, now) = (id.as_str(), id.by(), clock::now());
+        let action = match how {
+            Change::Pause => "endpoint.disabled",
+            Change::Delete => "endpoint.deleted",
+        };
         let found = self
             .dashboard
-            .change(async |change| endpoints::disable(change, &self.ring, id, how, now).await)
+            .change(async |change| {
+                let before = endpoints::locked(change, &self.ring, id, now).await?;
+                let found = endpoints::disable(change, &self.ring, id, how, now).await?;
+                note_endpoint(change, by, action, Some(&before), &found.shown).await?;
+                Ok::<_, Refused>(found)
+            })
             .await?;
         if let Some(reason) = found.shown.health.disabled() {
             let account = &found.shown.account_id;
@@ -518,6 +659,32 @@ impl Postgres {
         self.park(&found, now);
         Ok(found.shown)
     }
+}
+
+/// How an account stands, for the journal.
+fn standing(account: &Account) -> Value {
+    json!({
+        "plan": account.plan.name,
+        "subscription_active": account.subscription_active,
+        "closing": account.closing,
+    })
+}
+
+/// Notes what is done to an endpoint.
+async fn note_endpoint(
+    change: &Transaction<'_>,
+    by: By,
+    action: &'static str,
+    before: Option<&EndpointRow>,
+    after: &EndpointRow,
+) -> Result<(), DbError> {
+    let shown = |row: &EndpointRow| {
+        let reason = row.health.disabled().map(|reason| reason.as_str());
+        json!({ "url": row.url, "description": row.description, "disabled": reason })
+    };
+    let account = Some(after.account_id.as_str());
+    let deed = Deed::new(by, action, account, after.id.as_str());
+    deed.changing(before.map(shown).unwrap_or_default(), shown(after)).note(change).await
 }
 
 /// Ids of what was accepted, in the order of the endpoints. What was accepted before has its own.

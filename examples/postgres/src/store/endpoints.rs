@@ -258,6 +258,16 @@ pub(super) async fn last_hour(
     Ok(hours)
 }
 
+/// An endpoint as it is before a change, locked.
+pub(super) async fn locked(
+    change: &Transaction<'_>,
+    ring: &KeyRing,
+    id: &str,
+    now: Timestamp,
+) -> Done<EndpointRow> {
+    Ok(lock(change, ring, id, now).await?.1.shown)
+}
+
 /// An endpoint to change, locked, with the row it was read from.
 async fn lock(
     change: &Transaction<'_>,

@@ -9,22 +9,30 @@ use tokio_postgres::types::ToSql;
 use super::{Postgres, accounts, unreadable};
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, execute, query, query_opt};
+use crate::journal::Deed;
 use host::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
 use host::log;
 use host::store::{Done, Refused};
 
 impl Postgres {
-    /// Changes what an operator may change, and says who did what to which.
+    /// Changes what an operator may change, notes it, and says who did what to which.
     pub(super) async fn act<T>(
         &self,
-        (who, what, which): (&str, &str, &str),
-        change: impl AsyncFnOnce(&Transaction<'_>) -> Done<T>,
+        deed: Deed<'_>,
+        what: &str,
+        act: impl AsyncFnOnce(&Transaction<'_>) -> Done<T>,
     ) -> Done<T> {
-        let done = self.dashboard.change(change).await?;
+        let (by, target) = (deed.by.as_str(), deed.target.to_owned());
+        let noted = async |change: &Transaction<'_>| {
+            let done = act(change).await?;
+            deed.note(change).await?;
+            Ok::<_, Refused>(done)
+        };
+        let done = self.dashboard.change(noted).await?;
         log::info("an operator acts")
-            .with("by", who)
+            .with("by", by)
             .with("action", what)
-            .with("on", which)
+            .with("on", target)
             .write();
         Ok(done)
     }

@@ -12,13 +12,13 @@ use crate::support::service::Service;
 use crate::support::{KEY, World, data};
 
 /// What a command printed and said, and how it ended.
-struct Said {
-    status: Option<i32>,
-    out: String,
-    err: String,
+pub(crate) struct Said {
+    pub(crate) status: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
-fn run_with(world: &World, ring: &str, arguments: &[&str]) -> Said {
+pub(crate) fn run_with(world: &World, ring: &str, arguments: &[&str]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
     command.args(arguments).stdin(Stdio::null());
     let command = command.env(VARIABLE, ring).env("DATABASE_URL", world.server.url());
@@ -29,7 +29,7 @@ fn run_with(world: &World, ring: &str, arguments: &[&str]) -> Said {
 
 /// Runs a command that prints JSON.
 #[track_caller]
-fn json_of(world: &World, arguments: &[&str]) -> Value {
+pub(crate) fn json_of(world: &World, arguments: &[&str]) -> Value {
     let said = run_with(world, &world.ring, &[arguments, &["--json"]].concat());
     assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
     serde_json::from_str(&said.out).unwrap()
@@ -150,7 +150,7 @@ async fn deliveries_are_exported_without_what_their_events_say() {
     assert_eq!(shown["status"], "gone");
 }
 
-// D-43: which keys of the ring are in use, and what a ring without one of them means for who rotates.
+// Which keys of the ring are in use, and what a ring without one of them means for who rotates.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ring_that_lacks_a_key_is_found() {
     let service = Service::new().await;

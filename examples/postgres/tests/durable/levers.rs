@@ -94,7 +94,8 @@ async fn what_is_paused_waits_for_its_end_and_nothing_else_does() {
     shows(api, "sending_paused", 0.0);
     assert_eq!((got("/paused"), got("/other")), (22, 22), "each once");
     let log = service.api.log();
-    assert!(log.contains("operator: 0 attempts a second: account acct_1"), "{log}");
+    let said = r#"by="this machine" action="0 attempts a second:" on="account acct_1""#;
+    assert!(log.contains(said), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

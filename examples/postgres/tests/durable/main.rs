@@ -18,6 +18,7 @@ mod fairness;
 mod history;
 mod hosts;
 mod isolation;
+mod journal;
 mod late;
 mod levers;
 mod logs;

@@ -7,6 +7,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::support::running::File;
+use crate::support::service::Service;
 use crate::support::{Running, World, data};
 
 #[tokio::test]
@@ -50,7 +51,7 @@ async fn sessions_without_their_settings_are_refused() {
 
 /// The SHA-256 of each migration, which databases have stored. A migration is never changed, not by a
 /// space: what changes comes as a new file, and a line here.
-const DIGESTS: [(&str, &str); 14] = [
+const DIGESTS: [(&str, &str); 15] = [
     ("0001_schema.sql", "0fb9372ff8cc206cb06d884887481b95a7432cd9efbf6116fb25098b63d962b5"),
     ("0002_renewals.sql", "61bddccfca748be739e1ab57fc5919bcd2ac82a778478c41451e3a463432be00"),
     ("0003_clocks.sql", "1fc10b294fbdd2eda1873b60c92ca32c143aafc9b03decdfcff94b77b07dd850"),
@@ -68,6 +69,7 @@ const DIGESTS: [(&str, &str); 14] = [
     ("0012_levers.sql", "8850172880068bbc8242ceac45f2d35be19f94cb3238400e56e79878656616d3"),
     ("0013_dashboard.sql", "5f0f682dca39b23183c0a4b578975ae123a2bc8fd13c7dfba9671ee923f077c7"),
     ("0014_traces.sql", "0b42341706c59816dd04135a48a6b829f709b538a7f03a1ea44f363eba40648c"),
+    ("0015_journal.sql", "e3e3a7a26a5e70d584493bd1ac71c4ea33a49d9172d9a17f81e983c9f2ae5e15"),
 ];
 
 #[test]
@@ -138,4 +140,40 @@ async fn an_alert_that_is_committed_late_is_not_left_out() {
     two.ask("GET", "/alerts?after=9999", &json!(null), 409);
     let noted = two.ask("POST", "/alerts/alrt_1/acknowledge", &json!({ "by": "Ada" }), 200);
     assert_eq!(noted["acknowledged"]["by"], "Ada");
+}
+
+/// Accounts are found by the beginning of an id or a name, in pages.
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_are_searched() {
+    let service = Service::new().await;
+    let add =
+        "INSERT INTO accounts (id, business_name, timezone, plan, subscription_active, closing)
+        SELECT 'acct_s' || n, CASE n % 3 WHEN 0 THEN 'Fjord ' || n WHEN 1 THEN 'Ås_100% ' || n END,
+            'UTC', 'pro', true, false FROM generate_series(100, 219) AS n";
+    service.run(add).await;
+    let ask = |query: &str| service.api.ask("GET", &format!("/accounts?{query}"), &json!({}), 200);
+    for (search, found) in [
+        ("acct_s", 120),
+        ("acct_s10", 10),
+        ("acct_s107", 1),
+        ("ACCT_S107", 0),
+        ("fJORD+", 40),
+        ("Fjord+102", 1),
+        ("%C3%85s_100%25+", 40),
+        ("%25", 0),
+        ("_", 0),
+    ] {
+        let all = ask(&format!("search={search}"))["data"].as_array().unwrap().clone();
+        assert_eq!(all.len(), found, "{search}");
+        let (mut pages, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = ask(&format!("search={search}&limit=7&after={after}"));
+            pages.extend(page["data"].as_array().unwrap().clone());
+            match page["next"].as_str() {
+                Some(next) => after = next.to_owned(),
+                None => break,
+            }
+        }
+        assert_eq!(pages, all, "{search}");
+    }
 }

@@ -214,6 +214,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("accounts/lock", "':account'"),
     ("accounts/one", "':account'"),
     ("accounts/page", "0, 1001"),
+    ("accounts/search", "0, 51, 'acct_123'"),
     ("alerts/latest", "':account'"),
     ("alerts/turn", ""),
     ("alerts/new", ""),
@@ -254,6 +255,10 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("monitoring/secrets", ""),
     ("monitoring/state", ""),
     ("doctor/server", ""),
+    ("journal/insert", "'ada', 'key.revoked', ':account', 'cred_17', NULL, NULL"),
+    ("journal/after", "'0', 0, 1000"),
+    ("journal/reached", "'1'"),
+    ("journal/erase", "':account'"),
     ("monitoring/whole_tables", ""),
     (
         "accounts/insert_key",

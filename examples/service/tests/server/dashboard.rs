@@ -18,6 +18,55 @@ fn the_page_that_explains_signatures_is_served_as_it_is() {
     assert!(stated.contains("default-src 'none'") && !stated.contains("connect-src"), "{policy}");
 }
 
+/// Accounts are found by the beginning of an id or a name, in pages.
+#[test]
+fn accounts_are_searched() {
+    let accounts = (0..120).map(|n| {
+        let name = ["Fjord Dental", "\u{c5}s Legal", "100% _Pets_"][n % 3];
+        json!({ "id": format!("acct_{n:03}"), "timezone": "UTC", "business_name": format!("{name} {n}") })
+    });
+    let data = json!({ "accounts": accounts.collect::<Vec<_>>() }).to_string();
+    let file = File::new("search.json", &data);
+    let service = Service::start(&["--data", file.path()]);
+    let ids = |page: &Value| -> Vec<String> {
+        let rows = page["data"].as_array().unwrap().iter();
+        rows.map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    };
+    for (search, found) in [
+        ("", 120),
+        ("acct_", 120),
+        ("acct_00", 10),
+        ("acct_007", 1),
+        ("ACCT_007", 0),
+        ("cct_007", 0),
+        ("fjord%20dENTAL", 40),
+        ("fjord+dental+99", 1),
+        ("%C3%A5s", 40),
+        ("100%25+_", 40),
+        ("%25", 0),
+        ("_", 0),
+        ("Legal", 0),
+    ] {
+        let all = ids(&service.show(&format!("/accounts?search={search}")));
+        assert_eq!(all.len(), found, "{search}");
+        let (mut pages, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = service.show(&format!("/accounts?search={search}&limit=7&after={after}"));
+            pages.extend(ids(&page));
+            match page["next"].as_str() {
+                Some(next) => after = next.to_owned(),
+                None => break,
+            }
+        }
+        assert_eq!(pages, all, "{search}");
+    }
+    for search in ["x".repeat(256), "a%00".to_owned()] {
+        let error = service.ask("GET", &format!("/accounts?search={search}"), &json!({}), 400);
+        let message = error["error"]["message"].as_str().unwrap();
+        assert_eq!(message, "search: expected at most 255 bytes of text");
+    }
+}
+
 #[test]
 fn bad_input_is_named() {
     let service = Service::start(&[]);
@@ -227,7 +276,7 @@ fn accounts_come_in_pages() {
         ("limit=0", 400, "limit: not from 1 to 1000"),
         ("limit=1001", 400, "limit: not from 1 to 1000"),
         ("after=x", 409, "after: not a page of accounts"),
-        ("after=-1&until=1", 400, "query: there are after and limit"),
+        ("after=-1&until=1", 400, "query: there are search, after and limit"),
     ] {
         let answer = request(service.dashboard(), "GET", &format!("/accounts?{query}"), "", b"");
         assert_eq!(answer.status, status, "{query}");

@@ -42,6 +42,8 @@ const ROUTES: &[(&str, &str, u16)] = &[
     ("GET", "/accounts/acct_fjord_dental/recoveries", 200),
     ("GET", "/accounts/acct_fjord_dental/alerts", 200),
     ("GET", "/alerts?wait=0", 200),
+    // This host keeps none.
+    ("GET", "/journal", 409),
     ("POST", "/alerts/alrt_nobody/acknowledge", 400),
     ("POST", "/keys/cred_nobody/revoke", 404),
     ("GET", "/endpoints/whep_nobody", 404),
@@ -124,6 +126,46 @@ fn each_route_by_each_way_to_log_in() {
         }
     }
     assert!(!service.log().contains(TOKEN) && !service.log().contains("dashboard_login"));
+}
+
+/// Operators with names: one of them only looks, by each way to log in and on each route.
+#[test]
+fn a_reader_changes_nothing() {
+    let tokens = format!("ada:operator:{TOKEN}\nbob:reader:a-token-that-only-reads\n");
+    let file = File::new("tokens", &tokens);
+    let service = Service::start(&["--operator-token-file", file.path()]);
+    let answer = log_in(&service, "a-token-that-only-reads", "");
+    assert_eq!(
+        (&answer.json()["name"], &answer.json()["only_reads"]),
+        (&json!("bob"), &json!(true))
+    );
+    let reader = cookie(&answer);
+    let answer = log_in(&service, TOKEN, "");
+    assert_eq!(
+        (&answer.json()["name"], &answer.json()["only_reads"]),
+        (&json!("ada"), &json!(false))
+    );
+    let bearer = "Authorization: Bearer a-token-that-only-reads\r\n".to_owned();
+    let sandbox = [("POST", "/faults", 0), ("DELETE", "/faults", 0), ("POST", "/clock", 0)];
+    let accounts = || {
+        let answer = request(service.dashboard(), "GET", "/accounts", &bearer, b"");
+        answer.text()
+    };
+    let before = accounts();
+    for headers in [&reader, &bearer] {
+        for (method, path, status) in ROUTES.iter().chain(&sandbox) {
+            let body: &[u8] = if *method == "GET" { b"" } else { b"{}" };
+            let answer = request(service.dashboard(), method, path, headers, body);
+            let expected = if *method == "GET" { *status } else { 403 };
+            assert_eq!(answer.status, expected, "{method} {path}: {}", answer.text());
+        }
+    }
+    assert_eq!(accounts(), before);
+    let changed = request(service.dashboard(), "PATCH", FJORD, &cookie(&answer), b"{}");
+    assert_eq!(changed.status, 200);
+    // Whoever reads may end the own login.
+    assert_eq!(request(service.dashboard(), "DELETE", "/login", &reader, b"").status, 200);
+    assert_eq!(request(service.dashboard(), "GET", "/accounts", &reader, b"").status, 401);
 }
 
 #[test]

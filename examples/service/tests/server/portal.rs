@@ -139,6 +139,7 @@ fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
         ("POST", "/senders/{sender}/undo", none.clone(), 403),
         ("GET", "/accounts/{account}/alerts", Value::Null, 200),
         ("GET", "/alerts", Value::Null, 403),
+        ("GET", "/journal", Value::Null, 403),
         ("POST", "/alerts/{alert}/acknowledge", json!({ "by": "me" }), 200),
         ("POST", "/recoveries", none.clone(), 403),
         ("GET", "/recoveries/{recovery}", Value::Null, 200),
@@ -196,8 +197,15 @@ fn each_route_by_the_owners_of_two_accounts() {
         ])
     };
     let before = state();
+    // No login, and one that is no operator's.
+    let nobody = ["", "Cookie: portal_login=x; login=x\r\n"];
+    let mut table = Vec::new();
     for (method, route, body, status) in routes() {
         let path = path_of(route, &things);
+        for login in nobody {
+            let refused = portal.send(login, method, &path, &body).status;
+            assert_eq!(refused, 401, "{method} {path}: {login}");
+        }
         // An account that is not one's own, and what is in it, does not exist. The operators' is nobody's.
         let expected = if status == 403 { 403 } else { 404 };
         let refused = portal.send(&stranger, method, &path, &body);
@@ -210,9 +218,12 @@ fn each_route_by_the_owners_of_two_accounts() {
         }
         let foreign = format!("{owner}Origin: https://evil.example\r\n");
         assert_eq!(portal.send(&foreign, method, &path, &body).status, 403, "{method} {path}");
+        table.push(format!(
+            "{method:6} {route:36} none 401, half an owner's 401, another's {expected}"
+        ));
     }
     assert_eq!(state(), before, "what others were refused was done");
-    for (method, route, body, status) in routes() {
+    for ((method, route, body, status), row) in routes().into_iter().zip(&mut table) {
         let path = path_of(route, &things);
         let answer = portal.send(&owner, method, &path, &body);
         let found = answer.status;
@@ -221,7 +232,16 @@ fn each_route_by_the_owners_of_two_accounts() {
             status => found == status,
         };
         assert!(expected, "{method} {path}: {found} {}", answer.text());
+        // What is the operators' alone changes nothing here.
+        let is_read = method == "GET" && route != "/alerts";
+        let operators = is_read.then(|| portal.send(&bearer(), method, &path, &body).status);
+        assert!(operators.is_none_or(|status| status == 200), "{method} {path}: {operators:?}");
+        *row += &format!(
+            ", its own {found}, an operator's {}",
+            operators.map_or("-".to_owned(), |it| it.to_string())
+        );
     }
+    println!("{}", table.join("\n"));
     // A host that has a sandbox has it for operators.
     for (method, path) in [("GET", "/faults"), ("POST", "/clock"), ("DELETE", "/faults/1")] {
         let answer = portal.send(&owner, method, path, &json!({ "advance_seconds": 1 }));
@@ -264,6 +284,7 @@ fn no_route_is_left_out() {
         ("recoveries", "recovery"),
         ("levers", "lever"),
         ("senders", "sender"),
+        ("journal", "row"),
     ];
     let mut found = BTreeSet::new();
     for line in source.lines() {

@@ -187,7 +187,7 @@ fn the_local_service_is_a_sender_to_develop_against() {
     let url = answering(&program, &[Reply::Status(500), Reply::Status(503)]);
     let (running, relayed) = start(&mut relay(&url, &folder.path("kept")));
     let service = Service::start(&["--allow-loopback-endpoints", "--time-scale", "0.001"]);
-    let endpoint = json!({ "url": format!("http://{relayed}/"), "secret": SECRET });
+    let endpoint = json!({ "url": format!("http://{relayed}/in?a=1"), "secret": SECRET });
     service.ask("POST", &format!("{FJORD}/endpoints"), &endpoint, 201);
     service.call();
     let got = eventually("the third", || Some(program.got(PATH)).filter(|got| got.len() == 3));
@@ -203,7 +203,10 @@ fn the_local_service_is_a_sender_to_develop_against() {
     assert_eq!(service.interrupt().code, Some(0));
     let told = running.interrupt();
     assert!(!told.stdout.contains("to be refused"), "{}", told.stdout);
-    assert_eq!(fs::read_dir(folder.path("kept")).unwrap().count(), 3);
+    // Each file says where it was sent to.
+    let kept = fs::read_dir(folder.path("kept")).unwrap().map(|it| fs::read(it.unwrap().path()));
+    let called = kept.filter(|it| it.as_ref().unwrap().starts_with(b"POST /in?a=1 HTTP/1.1\r\n"));
+    assert_eq!(called.count(), 3);
 }
 
 #[test]
@@ -211,7 +214,7 @@ fn a_wrong_command_line_of_a_relay_is_named() {
     let cases: [(&[&str], &str); 7] = [
         (&["--replay", "evt_1"], "--replay needs --forward"),
         (&["--keep", "x"], "--keep needs --forward"),
-        (&["--forward", "https://h/"], "--forward: expected http://HOST:PORT/PATH"),
+        (&["--forward", "ftp://h/"], "--forward: expected http://HOST:PORT/PATH"),
         (&["--forward", "/hooks"], "--forward: expected http://HOST:PORT/PATH"),
         (&["--forward", "http://h/", "--journal", "x"], "--journal: not allowed with --forward"),
         (&["--forward", "http://h/", "--since", "noon"], "--since: "),

@@ -47,8 +47,8 @@ function deliveriesCard(deliveries, endpoints) {
       keyed("redeliver chosen", button("Redeliver them", { class: "small primary" }, redeliverChosen)),
       keyed("choose none", button("Select none", { class: "small" }, () => { chosen.clear(); draw(); })))) : null,
     shown.length ? h("div", { class: "scroll" }, h("table", { "aria-labelledby": "h-deliveries" },
-      h("thead", {}, h("tr", {}, h("th", {}, "Event"), h("th", {}, "Status"), h("th", {}, "Endpoint"), h("th", {}, "Attempts"), h("th", {}, "Next or last"), h("th", {}, h("span", { class: "skip" }, "Actions")))),
-      h("tbody", {}, shown.flatMap(deliveryRows)))) :
+      h("thead", {}, h("tr", {}, h("th", {}, "Event"), h("th", {}, "Status"), h("th", {}, "Endpoint"), h("th", {}, "Outcome"), h("th", {}, "Next or last"), h("th", {}, h("span", { class: "skip" }, "Actions")))),
+      h("tbody", {}, shown.map(deliveryRow)))) :
       h("div", { class: "empty" }, h("b", {}, deliveries.length ? "None like that" : "Nothing has been sent yet"), found?.refused ? found.refused : deliveries.length ? "No delivery of the last thirty days fits the filters." : portal ? "Ping an endpoint, and watch it here." : "Record a call, or ping an endpoint, and watch it here."),
     first && !next ? null : h("div", { class: "pager" }, h("span", { class: "faint" }, `Page ${pages.length}`),
       keyed("newer", button("Newer", { class: "small", disabled: first }, () => turn(pages.slice(0, -1)))),
@@ -56,26 +56,32 @@ function deliveriesCard(deliveries, endpoints) {
         // The latest fifty come without the place of the next ones.
         if (!found) found = await search();
         if (found.next) turn([...pages, found.next]);
-      }))));
+      }))), ...shown.filter((d) => open.has(d.id)).map(drawer));
 }
-function deliveryRows(d) {
+// What is open lies beside the list, and moves none of it. Its address opens it again.
+function drawer(d) {
+  const close = button("Close", { class: "small", "aria-label": `Close: ${d.type} ${d.event_id} to ${d.url}` }, () => { open.delete(d.id); remember(); draw(); });
+  return keyed("detail " + d.id, h("section", { class: "detail", "aria-label": `${d.type} ${d.event_id} to ${d.url}` },
+    h("header", { class: "row" }, h("h3", {}, d.type, " ", badge(d.status, KIND[d.status])), keyed("close " + d.id, close)),
+    h("dl", { class: "keys" }, h("dt", {}, "Event"), h("dd", { class: "mono" }, d.event_id), h("dt", {}, "Delivery"), h("dd", { class: "mono" }, d.id), h("dt", {}, "Endpoint"), h("dd", {}, d.url), h("dt", {}, "Created"), h("dd", {}, when(d.event_created_at))),
+    h("h3", {}, "Attempts"), tries(d), h("h3", {}, "Body"), bodyOf(d)));
+}
+function deliveryRow(d) {
   const isOpen = open.has(d.id);
-  const toggle = () => { isOpen ? open.delete(d.id) : open.add(d.id); remember(); draw(); if (!isOpen) look(); };
+  const toggle = () => { open.clear(); if (!isOpen) open.add(d.id); remember(); draw(); if (!isOpen) look(); };
   const last = d.attempts[d.attempts.length - 1];
   const again = (key, text, done, path) => keyed(key + " " + d.id, button(text, { class: "small", "aria-label": `${text}: ${d.type} ${d.event_id} to ${d.url}` }, () => attempt(done, () => ask("POST", at("deliveries", d.id, path)))));
-  const rows = [keyed("row " + d.id, h("tr", {},
+  const said = last ? outcome(last) : d.status === "skipped" ? "endpoint was disabled" : "";
+  return keyed("row " + d.id, h("tr", { class: "line" + (isOpen ? " open" : "") },
     h("td", { class: "nowrap" }, h("div", { class: "row" },
       keyed("open " + d.id, h("button", { type: "button", class: "expand", "aria-expanded": String(isOpen), "aria-label": `Attempts of ${d.type} ${d.event_id} to ${d.url}`, on: { click: toggle } }, chevron())),
       MISSED.includes(d.status) ? keyed("choose " + d.id, h("input", { type: "checkbox", class: "choose", checked: chosen.has(d.id), "aria-label": `Select: ${d.type} ${d.event_id} to ${d.url}`, on: { change: (e) => { e.target.checked ? chosen.add(d.id) : chosen.delete(d.id); draw(); } } })) : null,
-      h("span", { class: "two" }, h("span", { class: "strong" }, d.type), h("span", { class: "mono faint" }, short(d.event_id))))),
+      h("span", { class: "clip", title: d.event_id }, d.type))),
     h("td", { "data-label": "Status" }, badge(d.status, KIND[d.status])),
     h("td", { "data-label": "Endpoint" }, h("div", { class: "clip", title: d.url }, d.url.replace(/^https?:\/\//, ""))),
-    h("td", { "data-label": "Attempts" }, pips(d)),
-    h("td", { class: "nowrap two", "data-label": "Next or last" }, d.status === "waiting" && d.next_at ? h("span", {}, heldBehind(d) ? "held behind a suspect endpoint, due " : "next ", when(d.next_at)) : h("span", {}, when(d.ended_at || d.event_created_at)),
-      h("span", { class: "faint" }, last ? outcome(last) : d.status === "skipped" ? "endpoint was disabled" : "")),
-    h("td", { class: "end" }, MISSED.includes(d.status) ? again("again", "Redeliver", "Redelivery accepted", "redeliver") : d.status === "waiting" ? again("now", "Send now", "It is sent now", "send") : null)))];
-  if (isOpen) rows.push(keyed("detail " + d.id, h("tr", { class: "detail" }, h("td", { colspan: "6" }, h("div", { class: "grid" }, h("div", {}, h("h3", {}, "Attempts"), tries(d)), h("div", {}, h("h3", {}, "Body, as it is signed"), bodyOf(d)))))));
-  return rows;
+    h("td", { class: "nowrap", "data-label": "Outcome" }, h("div", { class: "row" }, pips(d), said)),
+    h("td", { class: "nowrap", "data-label": "Next or last" }, d.status === "waiting" && d.next_at ? h("span", {}, heldBehind(d) ? "held behind a suspect endpoint, due " : "next ", when(d.next_at)) : when(d.ended_at || d.event_created_at)),
+    h("td", { class: "end" }, MISSED.includes(d.status) ? again("again", "Redeliver", "Redelivery accepted", "redeliver") : d.status === "waiting" ? again("now", "Send now", "It is sent now", "send") : null)));
 }
 // One after the other: what is refused stays selected, and the first reason is said.
 async function redeliverChosen() {
@@ -103,14 +109,21 @@ async function fetchOpen() {
     } catch (error) { open.delete(id); toast(`${id}: ${error.message}`, true); }
   }
 }
-// The exact text, character by character: what a receiver computes the digest of.
+// The exact text, character by character, is what a receiver computes the digest of; indented it is for people.
+let pretty = false;
 function bodyOf(d) {
-  const text = details.get(d.id)?.body;
-  if (text === undefined) return h("p", { class: "faint" }, "Loading");
-  return h("div", {}, h("pre", { class: "exact", tabindex: "0" }, text), h("p", { class: "faint" }, `${new TextEncoder().encode(text).length} bytes`));
+  if (!details.has(d.id)) return h("p", { class: "faint" }, "Loading");
+  const text = details.get(d.id).body;
+  if (text === undefined) return h("p", { class: "faint" }, "It is no longer kept.");
+  const choose = (name, is) => keyed(`${name} ${d.id}`, button(name, { class: "small", "aria-pressed": String(pretty === is), "aria-label": `${name}: body of ${d.event_id}` }, () => { pretty = is; draw(); }));
+  return h("div", {}, h("div", { class: "row" }, choose("Exact", false), choose("Pretty", true), keyed("copy body " + d.id, button("Copy", { class: "small", "aria-label": `Copy: body of ${d.event_id}` }, () => copyText(text)))),
+    h("pre", { class: pretty ? "pretty" : "exact", tabindex: "0", "aria-label": `Body of ${d.event_id}` }, pretty ? indented(text).map((line) => h("span", {}, line + "\n")) : text),
+    h("p", { class: "faint" }, `${new TextEncoder().encode(text).length} bytes`, pretty ? ", here with other white space than what is signed" : ""));
+}
+function indented(text) {
+  try { return JSON.stringify(JSON.parse(text), null, 2).split("\n"); } catch { return [text]; }
 }
 const heldBehind = (d) => Date.parse(d.next_at) < clock() - 2000 && seen.endpoints.some((e) => e.id === d.endpoint_id && e.suspect_since);
-const short = (id) => id.length > 18 ? id.slice(0, 10) + "…" + id.slice(-5) : id;
 const good = (t) => /^2\d\d$/.test(t.outcome);
 const WORDS = { timeout: "timed out", refused: "connection refused", reset: "connection broke", dns: "name not found", tls: "TLS failed", forbidden: "address not allowed", unsent: "not sent" };
 const REASONS = {
@@ -123,16 +136,29 @@ const outcome = (t) => t.reason ? REASONS[t.reason] || t.reason : WORDS[t.outcom
 function pips(d) {
   const made = d.attempts.filter((t) => !t.by_hand && t.outcome !== "unsent");
   const byHand = d.attempts.filter((t) => t.by_hand);
+  if (made.length === 1 && good(made[0]) && !byHand.length) return h("span", { class: "tick", role: "img", "aria-label": "delivered at the first attempt" }, "✓");
+  if (!d.attempts.length && !d.pending) return null;
   const list = Array.from({ length: 6 }, (_, i) => h("i", { class: made[i] ? good(made[i]) ? "good" : "bad" : i === made.length && d.pending && !d.by_hand ? "now" : "" }));
   const text = `${made.length} of 6` + (byHand.length ? `, ${byHand.length} by hand` : "");
   return h("span", { class: "pips", role: "img", title: text, "aria-label": text }, list, byHand.length ? h("span", { class: "faint" }, ` +${byHand.length}`) : null);
 }
+// Attempts with one answer are one line, which opens.
 function tries(d) {
-  const list = d.attempts.map((t) => h("li", { class: "try" + (good(t) ? " good" : "") }, h("span", { class: "n" }, t.by_hand ? "↻" : t.number),
+  const same = (t) => JSON.stringify([t.outcome, t.reason, t.response?.text, t.by_hand]);
+  const groups = [];
+  for (const t of d.attempts) {
+    const group = groups[groups.length - 1];
+    group && same(group[0]) === same(t) ? group.push(t) : groups.push([t]);
+  }
+  const answer = (t) => t.response && t.response.text ? h("div", { class: "answer mono" }, t.response.text + (t.response.cut ? " …" : "")) : null;
+  const one = (t, said) => h("li", { class: "try" + (good(t) ? " good" : "") }, h("span", { class: "n" }, t.by_hand ? "↻" : t.number),
     h("div", {}, h("p", {}, h("span", { class: "strong" }, outcome(t)), t.reason ? h("span", { class: "mono faint" }, t.outcome) : null, h("span", { class: "faint" }, t.took_ms, " ms"), when(t.began_at), t.by_hand ? badge("by hand") : null, t.late ? badge("late") : null),
       requestOf(d, t),
-      t.headers && t.headers.text ? h("details", {}, h("summary", { class: "faint" }, "Header fields of the answer"), h("div", { class: "answer mono faint" }, t.headers.text + (t.headers.cut ? "…" : ""))) : null,
-      t.response && t.response.text ? h("div", { class: "answer mono" }, t.response.text + (t.response.cut ? " …" : "")) : null)));
+      t.headers && t.headers.text ? h("details", {}, h("summary", { class: "faint" }, "Header fields of the answer"), h("div", { class: "answer mono faint" }, t.headers.text + (t.headers.cut ? "…" : ""))) : null, said));
+  const many = (group) => keyed(`equal ${d.id} ${group[0].began_at}`, h("li", { class: "equal" },
+    h("details", {}, h("summary", {}, h("span", { class: "strong" }, `${outcome(group[0])} ×${group.length}`), " ", h("span", { class: "faint" }, "from "), when(group[0].began_at), h("span", { class: "faint" }, " to "), when(group[group.length - 1].began_at)),
+      h("ol", {}, group.map((t) => one(t, null)))), answer(group[0])));
+  const list = groups.map((group) => group.length === 1 ? one(group[0], answer(group[0])) : many(group));
   if (d.status === "waiting" && d.next_at) list.push(h("li", { class: "try next" }, h("span", { class: "n" }, d.by_hand ? "↻" : d.attempts_made + 1), h("div", {}, h("p", {}, "next attempt ", when(d.next_at)))));
   if (d.status === "sending") list.push(h("li", { class: "try next" }, h("span", { class: "n" }, "…"), h("div", {}, "being sent")));
   if (!list.length) list.push(h("li", { class: "faint" }, d.status === "skipped" ? "None: the endpoint was disabled when the event happened." : "None yet."));

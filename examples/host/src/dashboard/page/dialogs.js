@@ -140,19 +140,53 @@ function deleteDialog(e) {
 function pauseDialog(e) {
   confirmDialog("Pause this endpoint?", "Nothing is sent to it before it is enabled again. What it misses is sent only when it is recovered.", e.url, "Pause", () => ask("POST", at("endpoints", e.id, "pause")), "Paused: nothing is sent to it");
 }
+// The count follows what is chosen, before anything is sent.
 function recoverDialog(e) {
-  const counted = missed.get(e.id);
-  dialog("Recover what it missed", "Each gets one more attempt, a few at a time. A failure does not count against the endpoint.", [
+  const types = Object.keys(missed.get(e.id).by_type);
+  const told = h("p", { class: "counted", role: "status" });
+  const tell = (counted) => { told.textContent = `${counted.more ? "More than " : ""}${counted.count} ${counted.count === 1 ? "delivery" : "deliveries"}`; };
+  const check = (name, value) => h("label", { class: "check" }, h("input", { type: "checkbox", name, value, checked: true }), h("span", { class: "mono" }, value));
+  const time = (name, label) => field(label, null, h("input", { type: "text", name, placeholder: "YYYY-MM-DD HH:MM", spellcheck: "false", autocomplete: "off" }));
+  const chosen = (data) => {
+    const asked = {};
+    for (const [name, label] of [["from", "From"], ["until", "Until"]]) if (data.get(name).trim()) asked[name] = moment(label, data.get(name));
+    for (const [field, name, all] of [["types", "type", types], ["statuses", "status", MISSED]]) {
+      const some = data.getAll(name);
+      if (!some.length) throw new Error(`choose a ${name}`);
+      if (some.length < all.length) asked[field] = some;
+    }
+    return asked;
+  };
+  const el = dialog("Recover what it missed", "Each gets one more attempt, a few at a time. A failure does not count against the endpoint.", [
     h("div", { class: "secret" }, h("code", {}, e.url)),
-    h("fieldset", {}, h("legend", {}, "Types"), Object.entries(counted.by_type).map(([type, count]) => h("label", { class: "check" }, h("input", { type: "checkbox", name: "type", value: type, checked: true }), h("span", { class: "mono" }, type), h("span", { class: "faint" }, `${count}`)))),
+    h("fieldset", {}, h("legend", {}, "Types"), types.map((type) => check("type", type))),
+    h("fieldset", { class: "several" }, h("legend", {}, "Statuses"), MISSED.map((status) => check("status", status))),
+    h("div", { class: "pair" }, time("from", "From"), time("until", "Until")),
+    told,
   ], "Recover", async (data) => {
-    const chosen = data.getAll("type");
-    if (!chosen.length) throw new Error("choose a type");
-    const all = chosen.length === Object.keys(counted.by_type).length;
-    const started = await ask("POST", at("endpoints", e.id, "recover"), all ? {} : { types: chosen });
+    const started = await ask("POST", at("endpoints", e.id, "recover"), chosen(data));
     missed.delete(e.id);
     toast(`Recovering ${started.more ? "more than " : ""}${started.counted}`);
   });
+  let asked = 0;
+  const count = async () => {
+    const mine = ++asked;
+    await new Promise((done) => setTimeout(done, 200));
+    if (mine !== asked) return;
+    try {
+      const counted = await ask("POST", at("endpoints", e.id, "recover"), { ...chosen(new FormData(el.querySelector("form"))), dry_run: true });
+      if (mine === asked) tell(counted);
+    } catch (error) { if (mine === asked) told.textContent = error.message; }
+  };
+  el.addEventListener("input", count);
+  tell(missed.get(e.id));
+}
+// A time of the reader's zone.
+function moment(name, text) {
+  const [, day, time] = /^\s*([12]\d{3}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?\s*$/.exec(text) ?? [];
+  const at = new Date(`${day}T${time ?? "00:00"}`);
+  if (isNaN(at)) throw new Error(`${name}: expected a time such as 2026-11-22 14:03`);
+  return at.toISOString();
 }
 function callDialog(a) {
   dialog("Record a call", "As if the assistant had just answered it. call.ended goes out.", [

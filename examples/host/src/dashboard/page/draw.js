@@ -11,13 +11,14 @@ function standing(a) {
   return ["200", "good"];
 }
 function drawAccounts() {
+  $("search").hidden = portal || locked;
   const more = moreAccounts && keyed("more accounts", h("li", {}, h("button", { type: "button", on: { click: () => { accountPages++; refresh(true); } } }, "More accounts")));
   patchChildren($("accounts"), accounts.map((a) => {
     const mark = a.closing ? badge("closing", "bad") : a.subscription_active === false ? badge("inactive", "bad") : a.entitlements?.public_api === false ? badge("no API", "wait") : null;
     return keyed("row " + a.id, h("li", {}, keyed("account " + a.id, h("button", { type: "button", "aria-current": a.id === selected ? "true" : undefined, on: { click: () => choose(a.id) } },
       h("span", { class: "name" }, a.business_name || "No business name"),
       h("span", { class: "sub" }, h("span", { class: "mono" }, a.id), mark)))));
-  }).concat(more || []));
+  }).concat(more || []).concat(accounts.length || !$("search").value ? [] : [keyed("no account", h("li", { class: "faint" }, "No id or name begins so."))]));
 }
 function drawNone() { patchChildren($("main"), [h("div", { class: "card empty" }, h("h1", {}, "There are no accounts"), "Start the service with --data, or without it for a demonstration.")]); }
 
@@ -33,8 +34,8 @@ function draw() {
   if (index >= 0 && JSON.stringify(accounts[index]) !== JSON.stringify(a)) { accounts[index] = a; drawAccounts(); }
   document.title = `${a.business_name || a.id} · Call Assistant`;
   patchChildren($("main"), [
-    head(a), ...summary(endpoints), tiles(a, keys, endpoints, deliveries, calls), plans ? standingCard(a, plans) : null,
-    ...leversCard(seen.levers, a, endpoints), ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints), keysCard(a, keys), callsCard(a, calls), ...sandboxCard(seen.sandbox)].filter(Boolean));
+    head(a), ...summary(endpoints), ...leversCard(seen.levers, a, endpoints), ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints),
+    keysCard(a, keys), callsCard(a, calls), plans ? standingCard(a, plans) : null, ...sandboxCard(seen.sandbox)].filter(Boolean));
 }
 
 function head(a) {
@@ -42,26 +43,13 @@ function head(a) {
     h("div", {}, h("h1", {}, a.business_name || "No business name"),
       h("div", { class: "meta" }, h("span", { class: "mono" }, a.id), h("span", {}, a.timezone), localTime(a.timezone))),
     portal ? null : h("div", { class: "row" },
-      seen.levers?.senders.length ? keyed("pause", button("Pause sending", {}, () => pauseDialog(a))) : null,
+      seen.levers?.senders.length ? keyed("pause", button("Pause sending", {}, () => pauseSendingDialog(a))) : null,
       keyed("portal", button("Owner's link", {}, () => linkDialog(a))),
       keyed("emit", button("Emit event", {}, () => emitDialog(a))),
       keyed("record", button("Record a call", { class: "primary" }, () => callDialog(a)))));
 }
 function localTime(zone) {
   try { return h("span", {}, "local time ", new Intl.DateTimeFormat("en-GB", { timeZone: zone, hour: "2-digit", minute: "2-digit" }).format(clock())); } catch { return null; }
-}
-function tiles(a, keys, endpoints, deliveries, calls) {
-  const usable = keys.filter((k) => k.state !== "revoked" && k.state !== "expired").length;
-  const active = endpoints.filter((e) => e.status === "active").length;
-  const pending = deliveries.filter((d) => d.pending).length;
-  const ended = deliveries.filter((d) => !d.pending);
-  const good = ended.filter((d) => d.status === "delivered").length;
-  const tile = (name, value, more) => h("div", { class: "tile" }, h("dt", {}, name), h("dd", {}, value, h("small", {}, more)));
-  return h("dl", { class: "tiles" },
-    tile("Calls", a.calls.toLocaleString("en"), calls.length ? ["latest ", when(calls[0].started_at)] : "none yet"),
-    tile("Keys", usable, `usable of ${keys.length}`),
-    tile("Endpoints", active, endpoints.length ? `active of ${endpoints.length}` : "registered"),
-    tile("Delivered", ended.length ? Math.round(100 * good / ended.length) + " %" : "–", ended.length ? `of the latest ${ended.length}` + (pending ? ` · ${pending} pending` : "") : pending ? `${pending} pending` : "nothing sent yet"));
 }
 // What changes the answers that a customer gets is asked first.
 function standingCard(a, plans) {

@@ -29,6 +29,7 @@ function ordered(endpoints) {
   order = sorted.map((e) => e.id);
   return sorted;
 }
+// What fails and what was lost, above all else.
 function summary(endpoints) {
   if (!endpoints.length) return [];
   const bad = endpoints.filter(failing).length, off = endpoints.filter((e) => e.status !== "active").length;
@@ -42,31 +43,46 @@ function endpointRow(e) {
   const failures = e.consecutive_failures, limit = e.failures_to_disable;
   const shown = e.reason === "failing" ? limit : failures;
   const why = { gone: "the endpoint answered 410", failing: `${limit} deliveries in a row failed`, paused: "its owner paused it" }[e.reason];
-  const hour = e.last_hour && e.last_hour.attempts ? `last hour: ${Math.round(100 * e.last_hour.succeeded / e.last_hour.attempts)} % of ${e.last_hour.attempts}, p50 ${e.last_hour.p50_ms} ms, p99 ${e.last_hour.p99_ms} ms` : null;
+  const hour = e.last_hour?.attempts ? e.last_hour : null;
   const until = (e.previous_secrets_until || [])[0];
   const act = (key, text, props, run) => keyed(key + " " + e.id, button(text, { class: "small " + (props || ""), "aria-label": `${text}: ${e.url}` }, run));
   const run = (what, method, ...path) => () => attempt(what, () => ask(method, at("endpoints", e.id, ...path)));
-  return keyed("row " + e.id, h("div", { class: "endpoint" },
-    h("div", { class: "two" }, h("span", { class: "name" }, h("span", { class: "url", title: e.url }, e.url), fails ? badge(e.suspect_since ? "failing, suspect" : "failing", "bad") : active ? e.suspect_since ? badge("suspect", "wait") : badge("active", "good") : badge("disabled", "bad")),
+  const number = (value, of) => h("div", { class: "number" }, value, h("small", { class: "faint" }, of));
+  return keyed("row " + e.id, h("div", { class: "endpoint" + (fails ? " failing" : "") },
+    h("div", { class: "two" },
       e.description ? h("span", { class: "described" }, e.description) : null,
+      h("span", { class: "url", title: `${e.url} ${e.id}` }, e.url),
       fails ? h("span", { class: "fails" }, fails.count === 1 ? "The last attempt failed: " : `The last ${fails.count} attempts failed: `, fails.last) : null,
-      h("span", { class: "faint" }, active ? ["active since ", when(e.since)] : [why || "disabled", ", ", when(e.since)], " · ", h("span", { class: "mono", title: e.id }, short(e.id)), hour ? [" · ", hour] : null),
+      active ? null : h("span", { class: "faint" }, why || "disabled", ": nothing is sent to it"),
       until ? h("span", { class: "faint" }, "the previous secret signs, too: it ends ", when(until)) : null),
-    h("div", { class: "health" }, h("div", { class: "meter" + (active ? failures >= 15 ? " hot" : "" : " out"), "aria-hidden": "true" }, Array.from({ length: limit }, (_, i) => h("i", { class: i < shown ? "on" : "" }))),
-      h("span", { class: "faint" }, e.reason === "gone" || e.reason === "paused" ? "Nothing is sent to it" : shown === 0 ? "No failed deliveries in a row" : `${shown} of ${limit} failed deliveries in a row`)),
-    recoveryRow(e, active),
+    h("div", { class: "state" }, fails ? badge(e.suspect_since ? "failing, suspect" : "failing", "bad") : active ? e.suspect_since ? badge("suspect", "wait") : badge("active", "good") : badge("disabled", "bad")),
+    number(hour ? `${Math.round(100 * hour.succeeded / hour.attempts)} %` : "–", hour ? `of ${hour.attempts.toLocaleString("en")} in 1 h` : "none in 1 h"),
+    number(hour ? `${hour.p99_ms} ms` : "–", "p99"),
+    h("div", { class: "since" }, h("small", { class: "faint" }, "since "), when(e.since)),
     h("div", { class: "row actions" },
       act("ping", "Ping", "", run("Ping accepted", "POST", "ping")),
-      active ? act("pause", "Pause", "", () => pauseDialog(e)) : act("enable", "Enable", "primary", () => attempt(null, async () => {
+      active ? null : act("enable", "Enable", "primary", () => attempt(null, async () => {
         const now = await ask("POST", at("endpoints", e.id, "enable"));
         const count = now.missed_count, more = now.missed_more ? "more than " : "";
         missed.delete(e.id);
         toast(count ? `Enabled. It missed ${more}${count} ${count === 1 ? "delivery" : "deliveries"}: recover or redeliver what you need.` : "Enabled.");
       })),
-      act("edit", "Edit", "", () => editDialog(e)),
-      act("rotate", "Rotate secret", "", () => rotateDialog(e)),
-      act("delete", "Delete", "danger", () => deleteDialog(e)))));
+      keyed("more " + e.id, h("details", { class: "menu" }, h("summary", { class: "btn small plain", "aria-label": `More: ${e.url}` }, "More"), h("div", {},
+        active ? act("pause", "Pause", "plain", () => pauseDialog(e)) : null,
+        act("edit", "Edit", "plain", () => editDialog(e)),
+        act("rotate", "Rotate secret", "plain", () => rotateDialog(e)),
+        act("delete", "Delete", "plain danger", () => deleteDialog(e)))))),
+    shown ? h("div", { class: "health" }, h("div", { class: "meter" + (active ? failures >= 15 ? " hot" : "" : " out"), "aria-hidden": "true" }, Array.from({ length: limit }, (_, i) => h("i", { class: i < shown ? "on" : "" }))),
+      h("span", { class: "faint" }, `${shown} of ${limit} failed deliveries in a row`)) : null,
+    recoveryRow(e, active)));
 }
+// One menu is open at a time, and none behind a dialog, from which the focus comes back to the menu.
+addEventListener("click", (event) => {
+  const inside = event.target.closest?.(".menu");
+  const chose = inside && event.target.closest("button");
+  if (chose) inside.firstChild.focus();
+  for (const menu of document.querySelectorAll(".menu[open]")) if (menu !== inside || chose) menu.open = false;
+}, true);
 function recoveryRow(e, active) {
   const now = running(e), counted = missed.get(e.id);
   if (now) return h("div", { class: "recovery" }, h("progress", { max: String(now.counted || 1), value: String(now.redelivered), "aria-label": `Recovery of ${e.url}` }),

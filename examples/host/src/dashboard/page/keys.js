@@ -1,6 +1,8 @@
 // ---- Keys, unless somebody types or a dialog is open ----
+const BY_ID = ["Find deliveries by id", () => document.querySelector('[data-key="filter id"]')?.focus()];
 const KEYS = {
-  "/": ["Search deliveries by id", () => document.querySelector('[data-key="filter id"]')?.focus()],
+  "/": portal ? BY_ID : ["Search accounts", () => $("search").focus()],
+  f: BY_ID,
   j: ["Next delivery", () => step(1)],
   k: ["Previous delivery", () => step(-1)],
   x: ["Select the delivery, to redeliver it", () => document.activeElement?.closest("tr")?.querySelector(".choose")?.click()],

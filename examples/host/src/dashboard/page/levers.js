@@ -13,6 +13,6 @@ function leversCard(set, a, endpoints) {
       badge("set", "wait"), h("span", { class: "what strong" }, text), h("span", { class: "faint" }, ...by),
       keyed(`undo ${key}`, button("Undo", { class: "small", "aria-label": `Undo: ${text}` }, () => attempt("Undone", () => ask("POST", path, {})))))))))];
 }
-function pauseDialog(a) {
+function pauseSendingDialog(a) {
   confirmDialog("Pause sending?", "Its events wait until this is undone.", a.business_name ? `${a.business_name} · ${a.id}` : a.id, "Pause sending", () => ask("POST", "/levers", { account_id: a.id, per_second: 0 }));
 }

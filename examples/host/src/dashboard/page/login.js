@@ -6,6 +6,7 @@ let pass = null, own = null;
 function lock() {
   locked = true; accounts = []; tag = null;
   forget();
+  $("search").value = "";
   drawAccounts();
   document.title = "Log in · Call Assistant";
   document.body.classList.remove("stale");

@@ -27,17 +27,27 @@ async function refresh(now) {
     if (!locked) alive(true);
   } catch { if (!locked) alive(false); }
 }
-// As many pages as a person has asked for.
+// As many pages as a person has asked for, of those that are searched.
 async function readAccounts() {
-  const read = [];
-  moreAccounts = "";
-  for (let page = 0; page < accountPages && moreAccounts !== null; page++) {
-    const next = await ask("GET", "/accounts?after=" + encodeURIComponent(moreAccounts));
+  const read = [], search = $("search").value.trim();
+  let after = "";
+  for (let page = 0; page < accountPages && after !== null; page++) {
+    const next = await ask("GET", "/accounts?" + new URLSearchParams({ search, after, limit: "50" }));
     read.push(...next.data);
-    moreAccounts = next.next;
+    after = next.next;
   }
-  accounts = read;
+  // What was typed later is not replaced by what was found earlier.
+  if (search !== $("search").value.trim()) return;
+  accounts = read; moreAccounts = after;
 }
+let typed;
+$("search").oninput = () => {
+  clearTimeout(typed);
+  typed = setTimeout(async () => {
+    accountPages = 1;
+    try { await readAccounts(); drawAccounts(); } catch (error) { toast(error.message, true); }
+  }, 150);
+};
 async function refreshAccount(asked) {
   const response = await send(at("accounts", asked, "overview"), { headers: tag ? { "If-None-Match": tag } : {} });
   if (response.status === 304) return;

@@ -157,6 +157,7 @@ async fn finish(
     if row.map_or(Ok(true), |row| row.field("is_left"))? {
         return Ok(None);
     }
+    execute(change, sql::JOURNAL_ERASE, &[&account]).await?;
     let row = query_opt(change, sql::ERASE_ACCOUNT, &[&account]).await?;
     let row = row.ok_or_else(|| DbError::row("a count without a row"))?;
     let count = |name: &str| Ok::<_, DbError>(row.field::<i64>(name)?.unsigned_abs());

@@ -1,0 +1,27 @@
+//! Who did what.
+
+use super::deliveries::{MAX_LIST, limit};
+use super::{Asked, Dashboard, show};
+use crate::answer::{Answer, Error, ok};
+use crate::input::Bad;
+use crate::scope::Operator;
+use crate::store::Store;
+
+impl<S: Store, X> Dashboard<S, X> {
+    /// Answers with what was done, oldest first: the beginning, or what is behind `after`.
+    pub(super) async fn journal(&self, by: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let (mut after, mut most) = (None, MAX_LIST);
+        for (name, value) in &asked.query {
+            match name.as_str() {
+                "after" => after = Some(value.as_str()).filter(|value| !value.is_empty()),
+                "limit" => most = limit(value)?,
+                _ => return Err(Bad::new("query", "there are after and limit").into()),
+            }
+        }
+        let rows = self.store.journal(by, after, most).await?;
+        let next = rows.last().map(|row| row.position.clone());
+        let mut shown = show::list(rows.iter().map(show::value).collect());
+        shown["next"] = next.into();
+        Ok(ok(&shown))
+    }
+}

@@ -1,0 +1,96 @@
+//! Who did what: written in the transaction of what was done, and read in the order of commits.
+
+use deadpool_postgres::GenericClient;
+use serde_json::Value;
+use tokio_postgres::types::ToSql;
+
+use crate::db::statements as sql;
+use crate::db::{DbError, Fields as _, execute, query, query_opt};
+use host::rows::JournalRow;
+use host::scope::By;
+use host::store::{Done, Refused};
+
+/// Something that is done.
+#[derive(Clone, Debug)]
+pub(crate) struct Deed<'a> {
+    pub(crate) by: By,
+    /// A word that programs branch on.
+    pub(crate) action: &'static str,
+    pub(crate) account: Option<&'a str>,
+    /// The id of what it is done to.
+    pub(crate) target: &'a str,
+    /// What is changed, as it was and as it becomes. It has no secret and no person's data.
+    pub(crate) before: Value,
+    pub(crate) after: Value,
+}
+
+impl<'a> Deed<'a> {
+    /// Something that changes nothing which can be shown.
+    pub(crate) fn new(
+        by: By,
+        action: &'static str,
+        account: Option<&'a str>,
+        target: &'a str,
+    ) -> Self {
+        Self { by, action, account, target, before: Value::Null, after: Value::Null }
+    }
+
+    /// With what it changes.
+    pub(crate) fn changing(self, before: Value, after: Value) -> Self {
+        Self { before, after, ..self }
+    }
+
+    /// Writes it.
+    pub(crate) async fn note(self, change: &impl GenericClient) -> Result<(), DbError> {
+        let Self { by, action, account, target, before, after } = self;
+        let text = |value: Value| (!value.is_null()).then(|| value.to_string());
+        let parameters: [&(dyn ToSql + Sync); 6] =
+            [&by.as_str(), &action, &account, &target, &text(before), &text(after)];
+        execute(change, sql::JOURNAL_INSERT, &parameters).await?;
+        Ok(())
+    }
+}
+
+/// Reads what was done after a position, oldest first.
+pub(crate) async fn after(
+    client: &impl GenericClient,
+    after: Option<&str>,
+    limit: usize,
+) -> Done<Vec<JournalRow>> {
+    let (writer, id) = match after {
+        Some(text) => position_of(text)?,
+        None => (0, 0),
+    };
+    let writer = writer.to_string();
+    let reached = query_opt(client, sql::JOURNAL_REACHED, &[&writer]).await?;
+    if !reached.map_or(Ok(false), |row| row.field("is_reached"))? {
+        let why = "after: this journal has not come as far; begin again without it";
+        return Err(Refused::Conflict(why.into()));
+    }
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut found = Vec::new();
+    for row in query(client, sql::JOURNAL_AFTER, &[&writer, &id, &limit]).await? {
+        let value = |name: &str| -> Done<Value> {
+            let text: Option<&str> = row.field(name)?;
+            let read = text.map(serde_json::from_str).transpose();
+            Ok(read.map_err(DbError::row)?.unwrap_or_default())
+        };
+        found.push(JournalRow {
+            position: format!("{}-{}", row.field::<&str>("writer")?, row.field::<i64>("id")?),
+            at: row.instant("at")?,
+            by: row.field("by")?,
+            action: row.field("action")?,
+            account_id: row.field("account_id")?,
+            target: row.field("target")?,
+            before: value("before")?,
+            after: value("after")?,
+        });
+    }
+    Ok(found)
+}
+
+fn position_of(text: &str) -> Done<(u64, i64)> {
+    let parts = text.split_once('-');
+    let read = parts.and_then(|(writer, id)| Some((writer.parse().ok()?, id.parse().ok()?)));
+    read.ok_or_else(|| Refused::Conflict("after: not a position of the journal".into()))
+}

@@ -1,0 +1,251 @@
+//! Who did what, in the transaction of what was done.
+
+use private_server::Settings;
+use serde_json::{Value, json};
+
+use crate::commands::{json_of, run_with};
+use crate::support::running::{Answer, File, request};
+use crate::support::{Running, World, data};
+
+const ADA: &str = "Authorization: Bearer the-token-of-ada\r\n";
+const BOB: &str = "Authorization: Bearer the-token-of-bob\r\n";
+
+struct Host {
+    world: World,
+    api: Running,
+    _files: [File; 2],
+}
+
+impl Host {
+    async fn new(name: &str) -> Self {
+        let world = World::new(Settings::default()).await;
+        let tokens = "ada:operator:the-token-of-ada\nbob:reader:the-token-of-bob\n";
+        let tokens = File::new(&format!("{name}-tokens"), tokens);
+        let accounts = File::new(&format!("{name}.json"), &data(1).to_string());
+        let flags = ["--data", accounts.path(), "--operator-token-file", tokens.path()];
+        let api = world.start("api", &flags);
+        Self { world, api, _files: [tokens, accounts] }
+    }
+
+    fn send(&self, headers: &str, method: &str, path: &str, body: &Value) -> Answer {
+        let body = if method == "GET" { String::new() } else { body.to_string() };
+        request(self.api.dashboard(), method, path, headers, body.as_bytes())
+    }
+
+    #[track_caller]
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        let answer = self.send(ADA, method, path, body);
+        assert!(answer.status < 300, "{method} {path}: {}", answer.text());
+        answer.json()
+    }
+
+    /// What is in the journal behind a position.
+    #[track_caller]
+    fn journal(&self, after: &str) -> Vec<Value> {
+        let path = format!("/journal?after={after}");
+        self.ask("GET", &path, &json!({}))["data"].as_array().unwrap().clone()
+    }
+
+    async fn run(&self, sql: &str) {
+        let session = self.world.database.session().await.unwrap();
+        session.batch_execute(sql).await.unwrap();
+        session.keep();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_change_is_in_the_journal_with_who_made_it() {
+    let host = Host::new("journal").await;
+    let id = |made: &Value| made["id"].as_str().unwrap().to_owned();
+    host.ask("PATCH", "/accounts/acct_1", &json!({ "closing": true }));
+    let asked = json!({ "name": "two", "mode": "live", "scopes": ["calls:read"] });
+    let key = host.ask("POST", "/accounts/acct_1/keys", &asked);
+    host.ask("POST", &format!("/keys/{}/revoke", id(&key)), &json!({}));
+    let asked = json!({ "url": "https://hooks.example.com/one" });
+    let made = host.ask("POST", "/accounts/acct_1/endpoints", &asked);
+    let endpoint = format!("/endpoints/{}", id(&made));
+    host.ask("PATCH", &endpoint, &json!({ "url": "https://hooks.example.com/two" }));
+    host.ask("POST", &format!("{endpoint}/rotate"), &json!({}));
+    host.ask("POST", &format!("{endpoint}/pause"), &json!({}));
+    let ping = host.ask("POST", &format!("{endpoint}/ping"), &json!({}));
+    host.ask("POST", &format!("{endpoint}/enable"), &json!({}));
+    let delivery = ping["deliveries"][0].as_str().unwrap();
+    host.ask("POST", &format!("/deliveries/{delivery}/redeliver"), &json!({}));
+    let recovery = host.ask("POST", &format!("{endpoint}/recover"), &json!({}));
+    host.ask("POST", &format!("/recoveries/{}/pause", id(&recovery)), &json!({}));
+    host.ask("POST", &format!("/recoveries/{}/cancel", id(&recovery)), &json!({}));
+    host.ask("POST", "/accounts/acct_1/recover", &json!({}));
+    let asked = json!({ "account_id": "acct_1", "per_second": 0 });
+    let lever = host.ask("POST", "/levers", &asked);
+    host.ask("POST", &format!("/levers/{}/undo", id(&lever)), &json!({}));
+    host.ask("POST", "/accounts/acct_1/cancel", &json!({ "type": "ping" }));
+    host.ask("POST", "/accounts/acct_1/calls", &json!({}));
+    host.ask("POST", "/accounts/acct_1/portal", &json!({}));
+    host.ask("DELETE", "/accounts/acct_1/portal", &json!({}));
+    host.ask("DELETE", &endpoint, &json!({}));
+    host.ask("POST", "/accounts", &json!({ "id": "acct_2", "timezone": "UTC" }));
+    // What is refused was not done.
+    assert_eq!(host.send(ADA, "POST", &format!("{endpoint}/pause"), &json!({})).status, 409);
+
+    let rows = host.journal("");
+    let actions: Vec<&str> = rows.iter().map(|row| row["action"].as_str().unwrap()).collect();
+    assert_eq!(
+        actions,
+        [
+            "account.changed",
+            "key.created",
+            "key.revoked",
+            "endpoint.created",
+            "endpoint.changed",
+            "endpoint.rotated",
+            "endpoint.disabled",
+            "event.emitted",
+            "endpoint.enabled",
+            "delivery.redelivered",
+            "recovery.started",
+            "recovery.paused",
+            "recovery.cancelled",
+            "recoveries.started",
+            "lever.set",
+            "lever.undone",
+            "deliveries.cancelled",
+            "call.recorded",
+            "link.made",
+            "links.revoked",
+            "endpoint.deleted",
+            "account.created",
+        ]
+    );
+    for row in &rows {
+        assert_eq!(row["by"], "ada", "{row}");
+        let account = match row["action"].as_str().unwrap() {
+            "recovery.paused" | "recovery.cancelled" | "lever.undone" => Value::Null,
+            "account.created" => json!("acct_2"),
+            _ => json!("acct_1"),
+        };
+        assert_eq!(row["account_id"], account, "{row}");
+    }
+    assert_eq!(
+        (&rows[0]["before"]["closing"], &rows[0]["after"]["closing"]),
+        (&json!(false), &json!(true))
+    );
+    assert_eq!(rows[2]["target"], key["id"]);
+    assert_eq!(rows[4]["before"]["url"], "https://hooks.example.com/one");
+    assert_eq!(rows[4]["after"]["url"], "https://hooks.example.com/two");
+    assert_eq!(rows[6]["after"]["disabled"], "paused");
+    assert_eq!((&lever["set_by"], &rows[14]["after"]["per_second"]), (&json!("ada"), &json!(0)));
+    let all = json!(rows).to_string();
+    for secret in [&key["secret"], &made["secret"]] {
+        assert!(!all.contains(secret.as_str().unwrap()), "{all}");
+    }
+
+    // A page goes on behind another.
+    let position = rows[19]["position"].as_str().unwrap();
+    assert_eq!(host.journal(position), rows[20..]);
+    assert_eq!(host.journal(rows[21]["position"].as_str().unwrap()), [Value::Null; 0]);
+    for after in ["x", "1", "18446744073709551615-1"] {
+        let refused = host.send(ADA, "GET", &format!("/journal?after={after}"), &json!({}));
+        assert_eq!(refused.status, 409, "{after}: {}", refused.text());
+    }
+}
+
+/// An alert is acknowledged by who is logged in, and not by whom the request names.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_looks_and_whoever_has_a_name_signs_with_it() {
+    let host = Host::new("reader").await;
+    for path in ["/accounts", "/accounts/acct_1/overview", "/journal", "/alerts?wait=0"] {
+        assert_eq!(host.send(BOB, "GET", path, &json!({})).status, 200, "{path}");
+    }
+    for (method, path) in [
+        ("PATCH", "/accounts/acct_1"),
+        ("POST", "/accounts/acct_1/portal"),
+        ("POST", "/alerts/alrt_1/acknowledge"),
+        ("POST", "/recoveries"),
+    ] {
+        assert_eq!(host.send(BOB, method, path, &json!({ "by": "ada" })).status, 403, "{path}");
+    }
+    assert_eq!(host.journal(""), [Value::Null; 0]);
+
+    let asked = json!({ "url": "https://hooks.example.com/" });
+    host.ask("POST", "/accounts/acct_1/endpoints", &asked);
+    host.run(
+        r#"INSERT INTO alerts (endpoint, version, at, alert)
+           SELECT number, 1, now(), '{"kind":"disabled","reason":"gone"}' FROM endpoints"#,
+    )
+    .await;
+    let alerts = host.ask("GET", "/accounts/acct_1/alerts", &json!({}));
+    let id = alerts["data"][0]["id"].as_str().unwrap();
+    let path = format!("/alerts/{id}/acknowledge");
+    let acknowledged = host.ask("POST", &path, &json!({ "by": "somebody else" }));
+    assert_eq!(acknowledged["acknowledged"]["by"], "ada");
+    assert_eq!(host.journal("").last().unwrap()["action"], "alert.acknowledged");
+}
+
+/// A row of a transaction that ends late is passed by no reader.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_left_out_however_late_it_is_committed() {
+    let host = Host::new("late").await;
+    let session = host.world.database.session().await.unwrap();
+    let insert = "INSERT INTO journal (by, action, target) VALUES ('x', 'late', 'x')";
+    session.batch_execute(&format!("BEGIN; {insert}")).await.unwrap();
+    host.ask("PATCH", "/accounts/acct_1", &json!({ "closing": true }));
+    assert_eq!(host.journal(""), [Value::Null; 0], "one before it has not ended");
+    session.batch_execute("COMMIT").await.unwrap();
+    session.keep();
+    let rows = host.journal("");
+    let actions: Vec<&Value> = rows.iter().map(|row| &row["action"]).collect();
+    assert_eq!(actions, ["late", "account.changed"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_is_in_the_journal_and_an_erasure_empties_what_it_says() {
+    let host = Host::new("terminal").await;
+    let world = &host.world;
+    let key = ["keys", "create", "acct_1", "--name", "two", "--mode", "live", "--as", "eve"];
+    json_of(world, &key);
+    let run = |arguments: &[&str]| {
+        let said = run_with(world, &world.ring, arguments);
+        assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
+        said.out
+    };
+    run(&["rotate-keys", "--as", "eve"]);
+    run(&["recover", "--account", "acct_1", "--as", "eve"]);
+    run(&["erase", "--account", "acct_1", "--number", "+4915100000", "--as", "eve"]);
+    run(&["erase", "--account", "acct_1", "--call", "call_0", "--as", "eve"]);
+    run(&["accounts", "create", "acct_2", "--timezone", "UTC"]);
+    let lines = run(&["journal", "--lines"]);
+    let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let shown: Vec<_> = rows
+        .iter()
+        .map(|row| (row["action"].as_str().unwrap(), row["target"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        shown[1..],
+        [
+            ("rotate-keys", "signing secrets"),
+            ("recoveries.started", "acct_1"),
+            ("erase", "a caller, by a number"),
+            ("erase", "the caller of call_0"),
+            ("account.created", "acct_2"),
+        ]
+    );
+    assert!(rows[..5].iter().all(|row| row["by"] == "eve"), "{lines}");
+    assert_ne!(rows[5]["by"], "eve", "the user of the process");
+    assert!(!lines.contains("4915100000"), "{lines}");
+    assert_eq!(rows[0]["after"]["mode"], "live");
+    let after = rows[4]["position"].as_str().unwrap();
+    assert_eq!(run(&["journal", "--lines", "--after", after]).lines().count(), 1);
+
+    run(&["erase", "--account", "acct_1", "--whole-account", "--as", "eve"]);
+    let kept = host.journal("");
+    let of_account = kept.iter().filter(|row| row["account_id"] == "acct_1");
+    assert_eq!(of_account.clone().count(), 5);
+    for row in of_account {
+        assert_eq!((&row["before"], &row["after"]), (&Value::Null, &Value::Null), "{row}");
+    }
+    assert_eq!(kept[5]["after"]["plan"], "business");
+
+    let refused = run_with(world, &world.ring, &["rotate-keys", "--as", ""]);
+    assert_eq!(refused.status, Some(2));
+    assert!(refused.err.starts_with("--as: expected a name"), "{}", refused.err);
+}
