@@ -155,6 +155,8 @@ pub(crate) async fn run(rounds: usize, requests: usize, floods: bool) {
         false => PATHS.iter().flat_map(|path| CLIENTS.map(|clients| (*path, clients))).collect(),
     };
     for round in 1..=rounds {
+        // Keys have a quota of sixty requests of the account in a minute.
+        let next = tokio::time::sleep(Duration::from_secs(61));
         for (path, clients) in cases.iter().copied() {
             for host in Host::ALL {
                 let processes = processes(host);
@@ -181,6 +183,9 @@ pub(crate) async fn run(rounds: usize, requests: usize, floods: bool) {
         let flood = flood(&processes(Host::Ours(1)), &keys).await;
         eprintln!("round {round}: {flood:?}");
         flooded.push(flood);
+        if round < rounds {
+            next.await;
+        }
     }
     if !floods {
         println!("\n{rounds} rounds of {requests} requests, a quarter for one client; medians\n");
