@@ -235,7 +235,12 @@ fn each_route_by_the_owners_of_two_accounts() {
         // What is the operators' alone changes nothing here.
         let is_read = method == "GET" && route != "/alerts";
         let operators = is_read.then(|| portal.send(&bearer(), method, &path, &body).status);
-        assert!(operators.is_none_or(|status| status == 200), "{method} {path}: {operators:?}");
+        // The host in memory keeps no journal.
+        let none_kept = route == "/journal" && operators == Some(409);
+        assert!(
+            none_kept || operators.is_none_or(|it| it == 200),
+            "{method} {path}: {operators:?}"
+        );
         *row += &format!(
             ", its own {found}, an operator's {}",
             operators.map_or("-".to_owned(), |it| it.to_string())
