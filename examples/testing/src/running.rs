@@ -409,6 +409,11 @@ impl Answer {
 /// Names another host to test: its program and what goes before the flags, separated by spaces.
 const OTHER: &str = "CALL_ASSISTANT_SERVICE";
 
+/// Whether another host is tested.
+pub fn is_other() -> bool {
+    std::env::var_os(OTHER).is_some()
+}
+
 /// The service, which `cargo test` builds before it runs any test; or another host.
 pub fn command() -> Command {
     let Ok(other) = std::env::var(OTHER) else { return example("service") };

@@ -203,14 +203,11 @@ impl Tables {
     pub(super) fn disabled(&mut self, number: u32, reason: DisabledReason, now: Timestamp) {
         let Some(endpoint) = self.endpoint_of(number) else { return };
         let pending = endpoint.pending.clone();
-        log::info(format!(
-            "endpoint {} of {} disabled: {}; {} pending",
-            endpoint.id,
-            endpoint.account_id,
-            reason.as_str(),
-            pending.len(),
-        ))
-        .write();
+        log::info("an endpoint is disabled")
+            .with("account", endpoint.account_id.as_str())
+            .with("endpoint", endpoint.id.as_str())
+            .with("reason", reason.as_str())
+            .write();
         for pending in pending {
             self.park(pending, now);
         }

@@ -198,14 +198,12 @@ impl Tables {
         let status = entry.recovery.status();
         if status != RecoveryStatus::Running {
             entry.ended_at = Some(now);
-            log::info(format!(
-                "recovery of {} {}: {} of {} redelivered",
-                entry.endpoint_id,
-                status.as_str(),
-                entry.recovery.redelivered(),
-                entry.recovery.counted(),
-            ))
-            .write();
+            log::info("a recovery has ended")
+                .with("endpoint", entry.endpoint_id.as_str())
+                .with("status", status.as_str())
+                .with("redelivered", entry.recovery.redelivered())
+                .with("of", entry.recovery.counted())
+                .write();
         }
         if entry.recovery.version() != version {
             self.changed();

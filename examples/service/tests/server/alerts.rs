@@ -79,7 +79,7 @@ fn an_endpoint_that_stays_disabled() {
     let last = alerts(&service).pop().unwrap();
     assert_eq!(last["message"], "disabled for 3 days: it answered 410; it has missed 2 so far");
     assert_eq!(last["url"], url);
-    service.logged_times(" disabled: gone;", 1);
+    service.logged_times(" reason=gone", 1);
     service.logged_times(" disabled for ", 2);
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use testing::running::{File, Running, Service, command, request, run, service, spawn};
+use testing::running::{File, Running, Service, command, is_other, request, run, service, spawn};
 
 #[test]
 fn mistakes_end_it_with_a_word() {
@@ -28,7 +28,8 @@ fn mistakes_end_it_with_a_word() {
     }
     let help = run(command().arg("--help"), b"").is(0, "").stdout;
     let version = run(command().arg("--version"), b"").is(0, "").stdout;
-    assert_eq!(version, concat!("service ", env!("CARGO_PKG_VERSION"), "\n"));
+    let name = if is_other() { "call-assistant-postgres-demo" } else { "service" };
+    assert_eq!(version, format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
     for flag in ["--listen", "--dashboard", "--data", "--trust-ca", "--time-scale"] {
         assert!(help.contains(flag), "{flag}");
     }
@@ -87,18 +88,22 @@ fn data_is_what_it_says() {
     }]});
     let file = File::new("good.json", &data.to_string());
     let service = Service::start(&["--data", file.path()]);
-    assert_eq!(
-        service.first["accounts"],
-        json!([{ "id": "acct_1", "keys": [
-            { "name": "one", "secret": data["accounts"][0]["keys"][0]["secret"], "state": "full" },
-            { "name": "two", "secret": data["accounts"][0]["keys"][1]["secret"], "state": "test" },
-            { "name": "three", "secret": data["accounts"][0]["keys"][2]["secret"],
-              "state": "revoked" },
-        ]}])
-    );
-    let account = service.get("/v1/account", &service.key("acct_1", "full")).json();
+    let mut keys = json!([
+        { "name": "one", "secret": data["accounts"][0]["keys"][0]["secret"], "state": "full" },
+        { "name": "two", "secret": data["accounts"][0]["keys"][1]["secret"], "state": "test" },
+        { "name": "three", "secret": data["accounts"][0]["keys"][2]["secret"], "state": "revoked" },
+    ]);
+    let secret = |n: usize| data["accounts"][0]["keys"][n]["secret"].as_str().unwrap();
+    let account = service.get("/v1/account", secret(0)).json();
     assert_eq!(account["business_name"], json!(null));
-    assert_eq!(service.get("/v1/account", &service.key("acct_1", "revoked")).status, 401);
+    assert_eq!(service.get("/v1/account", secret(2)).status, 401);
+    if is_other() {
+        // The durable host shows no key that it did not make.
+        for key in keys.as_array_mut().unwrap() {
+            key.as_object_mut().unwrap().remove("secret");
+        }
+    }
+    assert_eq!(service.first["accounts"], json!([{ "id": "acct_1", "keys": keys }]));
     #[cfg(unix)]
     assert_eq!(service.terminate().code, Some(0));
 }

@@ -41,7 +41,7 @@ fn accounts_are_searched() {
         ("cct_007", 0),
         ("fjord%20dENTAL", 40),
         ("fjord+dental+99", 1),
-        ("%C3%A5s", 40),
+        ("%C3%85s", 40),
         ("100%25+_", 40),
         ("%25", 0),
         ("_", 0),

@@ -58,7 +58,7 @@ fn an_endpoint_is_paused_moved_and_deleted() {
     let call = service.call();
     assert_eq!(call["deliveries"], json!([]), "nothing is accepted for it");
     for reason in ["paused", "deleted"] {
-        service.logged_times(&format!(" disabled: {reason};"), 1);
+        service.logged_times(&format!(" reason={reason}"), 1);
     }
 }
 
