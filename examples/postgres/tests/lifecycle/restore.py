@@ -8,6 +8,7 @@ file that SKIPPED names.
 
 import json
 import os
+import pathlib
 import shutil
 import signal
 import sys
@@ -70,6 +71,8 @@ def main(program):
             os.kill(int(pid.readline()), signal.SIGKILL)
         api.end()
         shutil.rmtree(world.path("first"))
+        for left in pathlib.Path(world.folder).glob(".s.PGSQL.*"):
+            left.unlink()
         said = world.database(DEPLOY / "restore", backup, world.path("archive"), world.path("second"), then,
                               *world.options.split(" "))
         world.ends("second")
