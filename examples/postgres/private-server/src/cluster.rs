@@ -84,6 +84,8 @@ struct Node {
 pub enum Cut {
     /// etcd alone.
     Etcd,
+    /// The other servers alone: they lag, and nobody hears of it.
+    Servers,
     /// Everybody: etcd, the other servers and clients.
     Everybody,
 }
@@ -285,11 +287,13 @@ impl Cluster {
     /// Cuts a server off, or mends its links. No side hears of it: packets only do not arrive.
     pub fn cut(&self, number: usize, from: Cut, cut: bool) {
         let node = &self.nodes[number];
-        node.etcd.cut(cut);
+        let links: &[&Proxy] = match from {
+            Cut::Etcd => &[&node.etcd],
+            Cut::Servers => &[&node.replication],
+            Cut::Everybody => &[&node.etcd, &node.replication, &node.rest, &node.clients],
+        };
+        links.iter().for_each(|link| link.cut(cut));
         if from == Cut::Everybody {
-            for link in [&node.replication, &node.rest, &node.clients] {
-                link.cut(cut);
-            }
             for other in self.nodes.iter().filter(|other| other.name != node.name) {
                 other.replication.cut_for(&node.name, cut);
             }
@@ -378,6 +382,7 @@ bootstrap:
     loop_wait: 1
     retry_timeout: 2
     synchronous_mode: {synchronous}
+    maximum_lag_on_failover: 104857600
     postgresql:
       use_pg_rewind: true
       parameters:

@@ -125,6 +125,7 @@ async fn run(plan: Plan) -> usize {
             receiver.answers(endpoint, event)
         })
         .await;
+    wrong.extend(receiver.strays());
     let mut session = database.session().await.unwrap();
     let change = session.transaction().await.unwrap();
     let (replayed, unlike) = record::check(&change).await;

@@ -1,6 +1,6 @@
 //! What is asked meanwhile: a bare client of the database, and the host from outside.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -22,6 +22,9 @@ const CONNECT: Duration = Duration::from_secs(1);
 
 /// How long the bare client waits for a statement: 2 s, as the host does.
 const STATEMENT: Duration = Duration::from_secs(2);
+
+/// How far apart the bare client and the host may be told of what is lost together: 3 s.
+const NEAR: Duration = Duration::from_secs(3);
 
 /// The account that is asked about.
 pub(crate) const ACCOUNT: &str = "acct_probe";
@@ -81,13 +84,31 @@ pub(crate) struct Beside {
     pub(crate) writes: Tries,
     pub(crate) reads: Tries,
     pub(crate) ready: Tries,
-    inserted: Arc<Mutex<BTreeSet<i64>>>,
-    recorded: Arc<Mutex<BTreeSet<String>>>,
+    inserted: Arc<Mutex<BTreeMap<i64, Instant>>>,
+    recorded: Arc<Mutex<Recorded>>,
     over: Arc<AtomicBool>,
     all_recorded: Arc<AtomicBool>,
     inserting: tokio::task::JoinHandle<()>,
     asking: Vec<JoinHandle<()>>,
     syncing: JoinHandle<sync::Copy>,
+}
+
+/// Calls that the host has said are stored.
+#[derive(Debug, Default)]
+struct Recorded {
+    ids: BTreeMap<String, Instant>,
+    /// Those of which it said so before anybody had asked a second time.
+    known_before: BTreeSet<String>,
+}
+
+/// What was acknowledged, and is not there.
+#[derive(Debug, Default)]
+pub(crate) struct Lost {
+    /// Rows of the bare client: the cluster has lost them.
+    pub(crate) rows: usize,
+    pub(crate) calls: usize,
+    /// Calls of a time of which the bare client has lost nothing.
+    alone: Vec<String>,
 }
 
 /// The file of accounts for the host that is asked.
@@ -116,8 +137,8 @@ impl Beside {
         create.await.unwrap();
         let over = Arc::<AtomicBool>::default();
         let [psql, writes, reads, ready] = std::array::from_fn(|_| Tries::default());
-        let inserted = Arc::<Mutex<BTreeSet<i64>>>::default();
-        let recorded = Arc::<Mutex<BTreeSet<String>>>::default();
+        let inserted = Arc::<Mutex<BTreeMap<i64, Instant>>>::default();
+        let recorded = Arc::<Mutex<Recorded>>::default();
         let inserting =
             insert(url.to_owned(), psql.clone(), Arc::clone(&inserted), Arc::clone(&over));
         let inserting = tokio::spawn(inserting);
@@ -160,22 +181,25 @@ impl Beside {
         }
     }
 
-    /// Ends, and returns what the bare client has lost, and what is wrong.
-    pub(crate) async fn end(self, database: &Database) -> (usize, Vec<String>) {
+    /// What was acknowledged so far, and is not there now.
+    pub(crate) async fn lost(&self, database: &Database) -> Lost {
+        let stored = stored(database).await;
+        Lost::of(&stored, &self.inserted.lock().unwrap(), &self.recorded.lock().unwrap())
+    }
+
+    /// Ends, and returns what is lost, and what is wrong.
+    pub(crate) async fn end(self, database: &Database) -> (Lost, Vec<String>) {
         self.over.store(true, Ordering::Relaxed);
         self.inserting.await.unwrap();
         self.asking.into_iter().for_each(|asking| asking.join().unwrap());
         self.all_recorded.store(true, Ordering::Relaxed);
         let copy = self.syncing.join().unwrap();
-        let session = database.session().await.unwrap();
-        let numbers = session.query("SELECT number FROM beside", &[]).await.unwrap();
-        let calls = "SELECT id FROM calls WHERE account_id = $1";
-        let calls = session.query(calls, &[&ACCOUNT]).await.unwrap();
-        session.keep();
-        let numbers: BTreeSet<i64> = numbers.iter().map(|row| row.get(0)).collect();
-        let calls: BTreeSet<String> = calls.iter().map(|row| row.get(0)).collect();
+        let stored = stored(database).await;
         let (inserted, recorded) = (self.inserted.lock().unwrap(), self.recorded.lock().unwrap());
-        let lost = recorded.difference(&calls).map(|id| format!("call {id} is lost"));
+        let (lost, calls) = (Lost::of(&stored, &inserted, &recorded), &stored.1);
+        let alone = lost.alone.clone().into_iter();
+        let known = recorded.known_before.iter();
+        let known = known.map(|id| format!("call {id} was there before anybody had asked twice"));
         let missed = calls.iter().filter(|id| !copy.contains_key(*id));
         let missed = missed.map(|id| format!("call {id} is missed by the sync"));
         let twice = copy.iter().filter(|(_, times)| **times > 1);
@@ -183,17 +207,47 @@ impl Beside {
         println!(
             "{} rows of the bare client, {} calls of the host",
             inserted.len(),
-            recorded.len()
+            recorded.ids.len()
         );
-        (inserted.difference(&numbers).count(), lost.chain(missed).chain(twice).collect())
+        (lost, alone.chain(known).chain(missed).chain(twice).collect())
     }
+}
+
+impl Lost {
+    fn of(stored: &Stored, inserted: &BTreeMap<i64, Instant>, recorded: &Recorded) -> Self {
+        let rows = inserted.iter().filter(|(number, _)| !stored.0.contains(number));
+        let rows: Vec<Instant> = rows.map(|(_, at)| *at).collect();
+        let calls = recorded.ids.iter().filter(|(id, _)| !stored.1.contains(*id));
+        let calls: Vec<(&String, &Instant)> = calls.collect();
+        let is_alone = |at: Instant| !rows.iter().any(|row| apart(*row, at) < NEAR);
+        let alone = calls.iter().filter(|(_, at)| is_alone(**at));
+        let alone = alone.map(|(id, _)| format!("call {id} is lost, and no row beside it"));
+        Self { alone: alone.collect(), rows: rows.len(), calls: calls.len() }
+    }
+}
+
+fn apart(one: Instant, other: Instant) -> Duration {
+    one.max(other).duration_since(one.min(other))
+}
+
+/// The rows and the calls that are there.
+type Stored = (BTreeSet<i64>, BTreeSet<String>);
+
+async fn stored(database: &Database) -> Stored {
+    let session = database.session().await.unwrap();
+    let numbers = session.query("SELECT number FROM beside", &[]).await.unwrap();
+    let calls = "SELECT id FROM calls WHERE account_id = $1";
+    let calls = session.query(calls, &[&ACCOUNT]).await.unwrap();
+    session.keep();
+    let numbers = numbers.iter().map(|row| row.get(0)).collect();
+    (numbers, calls.iter().map(|row| row.get(0)).collect())
 }
 
 /// Inserts rows as a program does that knows nothing of clusters but their addresses.
 async fn insert(
     url: String,
     tries: Tries,
-    inserted: Arc<Mutex<BTreeSet<i64>>>,
+    inserted: Arc<Mutex<BTreeMap<i64, Instant>>>,
     over: Arc<AtomicBool>,
 ) {
     let mut kept: Option<Client> = None;
@@ -212,7 +266,7 @@ async fn insert(
             None => false,
         };
         if succeeded {
-            inserted.lock().unwrap().insert(number);
+            inserted.lock().unwrap().insert(number, Instant::now());
         } else {
             kept = None;
         }
@@ -239,8 +293,8 @@ async fn connect(url: &str) -> Option<Client> {
 }
 
 /// Has calls recorded: each is repeated with its id until somebody says that it is stored.
-fn record(dashboard: &str, tries: &Tries, recorded: &Mutex<BTreeSet<String>>, over: &AtomicBool) {
-    let mut number = 0;
+fn record(dashboard: &str, tries: &Tries, recorded: &Mutex<Recorded>, over: &AtomicBool) {
+    let (mut number, mut is_first) = (0, true);
     while !over.load(Ordering::Relaxed) {
         let id = format!("call_probe_{number}");
         let call = json!({ "id": id }).to_string();
@@ -249,9 +303,14 @@ fn record(dashboard: &str, tries: &Tries, recorded: &Mutex<BTreeSet<String>>, ov
         let status = ask(dashboard, "POST", &path, json, &call).map(|answer| answer.status);
         let succeeded = matches!(status, Some(201 | 409));
         if succeeded {
-            recorded.lock().unwrap().insert(id);
+            let mut recorded = recorded.lock().unwrap();
+            if is_first && status == Some(409) {
+                recorded.known_before.insert(id.clone());
+            }
+            recorded.ids.insert(id, Instant::now());
             number += 1;
         }
+        is_first = succeeded;
         tries.note(succeeded);
         thread::sleep(PACE);
     }

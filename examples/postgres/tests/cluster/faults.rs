@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use private_server::{Cluster, Cut};
+use rustix::process::Signal;
 
 use crate::fleet::Fleet;
 
@@ -45,12 +46,25 @@ const ENOUGH: Duration = Duration::from_secs(10);
 /// Longer than any server is waited for: 20 s.
 const SILENT: Duration = Duration::from_secs(20);
 
-/// So many faults: every kind in turn, each time in another order.
-pub(crate) fn in_turn(count: usize, seed: u64) -> Vec<Fault> {
+/// The kinds after which another server leads, which lacks what had not reached it.
+pub(crate) const LOSING: [Fault; 5] = [
+    Fault::LeaderKilled,
+    Fault::LeaderStopped,
+    Fault::LeaderCutOff,
+    Fault::LeaderWithoutEtcd,
+    Fault::AllKilled,
+];
+
+/// How long nothing reaches the standbys before the leader is lost, where no COMMIT waits for them: 2 s.
+/// It is less than a lease lasts, so the leases that are known then have not ended.
+const LAG: Duration = Duration::from_secs(2);
+
+/// So many faults: each of these kinds in turn, each time in another order.
+pub(crate) fn in_turn(kinds: &[Fault], count: usize, seed: u64) -> Vec<Fault> {
     let mut dice = seed.max(1);
     let mut faults = Vec::new();
     while faults.len() < count {
-        let mut kinds = ALL.to_vec();
+        let mut kinds = kinds.to_vec();
         while !kinds.is_empty() {
             // A xorshift: good enough, and the same for the same seed.
             dice ^= dice << 13;
@@ -89,17 +103,31 @@ impl Fault {
         if self == Self::DiskFull { ENOUGH } else { Duration::ZERO }
     }
 
-    /// Makes it happen to a cluster with this leader and standby, and ends it.
+    /// Makes it happen to a cluster with this leader and standby, and ends it. If the standbys are to lag,
+    /// a leader is lost together with what was written last. Where it is killed, senders hear of the next
+    /// one when numbers have been given again.
     pub(crate) async fn happen(
         self,
         cluster: &mut Cluster,
         [leader, standby]: [usize; 2],
         fleet: &mut Fleet,
+        lag: bool,
     ) {
+        let lag = lag && LOSING.contains(&self);
+        if lag {
+            cluster.cut(leader, Cut::Servers, true);
+            fleet.live(LAG).await;
+        }
         match self {
             Self::LeaderKilled | Self::StandbyKilled => {
                 let node = if self == Self::LeaderKilled { leader } else { standby };
                 cluster.kill(node);
+                if lag {
+                    fleet.signal_senders(Signal::STOP);
+                    fleet.live(ENOUGH).await;
+                    fleet.signal_senders(Signal::CONT);
+                    cluster.cut(node, Cut::Servers, false);
+                }
                 fleet.live(ENOUGH).await;
                 cluster.start_node(node).unwrap();
             }
@@ -111,6 +139,7 @@ impl Fault {
                 let node = if self == Self::LeaderStopped { leader } else { standby };
                 let stopped = cluster.pause(node);
                 fleet.live(SILENT).await;
+                cluster.cut(node, Cut::Servers, false);
                 stopped.resume();
             }
             Self::LeaderCutOff | Self::StandbyCutOff | Self::LeaderWithoutEtcd => {
@@ -122,6 +151,7 @@ impl Fault {
                 cluster.cut(node, from, true);
                 fleet.live(SILENT).await;
                 cluster.cut(node, from, false);
+                cluster.cut(node, Cut::Servers, false);
             }
             Self::EtcdStopped => {
                 cluster.pause_etcd(true);
@@ -132,7 +162,18 @@ impl Fault {
                 let nodes = cluster.all();
                 nodes.clone().for_each(|node| cluster.kill(node));
                 fleet.live(Duration::from_secs(1)).await;
-                nodes.for_each(|node| cluster.start_node(node).unwrap());
+                if lag {
+                    // Another one leads before it is there again.
+                    nodes
+                        .clone()
+                        .filter(|node| *node != leader)
+                        .for_each(|node| cluster.start_node(node).unwrap());
+                    fleet.live(ENOUGH).await;
+                    cluster.cut(leader, Cut::Servers, false);
+                    cluster.start_node(leader).unwrap();
+                } else {
+                    nodes.for_each(|node| cluster.start_node(node).unwrap());
+                }
                 fleet.live(ENOUGH).await;
             }
             Self::DiskFull if !cluster.has_disks() => {

@@ -1,17 +1,30 @@
 //! The host's processes beside the one that is asked: what is killed is started again.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use call_assistant_postgres::key_ring;
 use checker::load::Addresses;
 use checker::record;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::beside;
 
 /// This build's program, or another one, which may be broken on purpose.
 pub(crate) fn program() -> OsString {
     let built = env!("CARGO_BIN_EXE_call-assistant-postgres");
     std::env::var_os("CLUSTER_PROGRAM").unwrap_or_else(|| built.into())
+}
+
+/// Whether what the host's processes write is shown.
+fn is_logged() -> bool {
+    std::env::var_os("CLUSTER_LOG").is_some()
 }
 
 /// Six hours in eleven seconds, ten seconds in half a second.
@@ -20,12 +33,21 @@ const SCALE: [&str; 4] = ["--time-scale", record::TIME_SCALE, "--timeout-scale",
 /// The API processes that customers ask, and the senders: 2 of each.
 pub(crate) const EACH: usize = 2;
 
+/// A sender, and what it says of the database.
+struct Sender {
+    number: u32,
+    process: Child,
+    metrics: Arc<OnceLock<String>>,
+    /// How many lines of its log say that the database went back.
+    went_back: Arc<AtomicU32>,
+}
+
 pub(crate) struct Fleet {
     url: String,
     ring: &'static str,
     addresses: Addresses,
     apis: Vec<Child>,
-    senders: Vec<Child>,
+    senders: Vec<Sender>,
     /// How many senders there have been.
     started: u32,
 }
@@ -44,10 +66,36 @@ impl Fleet {
 
     /// Kills one of each.
     pub(crate) fn kill(&mut self) {
-        for process in self.apis.iter_mut().take(1).chain(self.senders.iter_mut().take(1)) {
+        for process in self.processes().into_iter().step_by(EACH) {
             process.kill().unwrap();
             process.wait().unwrap();
         }
+    }
+
+    /// All API processes, and then all senders.
+    fn processes(&mut self) -> Vec<&mut Child> {
+        let senders = self.senders.iter_mut().map(|sender| &mut sender.process);
+        self.apis.iter_mut().chain(senders).collect()
+    }
+
+    pub(crate) fn signal_senders(&self, signal: Signal) {
+        for sender in &self.senders {
+            let id = Pid::from_raw(sender.process.id().cast_signed()).unwrap();
+            kill_process(id, signal).unwrap();
+        }
+    }
+
+    /// How often each sender has said that the database went back: in its log, and in its metrics.
+    pub(crate) fn went_back(&self) -> BTreeMap<u32, [u32; 2]> {
+        let said = |sender: &Sender| {
+            let metrics = beside::ask(sender.metrics.get()?, "GET", "/metrics", "", "")?.text();
+            let line = metrics
+                .lines()
+                .find_map(|line| line.strip_prefix("call_assistant_database_went_back_total "));
+            let in_log = sender.went_back.load(Ordering::Relaxed);
+            Some((sender.number, [in_log, line?.parse().ok()?]))
+        };
+        self.senders.iter().filter_map(said).collect()
     }
 
     /// Starts again what has ended, for a time.
@@ -58,7 +106,7 @@ impl Fleet {
                 if let Ok(Some(_)) = self.apis[nth].try_wait() {
                     self.apis[nth] = self.api(nth);
                 }
-                if let Ok(Some(_)) = self.senders[nth].try_wait() {
+                if let Ok(Some(_)) = self.senders[nth].process.try_wait() {
                     self.senders[nth] = self.sender();
                 }
             }
@@ -75,11 +123,33 @@ impl Fleet {
         api
     }
 
-    fn sender(&mut self) -> Child {
+    fn sender(&mut self) -> Sender {
         self.started += 1;
         // The record has to tell one from another.
         let url = record::url_of(&self.url, &format!("sender-{}", self.started));
-        self.command("sender", &url).args(SCALE).spawn().unwrap()
+        let mut command = self.command("sender", &url);
+        command.args(SCALE).args(["--metrics", "127.0.0.1:0"]);
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (out, log) = (process.stdout.take().unwrap(), process.stderr.take().unwrap());
+        let (metrics, went_back) = <(Arc<OnceLock<String>>, Arc<AtomicU32>)>::default();
+        let (address, counted) = (Arc::clone(&metrics), Arc::clone(&went_back));
+        thread::spawn(move || {
+            let mut line = String::new();
+            let _ = BufReader::new(out).read_line(&mut line);
+            let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
+            let url = said["metrics"].as_str().unwrap_or_default();
+            let _ = address.set(url.trim_start_matches("http://").to_owned());
+        });
+        thread::spawn(move || {
+            for line in BufReader::new(log).lines().map_while(Result::ok) {
+                let is_said = line.contains("the database went back");
+                counted.fetch_add(is_said.into(), Ordering::Relaxed);
+                if is_logged() {
+                    eprintln!("{line}");
+                }
+            }
+        });
+        Sender { number: self.started, process, metrics, went_back }
     }
 
     fn command(&self, role: &str, url: &str) -> Command {
@@ -89,7 +159,7 @@ impl Fleet {
             .env(key_ring::VARIABLE, self.ring)
             .stdin(Stdio::null())
             .stdout(Stdio::null());
-        if std::env::var_os("CLUSTER_LOG").is_none() {
+        if !is_logged() {
             command.stderr(Stdio::null());
         }
         command
@@ -98,7 +168,7 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        for process in self.apis.iter_mut().chain(&mut self.senders) {
+        for process in self.processes() {
             let _ = process.kill();
             let _ = process.wait();
         }

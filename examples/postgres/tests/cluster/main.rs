@@ -3,7 +3,7 @@
 //! ```text
 //! cargo test --test cluster                            a leader killed, and a switchover
 //! cargo test --test cluster -- --faults 20 --seed 2    so many faults, of every kind in turn
-//! cargo test --test cluster -- --faults 20 --asynchronous
+//! cargo test --test cluster -- --faults 5 --asynchronous    a leader lost with what was written last
 //! cargo test --test cluster -- --fault LeaderStopped --expect 'reads refused'
 //! ```
 //!
@@ -26,7 +26,7 @@ mod faults;
 mod fleet;
 mod sync;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -40,7 +40,7 @@ use checker::{checks, record};
 use private_server::{Cluster, StartError};
 use testing::running::{File, Running, eventually};
 
-use crate::beside::Beside;
+use crate::beside::{Beside, Lost};
 use crate::faults::Fault;
 use crate::fleet::{EACH, Fleet, program};
 
@@ -58,6 +58,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// of each process that erases a caller, 3 at a time. Those of an API process and a sender that were
 /// killed may be there for a moment.
 const CONNECTIONS: i64 = 21 * 4 + 13 * 3 + 4 + 3;
+
+/// How many transactions a second there may be with nothing to do: two senders look fifty times each,
+/// and what is asked beside the host is thirty.
+const IDLE: i64 = 400;
 
 /// How late the deliveries to good endpoints may be, once nothing fails any more.
 const LATE: Duration = Duration::from_secs(10);
@@ -122,7 +126,8 @@ fn plan() -> Plan {
         }
     }
     if count > 0 {
-        (plan.is_gate, plan.faults) = (false, faults::in_turn(count, plan.seed));
+        let kinds: &[Fault] = if plan.synchronous { &faults::ALL } else { &faults::LOSING };
+        (plan.is_gate, plan.faults) = (false, faults::in_turn(kinds, count, plan.seed));
     }
     plan
 }
@@ -175,12 +180,14 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
     let counting = tokio::spawn(most_connections(url.clone()));
     let mut wrong = Vec::new();
     let mut refused: BTreeMap<Fault, Vec<[Duration; 3]>> = BTreeMap::new();
+    let mut lost = Lost::default();
     let first_fault = Instant::now();
     for fault in &plan.faults {
         println!("{} s: {fault}", first_fault.elapsed().as_secs());
         let began = Instant::now();
         let steady = cluster.steady_within(PATIENCE).expect("the cluster is whole");
-        fault.happen(&mut cluster, steady, &mut fleet).await;
+        let said_before = fleet.went_back();
+        fault.happen(&mut cluster, steady, &mut fleet, !plan.synchronous).await;
         if cluster.steady_within(PATIENCE).is_none() {
             wrong.push(format!("{fault}: the cluster is not whole again"));
             break;
@@ -197,6 +204,14 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
             }
         }
         refused.entry(*fault).or_default().push(times);
+        let before = std::mem::replace(&mut lost, beside.lost(&database).await);
+        if lost.rows > before.rows {
+            let [rows, calls] = [lost.rows - before.rows, lost.calls - before.calls];
+            println!(
+                "    the database went back: {rows} rows of the bare client and {calls} calls are lost"
+            );
+            wrong.extend(unsaid(&said_before, &fleet.went_back()));
+        }
     }
     let unlike = beside.ready.unlike(&beside.reads, first_fault);
     println!("/readyz was unlike what reads said for {unlike:.1?}, apart from two seconds");
@@ -212,12 +227,22 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
     stop.send_replace(true);
     accepting.await.unwrap();
     customers.settled().await;
+    let went_back = lost.rows > 0;
+    if went_back {
+        customers.erase_again().await;
+    }
     let limit = Instant::now() + PATIENCE;
     while checks::pending(&database).await != Some(0) && Instant::now() < limit {
         fleet.live(Duration::from_millis(200)).await;
     }
     // What dead senders had sent may still be answered.
     fleet.live(Duration::from_secs(1)).await;
+    let before = transactions(&database).await;
+    fleet.live(Duration::from_secs(5)).await;
+    let a_second = (transactions(&database).await - before) / 5;
+    if a_second > IDLE {
+        wrong.push(format!("{a_second} transactions a second with nothing to do"));
+    }
     drop(fleet);
     counting.abort();
     let most = MOST.load(Ordering::Relaxed);
@@ -225,12 +250,21 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
         wrong.push(format!("{most} connections to the server, {CONNECTIONS} in the pools"));
     }
     let database = record::patient(&url);
-    let (lost_beside, lost) = beside.end(&database).await;
-    wrong.extend(lost);
+    let (lost, unlike) = beside.end(&database).await;
+    wrong.extend(unlike);
     drop(asked);
+    wrong.extend(receiver.strays());
+    let (mut accepted, mut calls) = (customers.accepted(), customers.calls());
+    let acknowledged = accepted.len() + calls.len();
+    if went_back {
+        let stored = ids(&database, "SELECT id FROM events").await;
+        accepted.retain(|id, _| stored.contains(id));
+        let stored = ids(&database, "SELECT id FROM calls").await;
+        calls.retain(|id, _| stored.contains(id));
+    }
+    let lost_of_customers = acknowledged - accepted.len() - calls.len();
     let answers = |endpoint: &str, event: &str| receiver.answers(endpoint, event);
-    let (figures, unlike) =
-        checks::check(&database, customers.accepted(), customers.calls(), answers).await;
+    let (figures, unlike) = checks::check(&database, accepted, calls, answers).await;
     wrong.extend(unlike);
     let mut session = database.session().await.unwrap();
     let change = session.transaction().await.unwrap();
@@ -253,11 +287,46 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
     }
     println!("\n{figures}\n{done}\n{replayed} changes of rows replayed through the library");
     println!("at most {most} connections; after the last fault deliveries were {late:.1} s late");
-    println!("the bare client has lost {lost_beside} rows that were acknowledged");
-    if plan.synchronous && lost_beside > 0 {
-        wrong.push(format!("the cluster has lost {lost_beside} rows of a bare client"));
+    let Lost { rows, calls, .. } = lost;
+    println!(
+        "{a_second} transactions a second with nothing to do\n\
+         acknowledged and lost: {rows} rows of the bare client, {calls} calls beside, \
+         {lost_of_customers} of {acknowledged} events and calls of customers"
+    );
+    if !plan.synchronous && !went_back {
+        wrong.push("the database never went back".to_owned());
     }
     wrong
+}
+
+/// Each sender that lived through a loss, and did not say so in its log and in its metrics.
+fn unsaid(before: &BTreeMap<u32, [u32; 2]>, after: &BTreeMap<u32, [u32; 2]>) -> Vec<String> {
+    let lived =
+        before.iter().filter_map(|(sender, before)| Some((sender, before, after.get(sender)?)));
+    let quiet = lived.filter(|(_, before, after)| (0..2).any(|nth| after[nth] <= before[nth]));
+    quiet
+        .map(|(sender, before, after)| {
+            format!(
+                "sender {sender} says nothing of a database that went back: {before:?}, {after:?}"
+            )
+        })
+        .collect()
+}
+
+async fn ids(database: &Database, sql: &str) -> BTreeSet<String> {
+    let session = database.session().await.unwrap();
+    let rows = session.query(sql, &[]).await.unwrap();
+    session.keep();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// How many transactions the server has committed or rolled back.
+async fn transactions(database: &Database) -> i64 {
+    let count = "SELECT xact_commit + xact_rollback FROM pg_stat_database
+        WHERE datname = current_database()";
+    let count = database
+        .read(async |client| Ok::<i64, DbError>(client.query_one(count, &[]).await?.try_get(0)?));
+    count.await.unwrap()
 }
 
 /// The most connections of the host that a server had.

@@ -173,6 +173,11 @@ impl Customers {
         }
     }
 
+    /// Erases again who was erased: the database went back, and they may be there again.
+    pub async fn erase_again(&self) {
+        self.erasures.repeat().await;
+    }
+
     pub fn ring(&self) -> &'static str {
         RING
     }

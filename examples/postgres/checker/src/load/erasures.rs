@@ -22,8 +22,8 @@ pub(super) struct Erasures {
     database_url: String,
     room: Arc<Semaphore>,
     running: Arc<AsyncMutex<JoinSet<()>>>,
-    /// The numbers of callers of whom nothing is left, as the last process has said.
-    erased: Arc<Mutex<Vec<String>>>,
+    /// Accounts and numbers of callers of whom nothing is left, as the last process has said.
+    erased: Arc<Mutex<Vec<(String, String)>>>,
 }
 
 impl Erasures {
@@ -42,23 +42,27 @@ impl Erasures {
     pub(super) fn start(&self, account: &str, number: &str) {
         let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else { return };
         let Ok(mut running) = self.running.try_lock() else { return };
-        let (url, erased) = (self.database_url.clone(), Arc::clone(&self.erased));
-        let program = self.program.clone();
+        let (program, url) = (self.program.clone(), self.database_url.clone());
+        let erased = Arc::clone(&self.erased);
         let (account, number) = (account.to_owned(), number.to_owned());
         running.spawn_blocking(move || {
-            for _ in 0..TIMES {
-                let mut erase = Command::new(&program);
-                erase.args(["erase", "--database", &url, "--account", &account]);
-                erase.args(["--number", &number]);
-                erase.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-                if erase.status().unwrap().success() {
-                    erased.lock().unwrap().push(number);
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(500));
+            if erase(&program, &url, &account, &number) {
+                erased.lock().unwrap().push((account, number));
             }
             drop(room);
         });
+    }
+
+    /// Erases each of them once more, as an operator does when the database went back.
+    pub(super) async fn repeat(&self) {
+        let (program, url) = (self.program.clone(), self.database_url.clone());
+        let erased = self.erased.lock().unwrap().clone();
+        let repeat = move || {
+            for (account, number) in erased {
+                assert!(erase(&program, &url, &account, &number), "{number} is not erased");
+            }
+        };
+        tokio::task::spawn_blocking(repeat).await.unwrap();
     }
 
     /// Waits until none is under way.
@@ -74,7 +78,7 @@ impl Erasures {
         let left = "SELECT (SELECT count(*) FROM events WHERE position($1 IN convert_from(body, 'UTF8')) > 0)
                 + (SELECT count(*) FROM calls WHERE position($1 IN body) > 0)
                 + (SELECT count(*) FROM attempts WHERE position($1 IN response) > 0)";
-        for number in &erased {
+        for (_, number) in &erased {
             let left: i64 = client.query_one(left, &[number]).await.unwrap().get(0);
             if left > 0 {
                 wrong.push(format!("{left} rows mention {number}, who was erased"));
@@ -82,4 +86,17 @@ impl Erasures {
         }
         (erased.len(), wrong)
     }
+}
+
+/// Erases a caller, in as many tries as it takes. Whether nothing is left.
+fn erase(program: &OsStr, url: &str, account: &str, number: &str) -> bool {
+    (0..TIMES).any(|nth| {
+        if nth > 0 {
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        let mut erase = Command::new(program);
+        erase.args(["erase", "--database", url, "--account", account, "--number", number]);
+        erase.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        erase.status().unwrap().success()
+    })
 }

@@ -1,6 +1,6 @@
 //! The customers' endpoints, good and bad, which remember what they answered.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,6 +9,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::TokioIo;
+use serde_json::Value;
 use tokio::net::TcpListener;
 
 use crate::checks::Answers;
@@ -20,13 +21,15 @@ pub(super) const KINDS: [&str; 8] = ["ok", "ok", "ok", "mostly", "half", "down",
 pub struct Receiver {
     port: u16,
     answers: Arc<Mutex<HashMap<(String, String), Answers>>>,
+    /// Events that came to an endpoint of another account.
+    strays: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Receiver {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let receiver = Self { port, answers: Arc::default() };
+        let receiver = Self { port, answers: Arc::default(), strays: Arc::default() };
         let serving = receiver.clone();
         tokio::spawn(async move {
             loop {
@@ -55,6 +58,20 @@ impl Receiver {
         answers.get(&(endpoint.to_owned(), event.to_owned())).cloned().unwrap_or_default()
     }
 
+    /// Each event that came to an endpoint of another account.
+    pub fn strays(&self) -> Vec<String> {
+        self.strays.lock().unwrap().iter().cloned().collect()
+    }
+
+    fn note_stray(&self, endpoint: &str, body: &[u8]) {
+        let event: Value = serde_json::from_slice(body).unwrap();
+        let account = event["account_id"].as_str().unwrap();
+        if !endpoint.starts_with(&format!("whep_{account}_")) {
+            let stray = format!("{endpoint} was sent an event of {account}: {}", event["id"]);
+            self.strays.lock().unwrap().insert(stray);
+        }
+    }
+
     async fn answer(
         &self,
         request: Request<Incoming>,
@@ -64,7 +81,10 @@ impl Receiver {
         let (endpoint, kind) = (path.next().unwrap_or_default(), path.next().unwrap_or_default());
         let event = head.headers.get("x-service-delivery");
         let event = event.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-        let _ = body.collect().await;
+        // A sender that is killed has sent a part.
+        if let Ok(body) = body.collect().await {
+            self.note_stray(endpoint, &body.to_bytes());
+        }
         let key = (endpoint.to_owned(), event);
         let nth = {
             let mut answers = self.answers.lock().unwrap();
