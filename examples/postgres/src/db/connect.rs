@@ -1,16 +1,19 @@
-//! Finding the server that leads: the hosts of an address are asked at the same time.
+//! Finding the server that leads: the hosts of an address, and all addresses of a host's name, are asked at
+//! the same time.
 //!
 //! A machine that is stopped still accepts TCP connections, and says nothing. So no host is waited for
 //! before another is asked, but for the one that led last, which has a short head start. A host that
 //! answers and does not lead is asked again for as long as another one is silent.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use deadpool_postgres::{ClientWrapper, Connect, Metrics};
+use tokio::net::lookup_host;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::config::{Host, TargetSessionAttrs};
@@ -45,16 +48,45 @@ pub(super) struct Hosts {
     hosts: Vec<OneHost>,
     tls: MakeRustlsConnect,
     limit: Duration,
-    /// The host that led when a connection was made last.
-    leader: AtomicUsize,
+    /// Where the server was that led when a connection was made last.
+    leader: Mutex<Place>,
     doubts: Mutex<Doubts>,
 }
 
 struct OneHost {
     config: Config,
     place: String,
-    /// Why the last connection was not made.
-    said: Mutex<String>,
+    /// The name to find addresses of, and the port.
+    name: Option<(String, u16)>,
+    /// Why the last connection was not made, at each address.
+    said: Mutex<BTreeMap<Option<IpAddr>, String>>,
+}
+
+/// One address of a host, if its name has several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    number: usize,
+    address: Option<IpAddr>,
+}
+
+impl Place {
+    const fn of(number: usize) -> Self {
+        Self { number, address: None }
+    }
+
+    const fn at(self, address: IpAddr) -> Self {
+        Self { address: Some(address), ..self }
+    }
+}
+
+/// What comes of a question.
+enum Asked {
+    /// A host has these addresses.
+    Found(Place, BTreeSet<IpAddr>),
+    /// A server leads.
+    Connected(Place, Connected),
+    /// A server does not lead, or does not answer.
+    Failed(Place, Error),
 }
 
 /// What is known of connections that nobody uses.
@@ -93,7 +125,7 @@ impl Hosts {
             hosts: (0..count).map(|number| OneHost::new(config, number, limit)).collect(),
             tls,
             limit,
-            leader: AtomicUsize::new(0),
+            leader: Mutex::new(Place::of(0)),
             doubts: Mutex::default(),
         }))
     }
@@ -117,58 +149,91 @@ impl Hosts {
 
     /// Connects to the server that leads.
     pub(super) async fn connect(self: &Arc<Self>) -> Result<Connected, Error> {
-        let first = self.leader.load(Ordering::Relaxed);
+        let first = *self.leader();
         let mut asked = JoinSet::new();
-        asked.spawn(Arc::clone(self).ask(first, Duration::ZERO));
+        asked.spawn(Arc::clone(self).begin(first));
+        let mut silent = vec![first];
         let mut early = timeout(HEAD_START, asked.join_next()).await.ok().flatten();
-        for other in (0..self.hosts.len()).filter(|other| *other != first) {
-            asked.spawn(Arc::clone(self).ask(other, Duration::ZERO));
+        for other in (0..self.hosts.len()).map(Place::of).filter(|other| *other != first) {
+            asked.spawn(Arc::clone(self).begin(other));
+            silent.push(other);
         }
-        let mut silent: Vec<usize> = (0..self.hosts.len()).collect();
+        let mut failed = None;
         loop {
             let ended = match early.take() {
                 Some(ended) => Some(ended),
                 None => asked.join_next().await,
             };
             match ended {
-                Some(Ok((number, Ok(connected)))) => {
-                    if self.leader.swap(number, Ordering::Relaxed) != number {
+                Some(Ok(Asked::Connected(place, connected))) => {
+                    if std::mem::replace(&mut *self.leader(), place) != place {
                         self.doubt();
                     }
                     return Ok(connected);
                 }
-                Some(Ok((number, Err(error)))) => {
-                    silent.retain(|other| *other != number);
-                    if silent.is_empty() {
-                        return Err(error);
+                Some(Ok(Asked::Found(host, addresses))) => {
+                    silent.retain(|other| *other != host);
+                    let places = addresses.into_iter().map(|address| host.at(address));
+                    for place in places.filter(|place| *place != first) {
+                        asked.spawn(Arc::clone(self).ask(place, Duration::ZERO));
+                        silent.push(place);
                     }
-                    asked.spawn(Arc::clone(self).ask(number, AGAIN));
+                }
+                Some(Ok(Asked::Failed(place, error))) => {
+                    silent.retain(|other| *other != place);
+                    failed = Some(error);
+                    asked.spawn(Arc::clone(self).ask(place, AGAIN));
                 }
                 // Nobody aborts a question, and one that panics is a defect.
                 Some(Err(_)) | None => std::future::pending().await,
             }
+            if silent.is_empty()
+                && let Some(error) = failed.take()
+            {
+                return Err(error);
+            }
         }
     }
 
-    /// Asks one host, after a wait.
-    async fn ask(
-        self: Arc<Self>,
-        number: usize,
-        wait: Duration,
-    ) -> (usize, Result<Connected, Error>) {
-        sleep(wait).await;
-        let Some(host) = self.hosts.get(number) else { return std::future::pending().await };
-        if wait.is_zero() {
-            host.says(format!("no response within {} s", self.limit.as_secs_f64()));
+    /// Asks one host, or finds its addresses if it has a name.
+    async fn begin(self: Arc<Self>, place: Place) -> Asked {
+        if place.address.is_none()
+            && let Some(host) = self.hosts.get(place.number)
+            && let Some(name) = &host.name
+        {
+            let found = timeout(self.limit, lookup_host(name)).await;
+            let found: BTreeSet<IpAddr> =
+                found.into_iter().flatten().flatten().map(|address| address.ip()).collect();
+            if !found.is_empty() {
+                host.is_at(&found);
+                return Asked::Found(place, found);
+            }
         }
-        let connected = host.config.connect(self.tls.clone()).await;
-        let connected = connected
-            .inspect_err(|error| host.says(format!("{}{}", innermost(error), hint(error))))
-            .map(|(client, connection)| {
+        self.ask(place, Duration::ZERO).await
+    }
+
+    /// Asks one host, after a wait.
+    async fn ask(self: Arc<Self>, place: Place, wait: Duration) -> Asked {
+        sleep(wait).await;
+        let Some(host) = self.hosts.get(place.number) else { return std::future::pending().await };
+        let mut config = host.config.clone();
+        if let Some(address) = place.address {
+            config.hostaddr(address);
+        }
+        if wait.is_zero() {
+            host.says(place, format!("no response within {} s", self.limit.as_secs_f64()));
+        }
+        match config.connect(self.tls.clone()).await {
+            Ok((client, connection)) => {
                 // Its end is told to whoever uses the client.
-                (client, tokio::spawn(async { drop(connection.await) }))
-            });
-        (number, connected)
+                let connection = tokio::spawn(async { drop(connection.await) });
+                Asked::Connected(place, (client, connection))
+            }
+            Err(error) => {
+                host.says(place, format!("{}{}", innermost(&error), hint(&error)));
+                Asked::Failed(place, error)
+            }
+        }
     }
 
     /// Ends what the server does for a connection.
@@ -202,6 +267,10 @@ impl Hosts {
 
     fn doubts(&self) -> MutexGuard<'_, Doubts> {
         self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn leader(&self) -> MutexGuard<'_, Place> {
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_looking(&self) -> bool {
@@ -249,17 +318,41 @@ impl OneHost {
             (_, [address, ..]) => address.to_string(),
             _ => "the database".to_owned(),
         };
-        let place = format!("{host}:{}", only.get_ports().first().copied().unwrap_or(5432));
-        Self { config: only, place, said: Mutex::new("not asked".to_owned()) }
+        let port = only.get_ports().first().copied().unwrap_or(5432);
+        let name = match (only.get_hosts(), only.get_hostaddrs()) {
+            ([Host::Tcp(name)], []) if name.parse::<IpAddr>().is_err() => {
+                Some((name.clone(), port))
+            }
+            _ => None,
+        };
+        Self { place: format!("{host}:{port}"), name, config: only, said: Mutex::default() }
     }
 
-    fn says(&self, what: String) {
-        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = what;
+    /// Forgets what was said at addresses that are no longer its own.
+    fn is_at(&self, addresses: &BTreeSet<IpAddr>) {
+        let is_known = |address: &Option<IpAddr>| address.is_some_and(|at| addresses.contains(&at));
+        self.all_said().retain(|address, _| is_known(address));
+    }
+
+    fn says(&self, place: Place, what: String) {
+        self.all_said().insert(place.address, what);
+    }
+
+    fn all_said(&self) -> MutexGuard<'_, BTreeMap<Option<IpAddr>, String>> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn said(&self) -> String {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        format!("{}: {said}", self.place)
+        let said = self.all_said();
+        let each = said.iter().map(|(address, what)| match address {
+            Some(address) if said.len() > 1 => format!("{address}: {what}"),
+            _ => what.clone(),
+        });
+        let each: Vec<String> = each.collect();
+        match each.is_empty() {
+            true => format!("{}: not asked", self.place),
+            false => format!("{}: {}", self.place, each.join(", ")),
+        }
     }
 }
 

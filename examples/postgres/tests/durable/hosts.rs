@@ -1,11 +1,14 @@
 //! An address of several hosts, and connections whose server is gone or leads no longer.
 
 use std::net::TcpListener;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use call_assistant_postgres::db::{Database, DbError, Session};
 use private_server::{PrivateServer, Settings};
+
+use crate::support::running::File;
 
 /// The name of a host in a URL.
 fn host(server: &PrivateServer) -> String {
@@ -204,4 +207,47 @@ async fn what_is_given_up_is_cancelled_in_the_server() {
     assert!(most.load(Ordering::Relaxed) <= 4, "{most:?}");
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     assert_eq!(count(waiting).await, 0);
+}
+
+// A name with several addresses, of which the first is that of a machine that is stopped.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_addresses_of_a_name_are_asked() {
+    let mut server = PrivateServer::start(Settings::default()).unwrap();
+    let database = Database::new(&server.url(), 1).unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    run(&database, "ALTER SYSTEM SET listen_addresses = '127.0.0.2'").await;
+    run(&database, &format!("ALTER SYSTEM SET port = {port}")).await;
+    server.stop();
+    server.launch().unwrap();
+    let names = File::new("hosts", "127.0.0.1 several\n127.0.0.2 several\n");
+    // Only this process and its children have these names.
+    let script = "mount --bind \"$0\" /etc/hosts && \"$@\"";
+    let with_names = |program: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script, names.path()]).args(program).output()
+    };
+    if !with_names(&["true"]).is_ok_and(|done| done.status.success()) {
+        println!("skipped: only root can give a name to several addresses");
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_call-assistant-postgres");
+    let url = format!("postgresql://postgres@several:{port}/postgres");
+    let migrate = |of: &str| {
+        let url = url.replace("several", of);
+        let done = with_names(&[program, "migrate", "--status", "--database", &url]).unwrap();
+        (done.status.success(), String::from_utf8(done.stderr).unwrap())
+    };
+    let began = Instant::now();
+    let (found, said) = migrate("several");
+    assert!(found, "{said}");
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+
+    // Where none of them leads, the error says what each has answered.
+    server.stop();
+    let (found, said) = migrate("several");
+    assert!(!found, "{said}");
+    for answer in ["127.0.0.1: no response within 2 s", "127.0.0.2: Connection refused"] {
+        assert!(said.contains(answer), "{said}");
+    }
 }
