@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use private_server::PrivateServer;
 use serde_json::Value;
 
+use crate::support::Running;
 use crate::support::receiver::Reply;
-use crate::support::running::{PATIENCE, eventually};
+use crate::support::running::{PATIENCE, eventually, request};
 use crate::support::service::Service;
 
 const SENDER: [&str; 1] = ["--allow-loopback-endpoints"];
@@ -101,25 +103,13 @@ async fn an_older_copy_is_restored_under_a_living_sender() {
     let sender = tenants.service.world.start("sender", &SENDER);
     tenants.ping(0, 12);
     tenants.is_busy(0);
-    let folder = tenants.service.world.server.folder().to_owned();
-    let copy = |from: &str, to: &str| {
-        let (from, to) = (folder.join(from), folder.join(to));
-        assert!(Command::new("rm").arg("-rf").arg(&to).status().unwrap().success());
-        assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
-    };
-    let server = &mut tenants.service.world.server;
-    server.stop();
-    copy("data", "copy");
-    server.launch().unwrap();
+    keep_a_copy(&mut tenants.service);
 
     ready(&tenants).await;
     tenants.ping(0, 30);
     tenants.service.becomes("SELECT count(*) FROM senders WHERE expires_at > now()", 1).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let server = &mut tenants.service.world.server;
-    server.kill();
-    copy("copy", "data");
-    server.launch().unwrap();
+    restore_the_copy(&mut tenants.service);
 
     ready(&tenants).await;
     tenants.ping(1, 15);
@@ -138,4 +128,52 @@ async fn ready(tenants: &Tenants) {
         assert!(began.elapsed() < PATIENCE);
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+}
+
+// D-30: no request waits until a standby has its window.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_that_was_forgotten_admits_one_quota_more_at_most() {
+    let mut service = Service::new().await;
+    let admitted = |api: &Running, asked: usize| {
+        // Its first answer may have to find the server.
+        eventually("ready", || {
+            (request(api.dashboard(), "GET", "/readyz", "", b"").status == 200).then_some(())
+        });
+        (0..asked).filter(|_| api.get("/v1/account").status == 200).count()
+    };
+    let began = Instant::now();
+    assert_eq!(admitted(&service.api, 20), 20);
+    keep_a_copy(&mut service);
+    let first = admitted(&service.api, 100);
+    restore_the_copy(&mut service);
+    let remembers = admitted(&service.api, 10);
+    // Another process has no refusals to remember.
+    let other = service.world.start("api", &[]);
+    let again = admitted(&other, 100);
+    if began.elapsed() < Duration::from_secs(60) {
+        assert_eq!((first, remembers, again), (40, 0, 40));
+    } else {
+        // The first ones count no longer: this machine is slow.
+        assert!(remembers + again <= 60, "{remembers} and {again}");
+    }
+}
+
+fn keep_a_copy(service: &mut Service) {
+    let server = &mut service.world.server;
+    server.stop();
+    copy(server, "data", "copy");
+    server.launch().unwrap();
+}
+
+fn restore_the_copy(service: &mut Service) {
+    let server = &mut service.world.server;
+    server.kill();
+    copy(server, "copy", "data");
+    server.launch().unwrap();
+}
+
+fn copy(server: &PrivateServer, from: &str, to: &str) {
+    let [from, to] = [from, to].map(|name| server.folder().join(name));
+    assert!(Command::new("rm").arg("-rf").arg(&to).status().unwrap().success());
+    assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
 }
