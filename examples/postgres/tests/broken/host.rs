@@ -248,7 +248,7 @@ impl Host {
         }
         let mut session = self.database.session().await.unwrap();
         let change = session.transaction().await.unwrap();
-        wrong.extend(record::check(&change).await.1);
+        wrong.extend(record::check(&change, &[]).await.1);
         change.rollback().await.unwrap();
         session.keep();
         wrong

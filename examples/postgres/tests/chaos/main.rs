@@ -128,7 +128,7 @@ async fn run(plan: Plan) -> usize {
     wrong.extend(receiver.strays());
     let mut session = database.session().await.unwrap();
     let change = session.transaction().await.unwrap();
-    let (replayed, unlike) = record::check(&change).await;
+    let (replayed, unlike) = record::check(&change, &[]).await;
     change.commit().await.unwrap();
     wrong.extend(unlike);
     let (seen, unseen) = record::unseen(&mut session).await;

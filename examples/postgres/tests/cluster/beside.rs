@@ -183,8 +183,10 @@ impl Beside {
 
     /// What was acknowledged so far, and is not there now.
     pub(crate) async fn lost(&self, database: &Database) -> Lost {
-        let stored = stored(database).await;
-        Lost::of(&stored, &self.inserted.lock().unwrap(), &self.recorded.lock().unwrap())
+        // Before what is stored is read: more is acknowledged meanwhile.
+        let inserted = self.inserted.lock().unwrap().clone();
+        let recorded = self.recorded.lock().unwrap().ids.clone();
+        Lost::of(&stored(database).await, &inserted, &recorded)
     }
 
     /// Ends, and returns what is lost, and what is wrong.
@@ -196,7 +198,7 @@ impl Beside {
         let copy = self.syncing.join().unwrap();
         let stored = stored(database).await;
         let (inserted, recorded) = (self.inserted.lock().unwrap(), self.recorded.lock().unwrap());
-        let (lost, calls) = (Lost::of(&stored, &inserted, &recorded), &stored.1);
+        let (lost, calls) = (Lost::of(&stored, &inserted, &recorded.ids), &stored.1);
         let alone = lost.alone.clone().into_iter();
         let known = recorded.known_before.iter();
         let known = known.map(|id| format!("call {id} was there before anybody had asked twice"));
@@ -214,10 +216,14 @@ impl Beside {
 }
 
 impl Lost {
-    fn of(stored: &Stored, inserted: &BTreeMap<i64, Instant>, recorded: &Recorded) -> Self {
+    fn of(
+        stored: &Stored,
+        inserted: &BTreeMap<i64, Instant>,
+        recorded: &BTreeMap<String, Instant>,
+    ) -> Self {
         let rows = inserted.iter().filter(|(number, _)| !stored.0.contains(number));
         let rows: Vec<Instant> = rows.map(|(_, at)| *at).collect();
-        let calls = recorded.ids.iter().filter(|(id, _)| !stored.1.contains(*id));
+        let calls = recorded.iter().filter(|(id, _)| !stored.1.contains(*id));
         let calls: Vec<(&String, &Instant)> = calls.collect();
         let is_alone = |at: Instant| !rows.iter().any(|row| apart(*row, at) < NEAR);
         let alone = calls.iter().filter(|(_, at)| is_alone(**at));

@@ -18,6 +18,7 @@ pub(crate) enum Fault {
     StandbyKilled,
     StandbyStopped,
     StandbyCutOff,
+    StandbyThenLeader,
     EtcdStopped,
     AllKilled,
     HostKilled,
@@ -25,7 +26,7 @@ pub(crate) enum Fault {
 }
 
 /// Every kind. The gate has the first two.
-pub(crate) const ALL: [Fault; 12] = [
+pub(crate) const ALL: [Fault; 13] = [
     Fault::LeaderKilled,
     Fault::Switchover,
     Fault::LeaderStopped,
@@ -34,6 +35,7 @@ pub(crate) const ALL: [Fault; 12] = [
     Fault::StandbyKilled,
     Fault::StandbyStopped,
     Fault::StandbyCutOff,
+    Fault::StandbyThenLeader,
     Fault::EtcdStopped,
     Fault::AllKilled,
     Fault::HostKilled,
@@ -54,6 +56,10 @@ pub(crate) const LOSING: [Fault; 5] = [
     Fault::LeaderWithoutEtcd,
     Fault::AllKilled,
 ];
+
+/// By then the host has given up a COMMIT that waits for a standby, and the cluster has not yet chosen
+/// another standby: 3 s.
+const GIVEN_UP: Duration = Duration::from_secs(3);
 
 /// How long nothing reaches the standbys before the leader is lost, where no COMMIT waits for them: 2 s.
 /// It is less than a lease lasts, so the leases that are known then have not ended.
@@ -89,6 +95,7 @@ impl fmt::Display for Fault {
             Self::StandbyKilled => "synchronous standby killed",
             Self::StandbyStopped => "synchronous standby stopped for 20 s",
             Self::StandbyCutOff => "synchronous standby cut off for 20 s",
+            Self::StandbyThenLeader => "synchronous standby stopped, leader killed",
             Self::EtcdStopped => "etcd stopped for 15 s",
             Self::AllKilled => "all servers killed",
             Self::HostKilled => "senders and API processes killed",
@@ -152,6 +159,14 @@ impl Fault {
                 fleet.live(SILENT).await;
                 cluster.cut(node, from, false);
                 cluster.cut(node, Cut::Servers, false);
+            }
+            Self::StandbyThenLeader => {
+                let stopped = cluster.pause(standby);
+                fleet.live(GIVEN_UP).await;
+                cluster.kill(leader);
+                stopped.resume();
+                fleet.live(ENOUGH).await;
+                cluster.start_node(leader).unwrap();
             }
             Self::EtcdStopped => {
                 cluster.pause_etcd(true);

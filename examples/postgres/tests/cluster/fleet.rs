@@ -23,7 +23,7 @@ pub(crate) fn program() -> OsString {
 }
 
 /// Whether what the host's processes write is shown.
-fn is_logged() -> bool {
+pub(crate) fn is_logged() -> bool {
     std::env::var_os("CLUSTER_LOG").is_some()
 }
 

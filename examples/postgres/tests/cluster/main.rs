@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use call_assistant_postgres::db::{self, Database, DbError};
-use call_assistant_postgres::key_ring;
+use call_assistant_postgres::{clock, key_ring};
 use checker::load::{Addresses, Customers, Receiver};
 use checker::{checks, record};
 use private_server::{Cluster, StartError};
@@ -180,11 +180,11 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
     let counting = tokio::spawn(most_connections(url.clone()));
     let mut wrong = Vec::new();
     let mut refused: BTreeMap<Fault, Vec<[Duration; 3]>> = BTreeMap::new();
-    let mut lost = Lost::default();
+    let (mut lost, mut spans) = (Lost::default(), Vec::new());
     let first_fault = Instant::now();
     for fault in &plan.faults {
         println!("{} s: {fault}", first_fault.elapsed().as_secs());
-        let began = Instant::now();
+        let (began, at) = (Instant::now(), clock::now());
         let steady = cluster.steady_within(PATIENCE).expect("the cluster is whole");
         let said_before = fleet.went_back();
         fault.happen(&mut cluster, steady, &mut fleet, !plan.synchronous).await;
@@ -210,6 +210,7 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
             println!(
                 "    the database went back: {rows} rows of the bare client and {calls} calls are lost"
             );
+            spans.push([at, clock::now()]);
             wrong.extend(unsaid(&said_before, &fleet.went_back()));
         }
     }
@@ -252,6 +253,9 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
     let database = record::patient(&url);
     let (lost, unlike) = beside.end(&database).await;
     wrong.extend(unlike);
+    if fleet::is_logged() {
+        eprint!("{}", asked.log());
+    }
     drop(asked);
     wrong.extend(receiver.strays());
     let (mut accepted, mut calls) = (customers.accepted(), customers.calls());
@@ -268,7 +272,7 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
     wrong.extend(unlike);
     let mut session = database.session().await.unwrap();
     let change = session.transaction().await.unwrap();
-    let (replayed, unlike) = record::check(&change).await;
+    let (replayed, unlike) = record::check(&change, &spans).await;
     change.commit().await.unwrap();
     wrong.extend(unlike);
     session.keep();

@@ -10,6 +10,7 @@ mod owners;
 mod rows;
 mod tampered;
 
+use call_assistant::Timestamp;
 use call_assistant_postgres::db::Database;
 use deadpool_postgres::GenericClient;
 
@@ -41,12 +42,15 @@ pub fn patient(url: &str) -> Database {
     Database::new(&format!("{url}?options={}", options.join("%20")), 4).unwrap()
 }
 
-/// How many changes were replayed, and each that is wrong.
-pub async fn check(client: &impl GenericClient) -> (usize, Vec<String>) {
+/// From when until when what was written is lost.
+pub type Lost = [Timestamp; 2];
+
+/// How many changes were replayed, and each that is wrong. Leases that were lost are not asked for.
+pub async fn check(client: &impl GenericClient, lost: &[Lost]) -> (usize, Vec<String>) {
     let record = Record::read(client).await;
     let states = endpoints::states(&record);
     let (outcomes, mut wrong) = deliveries::check(&record, &states);
     wrong.extend(endpoints::check(&record, &states, outcomes));
-    wrong.extend(owners::check(&record));
+    wrong.extend(owners::check(&record, lost));
     (record.rows.len(), wrong)
 }

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 
 use call_assistant::Timestamp;
 
+use super::Lost;
 use super::rows::{Change, Lease, Record};
 
 /// Each attempt that was begun by whom and when it should not.
-pub(super) fn check(record: &Record) -> Vec<String> {
+pub(super) fn check(record: &Record, lost: &[Lost]) -> Vec<String> {
     let mut wrong = Vec::new();
     // What the owners call themselves.
     let mut names: HashMap<&str, &str> = HashMap::new();
@@ -43,7 +44,8 @@ pub(super) fn check(record: &Record) -> Vec<String> {
             let is_owner = lease.and_then(|(_, lease)| *lease).is_some_and(|lease| {
                 names.get(process) == Some(&lease.owner.as_str()) && *began <= lease.until
             });
-            if !is_owner {
+            let is_known = !lost.iter().any(|[from, until]| *from <= *began && *began <= *until);
+            if is_known && !is_owner {
                 wrong.push(format!(
                     "delivery {delivery}: {process} sent it at {began} without a lease of shard {shard}"
                 ));

@@ -46,7 +46,7 @@ pub async fn unseen(session: &mut Session) -> (usize, Vec<String>) {
         let tampered = change.execute(sql, &[]).await.unwrap();
         // A short run may have nothing of the kind.
         if tampered > 0 {
-            match super::check(&change).await.1.is_empty() {
+            match super::check(&change, &[]).await.1.is_empty() {
                 true => unseen.push(format!("the check does not see {what}")),
                 false => seen += 1,
             }
