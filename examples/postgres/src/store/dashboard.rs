@@ -558,7 +558,7 @@ impl Store for Postgres {
     }
 
     async fn metrics(&self) -> Metrics {
-        self.readings.metrics(&self.monitoring, &self.counted).await
+        self.readings.metrics(&self.counted)
     }
 
     async fn ready(&self) -> Done<Writes> {
