@@ -145,6 +145,11 @@ async fn what_is_set(client: &impl GenericClient) -> Result<Vec<Family>, DbError
             state.field::<i64>("throttled")?,
         ),
         Family::gauge(
+            "call_assistant_oldest_lever_seconds",
+            "The age of the oldest pause or limit that operators have set.",
+            state.field::<i64>("oldest_lever")?,
+        ),
+        Family::gauge(
             "call_assistant_senders_drained",
             "Senders that live and own no shards, as operators have set it.",
             state.field::<i64>("drained")?,
