@@ -237,7 +237,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     (
         "deliveries/page",
         "'{:shard}', '{:endpoint}', NULL, NULL, NULL, '-infinity', 'infinity', 9223372036854775807, \
-         51, 4096, NULL",
+         51, 4096, NULL, false",
     ),
     ("deliveries/one", ":endpoint, :ended"),
     ("endpoints/one", "'whep_:endpoint'"),
@@ -267,6 +267,8 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("accounts/revoke_key", "'cred_17', ':now'"),
     ("accounts/keys", "':account'"),
     ("endpoints/last_hour", "'{:shard}', '{:endpoint}', event_at(:ended)"),
+    ("endpoints/day", "'{:shard}', '{:endpoint}', event_at(:ended), event_at(:ended), 2000"),
+    ("levers/of_account", "':account'"),
     ("calls/latest", "':account', 20"),
     ("deliveries/redeliver_ended", ":endpoint, :ended"),
     ("deliveries/redeliver_pending", ":endpoint, :pending"),

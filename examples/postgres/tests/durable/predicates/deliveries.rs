@@ -29,6 +29,7 @@ async fn a_page_of_deliveries_is_what_its_filter_says() {
         let below = i64::try_from(dice.roll(500)).unwrap();
         let limit = i64::try_from(1 + dice.roll(60)).unwrap();
         let id = (dice.roll(9) == 0).then(|| i64::try_from(dice.roll(400)).unwrap());
+        let failing = dice.roll(4) == 0;
         let longest = 100_i32;
         let found = session
             .query(
@@ -45,6 +46,7 @@ async fn a_page_of_deliveries_is_what_its_filter_says() {
                     &limit,
                     &longest,
                     &id,
+                    &failing,
                 ],
             )
             .await
@@ -56,6 +58,9 @@ async fn a_page_of_deliveries_is_what_its_filter_says() {
             let created = row.delivery.event_created_at();
             endpoints.contains(&row.endpoint)
                 && statuses.as_ref().is_none_or(|all| all.contains(&row.delivery.status().as_str()))
+                && (!failing
+                    || (row.delivery.attempts() > 0
+                        && row.delivery.status() != DeliveryStatus::Delivered))
                 && kind.is_none_or(|kind| row.kind == kind)
                 && event.as_ref().is_none_or(|event| row.event == *event)
                 && from <= created
