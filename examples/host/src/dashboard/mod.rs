@@ -433,7 +433,9 @@ fn methods(path: &[&str]) -> Option<&'static str> {
         ["accounts", _, "portal"] => Some("POST, DELETE"),
         ["accounts", _] => Some("GET, HEAD, PATCH"),
         ["endpoints", _] => Some("GET, HEAD, PATCH, DELETE"),
-        ["accounts", _, "overview" | "day" | "deliveries" | "recoveries" | "alerts"] => Some("GET, HEAD"),
+        ["accounts", _, "overview" | "day" | "deliveries" | "recoveries" | "alerts"] => {
+            Some("GET, HEAD")
+        }
         ["accounts" | "levers"] | ["accounts", _, "keys" | "calls" | "endpoints"] => {
             Some("GET, HEAD, POST")
         }

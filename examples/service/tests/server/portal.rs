@@ -121,6 +121,7 @@ fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
         ("POST", "/accounts/{account}/portal", none.clone(), 403),
         ("DELETE", "/accounts/{account}/portal", Value::Null, 403),
         ("GET", "/accounts/{account}/overview", Value::Null, 200),
+        ("GET", "/accounts/{account}/day", Value::Null, 200),
         ("GET", "/accounts/{account}/keys", Value::Null, 200),
         ("POST", "/accounts/{account}/keys", key, 201),
         ("GET", "/accounts/{account}/calls", Value::Null, 200),

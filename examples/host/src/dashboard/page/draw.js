@@ -59,7 +59,7 @@ function tabBar(names, counts) {
     show(name);
   };
   return keyed("tabs", h("div", { class: "tabs", role: "tablist", "aria-label": "What is shown of this account", on: { keydown: move } }, names.map((name) =>
-    keyed("tab " + name, h("a", { id: "tab-" + name, role: "tab", href: address(name), "aria-selected": String(name === tab), "aria-controls": name === tab ? "panel" : undefined, tabindex: name === tab ? "0" : "-1", class: name, on: { click: click(name) } },
+    keyed("tab " + name, h("a", { id: "tab-" + name, role: "tab", href: address(name), "aria-selected": String(name === tab), "aria-controls": name === tab ? "panel" : undefined, tabindex: name === tab ? "0" : "-1", on: { click: click(name) } },
       TABS[name], counts[name] ? [" ", h("span", { class: "badge" + (name === "alerts" ? " bad" : "") }, counts[name])] : null)))));
 }
 

@@ -46,7 +46,6 @@ const clipped = (text, most) => text.length > most ? text.slice(0, most - 1) + "
 function endpointRow(e) {
   const active = e.status === "active", fails = failing(e);
   const failures = e.consecutive_failures, limit = e.failures_to_disable;
-  const shown = e.reason === "failing" ? limit : failures;
   const why = { gone: "the endpoint answered 410", failing: `${limit} deliveries in a row failed`, paused: "its owner paused it" }[e.reason];
   const hour = e.last_hour?.attempts ? e.last_hour : null;
   const until = (e.previous_secrets_until || [])[0];
@@ -59,6 +58,7 @@ function endpointRow(e) {
       h("span", { class: "url", title: `${e.url} ${e.id}` }, e.url),
       fails ? h("span", { class: "fails" }, fails.count === 1 ? "The last attempt failed: " : `The last ${fails.count} attempts failed: `, fails.last) : null,
       active ? null : h("span", { class: "faint" }, why || "disabled", ": nothing is sent to it"),
+      active && failures ? h("span", { class: "faint" }, `${failures} of ${limit} failed deliveries in a row`) : null,
       until ? h("span", { class: "faint" }, "the previous secret signs, too: it ends ", when(until)) : null),
     h("div", { class: "state" }, fails ? badge(e.suspect_since ? "failing, suspect" : "failing", "bad") : active ? e.suspect_since ? badge("suspect", "wait") : badge("active", "good") : badge("disabled", "bad"),
       h("small", { class: "faint" }, "since ", h("time", { datetime: e.since }, stamp(e.since).slice(0, 10)))),
@@ -66,8 +66,7 @@ function endpointRow(e) {
     number(hour ? `${hour.p99_ms} ms` : "–", "p99"),
     strip(e),
     h("div", { class: "row actions" },
-      act("ping", "Ping", "", run("Ping accepted", "POST", "ping")),
-      active ? null : act("enable", "Enable", "primary", () => attempt(null, async () => {
+      active ? act("ping", "Ping", "", run("Ping accepted", "POST", "ping")) : act("enable", "Enable", "primary", () => attempt(null, async () => {
         const now = await ask("POST", at("endpoints", e.id, "enable"));
         const count = now.missed_count, more = now.missed_more ? "more than " : "";
         missed.delete(e.id);
@@ -78,8 +77,6 @@ function endpointRow(e) {
         act("edit", "Edit", "plain", () => editDialog(e)),
         act("rotate", "Rotate secret", "plain", () => rotateDialog(e)),
         act("delete", "Delete", "plain danger", () => deleteDialog(e)))))),
-    shown ? h("div", { class: "health" }, h("div", { class: "meter" + (active ? failures >= 15 ? " hot" : "" : " out"), "aria-hidden": "true" }, Array.from({ length: limit }, (_, i) => h("i", { class: i < shown ? "on" : "" }))),
-      h("span", { class: "faint" }, `${shown} of ${limit} failed deliveries in a row`)) : null,
     recoveryRow(e, active)));
 }
 // One bar for each hour, as high as its share of the busiest; what is not delivered is below.
@@ -90,7 +87,7 @@ function strip(e) {
   const bad = (hour) => hour.failing + hour.missed, all = (hour) => bad(hour) + hour.delivered + hour.waiting;
   const most = Math.max(...day.hours.map(all), 1), worst = day.hours.reduce((a, b) => bad(b) > bad(a) ? b : a);
   const hour = (n) => stamp(days.from + n * 3600e3).slice(11, 16), number = (n) => n.toLocaleString("en");
-  const told = [`${number(sum("delivered"))} delivered`, sum("failing") ? `${number(sum("failing"))} failing` : null, sum("missed") ? `${number(sum("missed"))} missed` : null, sum("waiting") ? `${number(sum("waiting"))} waiting` : null].filter(Boolean).join(", ");
+  const told = ["delivered", "failing", "missed", "waiting"].filter(sum).map((name) => `${number(sum(name))} ${name}`).join(", ") || "nothing";
   const since = day.since ? `the latest ${number(day.counted)} events, since ${stamp(day.since)}` : "events of the last 24 hours";
   const peak = bad(worst) ? `; most that were not delivered: ${number(bad(worst))} of ${number(all(worst))} from ${hour(day.hours.indexOf(worst))}` : "";
   // What was not counted is not what was quiet.
