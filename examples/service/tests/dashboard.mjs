@@ -248,6 +248,21 @@ try {
     if (!hit) missed++;
     else if (await run(`document.querySelector("tbody .expand").ariaExpanded`) === before) lost.push({ n, at, now: await middle("tbody .expand") });
   }
+  // What is being read or typed stays as it is: marked text, an open part, a day that is typed with pauses.
+  if (await run(`document.querySelector("tbody .expand").ariaExpanded`) === "false") await run(`document.querySelector("tbody .expand").click()`);
+  await until("its body", `document.querySelectorAll(".detail .exact").length === 1 && !!document.querySelector(".detail details")`);
+  await run(`{ document.querySelector(".detail details").open = true; document.querySelector('[data-key="filter from"]').focus(); }`);
+  for (const part of ["20", "26", "-11", "-20"]) {
+    await type(part);
+    await new Promise((done) => setTimeout(done, 700));
+  }
+  assert.deepEqual(await run(`[document.activeElement.dataset.key, document.activeElement.value, document.querySelector(".detail details").open]`), ["filter from", "2026-11-20", true]);
+  await run(`{ document.activeElement.value = ""; document.activeElement.blur(); getSelection().selectAllChildren(document.querySelector(".detail .exact")); }`);
+  const marked = await run(`getSelection().toString()`);
+  assert.ok(marked.length > 100, marked);
+  await new Promise((done) => setTimeout(done, 2500));
+  assert.equal(await run(`getSelection().toString()`), marked, "marked text");
+  await run(`{ getSelection().empty(); document.querySelector('.detail [data-key^="close"]').click(); }`);
   clearInterval(emitting);
   assert.deepEqual(lost, [], "clicks lost of 100");
   assert.ok(missed <= 5, `${missed} clicks of 100 beside the row`);
@@ -432,6 +447,13 @@ try {
   await set("from", "2020-01-01");
   await until("days in place of a span", `location.hash === "#acct_fjord_dental?status=failing&from=2020-01-01" && !(${pressed("day")})`);
   await set("from", "");
+  // Of one event, what becomes of it at each endpoint.
+  await run(`document.querySelector("tbody .expand").click()`);
+  await until("its event", `!!document.querySelector('.detail [data-key^="event "]')`);
+  await run(`document.querySelector('.detail [data-key^="event "]').click()`);
+  await until("one row for each endpoint", `/^#acct_fjord_dental[?]id=evt_[^&]+$/.test(location.hash) && ${rows} === 3 && new Set([...document.querySelectorAll('[data-label="Endpoint"]')].map((el) => el.textContent)).size === 3`);
+  await set("id", "");
+  await chip("failing");
   await chip("failing");
   await until("all of them", `location.hash === "#acct_fjord_dental" && ${rows} === 50`);
   await set("status", "missed");
@@ -545,11 +567,34 @@ try {
     await shot("narrow");
   }
 
+  // By the keyboard a delivery is not far, however many accounts and endpoints there are.
+  await page("Page.navigate", { url: first.dashboard + "/#acct_fjord_dental" });
+  await until("its deliveries", `${rows} === 50`);
+  const stops = await run(`(() => { const all = [...document.querySelectorAll("main :is(a[href], button, input, select, summary, [tabindex])")].filter((el) => el.tabIndex >= 0 && el.checkVisibility()); return all.indexOf(document.querySelector("tbody .expand")); })()`);
+  assert.ok(stops > 0 && stops <= 20, `${stops} stops before the first delivery`);
+
   // Without the service, it says so and stays.
+  await go("endpoints");
+  await until("an endpoint", `!!document.querySelector('[data-key^="ping "]')`);
   service.kill("SIGTERM");
   await until("it says that it is alone, and since when", `/does not answer · as of \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC/.test(${text("#live-text")})`);
   await until("what is shown looks stale", `getComputedStyle(document.querySelector("main")).filter !== "none"`);
+  // What was asked for may have been done or not. The error stays until its reader has seen it.
+  await run(`document.querySelector('[data-key^="ping "]').click()`);
+  const unknown = "the service does not answer: whether it did this is not known";
+  await until("what is not known", `${text("#errors[role=alert] .toast")}.startsWith(${JSON.stringify(unknown)})`);
   await axe("the page without the service");
+  await new Promise((done) => setTimeout(done, 8000));
+  await until("it is still there", `document.querySelectorAll("#errors .toast").length === 1`);
+  await run(`document.querySelector("#errors .toast button").click()`);
+  await until("it is gone", `!document.querySelector("#errors .toast")`);
+  await go("settings");
+  const active = `document.querySelector('[data-key="standing subscription_active"]')`;
+  await run(`${active}.click()`);
+  await until("it asks", asks("Set the subscription inactive?"));
+  await run(`document.querySelector("dialog form").requestSubmit()`);
+  await until("it is not known either", `${text("dialog .wrong")} === ${JSON.stringify(unknown)} && ${active}.checked`);
+  await run(`document.querySelector("dialog").close()`);
   const own = complaints.filter((words) => !/Failed to load resource|ERR_CONNECTION/.test(words));
   assert.deepEqual(own, [], "the page complains");
   console.log(`page: ${passed + 1} passed, 0 failed`);

@@ -87,7 +87,7 @@ impl<S: Store> Dashboard<S> {
     /// A dashboard over a store. With `allow_loopback`, endpoints may be on this machine.
     pub fn new(store: S, access: Access, allow_loopback: bool) -> Self {
         let monitor = Monitor::new(store.clone());
-        let policy = page::policy(page::DASHBOARD, "'none'");
+        let policy = page::policy(&page::DASHBOARD, "'none'");
         let (logins, days) = (Logins::default(), day::Days::default());
         let policies = [policy.clone(), policy];
         Self {
@@ -139,7 +139,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     /// With an owner's page that these sites may frame.
     pub fn framed_by(self, ancestors: &Ancestors) -> Self {
         let [own, _] = self.policies;
-        let framed = page::policy(page::DASHBOARD, ancestors.as_str());
+        let framed = page::policy(&page::DASHBOARD, ancestors.as_str());
         let logins = self.logins.framed(ancestors.is_any());
         Self { policies: [own, framed], logins, ..self }
     }
@@ -244,8 +244,8 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let get = *asked.method == Method::GET || *asked.method == Method::HEAD;
         let [own, framed] = &self.policies;
         match asked.path.as_slice() {
-            [""] if get => Ok(answer::page(page::DASHBOARD, own)),
-            ["portal"] if get => Ok(answer::page(page::DASHBOARD, framed)),
+            [""] if get => Ok(answer::page(&page::DASHBOARD, own)),
+            ["portal"] if get => Ok(answer::page(&page::DASHBOARD, framed)),
             ["explain"] if get => Ok(answer::page(page::EXPLAIN, &page::own_policy(page::EXPLAIN))),
             ["login"] => self.log_in(asked, peer).await,
             ["portal-login"] => self.owner_log_in(asked, peer).await,

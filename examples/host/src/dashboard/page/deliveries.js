@@ -28,7 +28,7 @@ async function fetchKept() {
 function deliveriesCard(deliveries, endpoints) {
   const options = (values, chosen) => values.map(([value, text]) => h("option", { value, selected: value === chosen }, text));
   const filter = (name, label, values) => keyed("filter " + name, h("select", { "aria-label": label, on: { change: (e) => setFilter(name, e.target.value) } }, options(values, filters[name])));
-  const written = (name, label, type) => keyed("filter " + name, h("input", { type: "text", "aria-label": label, title: label, size: type === "day" ? "11" : undefined, placeholder: type === "day" ? "YYYY-MM-DD" : label, value: filters[name], spellcheck: "false", autocomplete: "off", list: name === "type" ? "filter-types" : undefined, on: { change: (e) => { if (e.target.value !== filters[name]) setFilter(name, e.target.value); } } }));
+  const written = (name, label, type) => keyed("filter " + name, h("input", { type: "text", "aria-label": label, title: label, placeholder: type === "day" ? label.replace("day", "YYYY-MM-DD") : label, value: filters[name], spellcheck: "false", autocomplete: "off", list: name === "type" ? "filter-types" : undefined, on: { change: (e) => { if (e.target.value !== filters[name]) setFilter(name, e.target.value); } } }));
   const chip = (name, value, text) => keyed(`chip ${value}`, button(text, { class: "small chip", "aria-pressed": String(filters[name] === value) }, () => setFilter(name, filters[name] === value ? "" : value)));
   const { rows: listed, news } = settle(found ? found.data : deliveries);
   // What an address opens is shown whether it is listed or not.
@@ -38,12 +38,12 @@ function deliveriesCard(deliveries, endpoints) {
   return card("deliveries", { "aria-labelledby": "h-deliveries" },
     h("header", {}, h("div", {}, h("h2", { id: "h-deliveries" }, "Deliveries"), h("p", {}, "Newest first. Six attempts each, kept for thirty days.")),
       news ? keyed(NEWS, button(`${news} new, show`, { class: "primary news" }, () => { kept = null; draw(); })) : null,
+      deliveries.length ? h("div", { class: "row" }, chip("within", "hour", "Last hour"), chip("within", "day", "Last day"), chip("status", "failing", "Failing")) : null,
       deliveries.length ? h("div", { class: "row filters", role: "search" },
         filter("status", "Status", [["", "Any status"], ["failing", "all that is failing"], ["missed", "all that was missed"], ...Object.keys(KIND).map((s) => [s, s])]),
         filter("endpoint", "Endpoint", [["", "Any endpoint"], ...endpoints.map((e) => [e.id, clipped(e.url, 40)])]),
         written("type", "Type", "text"), h("datalist", { id: "filter-types" }, ["call.ended", ...Object.keys(EXAMPLES)].map((t) => h("option", { value: t }))),
-        written("id", "Event id", "text"), h("span", { class: "row" }, h("label", {}, "from", written("from", "From day", "day")), h("label", {}, "to", written("until", "To day", "day"))),
-        chip("within", "hour", "Last hour"), chip("within", "day", "Last day"), chip("status", "failing", "Failing"),
+        written("id", "Event id", "text"), written("from", "From day", "day"), written("until", "To day", "day"),
         searching() ? keyed("filter none", button("Clear", { class: "small plain" }, () => { filters = { ...ANY }; turn([""]); })) : null) : null),
     chosen.size ? keyed("chosen", h("div", { class: "pager" }, h("span", {}, `${chosen.size} selected`),
       keyed("redeliver chosen", button("Redeliver them", { class: "small primary" }, redeliverChosen)),

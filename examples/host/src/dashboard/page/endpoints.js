@@ -56,7 +56,7 @@ function endpointRow(e) {
     h("div", { class: "two" },
       e.description ? h("span", { class: "described" }, e.description) : null,
       h("span", { class: "url", title: `${e.url} ${e.id}` }, e.url),
-      fails ? h("span", { class: "fails" }, fails.count === 1 ? "The last attempt failed: " : `The last ${fails.count} attempts failed: `, fails.last) : null,
+      fails ? h("span", { class: "fails" }, fails.count === 1 ? "Last attempt failed: " : `Last ${fails.count} attempts failed: `, fails.last) : null,
       active ? null : h("span", { class: "faint" }, why || "disabled", ": nothing is sent to it"),
       active && failures ? h("span", { class: "faint" }, `${failures} of ${limit} failed deliveries in a row`) : null,
       until ? h("span", { class: "faint" }, "the previous secret signs, too: it ends ", when(until)) : null),
