@@ -216,10 +216,7 @@ fn filters_look_at_all_deliveries() {
             .map(|name| hours.iter().map(|hour| hour[name].as_u64().unwrap()).sum::<u64>())
     };
     assert_eq!((sums(0), sums(1)), ([70, 0, 0, 0], [0, 0, 71, 0]));
-    assert_eq!(
-        (&day["data"][0]["counted"], &day["data"][0]["since"]),
-        (&json!(70), &Value::Null)
-    );
+    assert_eq!((&day["data"][0]["counted"], &day["data"][0]["since"]), (&json!(70), &Value::Null));
     assert_eq!(day["data"][0]["endpoint_id"], overview["endpoints"][0]["id"]);
 }
 
