@@ -148,15 +148,17 @@ try {
   await until("both are redelivered", `/2 redeliveries accepted/.test(${text("#toasts")}) && !document.querySelector('[data-key="chosen"]')`);
   await run(`setFilter("endpoint", "")`);
 
-  // What waits behind a suspect endpoint, which gets one attempt at a time, says so.
-  const slow = createServer((asked, answer) => setTimeout(() => { answer.statusCode = 503; answer.end(); }, 4000));
+  // First attempts that fail for more than a minute make an endpoint suspect.
+  const slow = createServer((asked, answer) => setTimeout(() => { answer.statusCode = 503; answer.end(); }, 1000));
   running.push(slow);
   await new Promise((done) => slow.listen(0, "127.0.0.1", done));
   const suspect = await ask(dashboard, "POST", "/accounts/acct_fjord_dental/endpoints", { url: `http://127.0.0.1:${slow.address().port}/` });
-  for (let n = 0; n < 12; n++) await ask(dashboard, "POST", `/endpoints/${suspect.id}/ping`, {});
+  const pings = async (many) => { for (let n = 0; n < many; n++) await ask(dashboard, "POST", `/endpoints/${suspect.id}/ping`, {}); };
+  await pings(6);
+  await until("all of them have failed", `/^Last [6-9] attempts failed: HTTP 503$/.test(${text('[data-key="card failing"] .fails')})`);
+  await ask(dashboard, "POST", "/clock", { advance_seconds: 400 });
+  await pings(2);
   await until("it is suspect", `[...document.querySelectorAll('[data-key="card failing"] .badge')].some((el) => el.textContent === "failing, suspect")`);
-  for (let n = 0; n < 4; n++) await ask(dashboard, "POST", `/endpoints/${suspect.id}/ping`, {});
-  await until("what is held", `[...document.querySelectorAll('[data-label="Next or last"]')].some((el) => el.textContent.startsWith("held behind a suspect endpoint, due "))`);
 
   await run(`location.hash = "#acct_harbour_hair"`);
   await until("no other account", `${text("h1")} === "There is no such account"`);

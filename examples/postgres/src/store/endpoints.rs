@@ -341,8 +341,9 @@ pub(super) async fn day(
     let most = Day::most(found.len());
     let midnight = from.unix_seconds().div_euclid(86_400) * 86_400;
     let midnight = Timestamp::from_unix(midnight).unwrap_or(from);
-    let parameters: [&(dyn ToSql + Sync); 5] =
-        [&shards, &numbers, &At(from), &At(midnight), &most.cast_signed()];
+    let until = from.saturating_add(Duration::from_secs(24 * 3600));
+    let parameters: [&(dyn ToSql + Sync); 6] =
+        [&shards, &numbers, &At(from), &At(midnight), &most.cast_signed(), &At(until)];
     let mut days: BTreeMap<i32, (Day, u64, Timestamp)> = BTreeMap::new();
     for row in query(client, sql::ENDPOINTS_DAY, &parameters).await? {
         let count = |name: &str| -> Done<u64> { Ok(row.field::<i64>(name)?.unsigned_abs()) };

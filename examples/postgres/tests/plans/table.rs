@@ -267,7 +267,11 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("accounts/revoke_key", "'cred_17', ':now'"),
     ("accounts/keys", "':account'"),
     ("endpoints/last_hour", "'{:shard}', '{:endpoint}', event_at(:ended)"),
-    ("endpoints/day", "'{:shard}', '{:endpoint}', event_at(:ended), event_at(:ended), 2000"),
+    (
+        "endpoints/day",
+        "'{:shard}', '{:endpoint}', '2026-03-28 12:00+00', '2026-03-28 00:00+00', 2000, \
+         '2026-03-29 12:00+00'",
+    ),
     ("levers/of_account", "':account'"),
     ("calls/latest", "':account', 20"),
     ("deliveries/redeliver_ended", ":endpoint, :ended"),

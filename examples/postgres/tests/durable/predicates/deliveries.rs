@@ -90,12 +90,16 @@ async fn the_hours_of_a_day_are_what_its_rows_say() {
         let from = now.saturating_sub(back);
         let midnight = from.unix_seconds().div_euclid(86_400) * 86_400;
         let midnight = Timestamp::from_unix(midnight).unwrap();
+        let until = from.saturating_add(Duration::from_secs(86_400));
         let limit = 1 + dice.roll(80);
         let endpoints = [0, 1];
         let shards = endpoints.map(shard);
         let count = i64::try_from(limit).unwrap();
         let found = session
-            .query(&sql, &[&&shards[..], &&endpoints[..], &At(from), &At(midnight), &count])
+            .query(
+                &sql,
+                &[&&shards[..], &&endpoints[..], &At(from), &At(midnight), &count, &At(until)],
+            )
             .await
             .unwrap();
         let mut found: Vec<(i32, i64, [i64; 4])> = found
@@ -110,7 +114,8 @@ async fn the_hours_of_a_day_are_what_its_rows_say() {
         let mut expected: BTreeMap<(i32, i64), [i64; 4]> = BTreeMap::new();
         for endpoint in endpoints {
             let latest = rows.iter().rev().filter(|row| {
-                row.endpoint == endpoint && row.delivery.event_created_at() >= midnight
+                let at = row.delivery.event_created_at();
+                row.endpoint == endpoint && at >= midnight && at < until
             });
             for row in latest.take(usize::try_from(limit).unwrap()) {
                 let Row { delivery, .. } = row;
