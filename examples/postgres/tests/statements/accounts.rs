@@ -89,7 +89,6 @@ const SEVERAL: &[(&str, &str)] = &[
     ("erase/endpoints", "an account whose rows are gone is found by what is left"),
     ("migrate/calls_late_in_time", "an index of the table"),
     ("journal/after", "the journal of operators"),
-    ("levers/of_account", "what operators have set of everything, too"),
     ("levers/all", "what operators have set, which every sender reads"),
     ("monitoring/gauges", "counts over all"),
     ("monitoring/secrets", "counts over all"),
