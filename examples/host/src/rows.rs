@@ -20,6 +20,7 @@ use call_assistant::webhook::{Signer, SigningSecret};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::log;
 use super::plan::Plan;
 use super::signed::{ShownRequest, Signed};
 
@@ -268,6 +269,7 @@ impl Missed {
 #[derive(Clone, Debug)]
 pub struct RecoveryRow {
     pub id: String,
+    pub account_id: AccountId,
     pub endpoint_id: EndpointId,
     pub missed: MissedDeliveries,
     pub status: RecoveryStatus,
@@ -289,12 +291,13 @@ impl RecoveryRow {
     /// ended.
     pub fn of<D>(
         id: String,
-        endpoint_id: EndpointId,
+        (account_id, endpoint_id): (AccountId, EndpointId),
         recovery: &Recovery<D>,
         ended_at: Option<Timestamp>,
     ) -> Self {
         Self {
             id,
+            account_id,
             endpoint_id,
             missed: recovery.missed().clone(),
             status: recovery.status(),
@@ -306,6 +309,18 @@ impl RecoveryRow {
             started_at: recovery.started_at(),
             ended_at,
         }
+    }
+
+    /// Says in the log that it has started.
+    pub fn log_start(&self) {
+        log::info("a recovery has started")
+            .with("recovery", self.id.as_str())
+            .with("account", self.account_id.as_str())
+            .with("endpoint", self.endpoint_id.as_str())
+            .with("from", self.missed.from().to_string())
+            .with("until", self.missed.until().to_string())
+            .with("counted", self.counted)
+            .write();
     }
 }
 

@@ -54,6 +54,7 @@ use crate::rows::{
     Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
 use crate::scope::{Allowed, Among, By, Operator};
+use crate::trace::TraceParent;
 
 /// The reason why an operation is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,11 +223,12 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Records a live call and accepts the event that reports it, in one transaction. Both are composed
     /// in it, as of its start, which is their `created_at`. Returns the event's deliveries, in the
     /// order of the account's endpoints. A conflict if a call of this id is there, live or test; then
-    /// nothing is stored.
+    /// nothing is stored. `trace` is the request's: a store whose log has attempts stores it with the event.
     fn record_call<E: From<Refused> + Send>(
         &self,
         by: Operator,
         account: &AccountId,
+        trace: Option<&TraceParent>,
         compose: impl FnOnce(Timestamp) -> Result<(Call, Option<EventBody>), E> + Send,
     ) -> impl Future<Output = Result<Vec<DeliveryId>, E>> + Send;
 
@@ -235,6 +237,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn accept<E: From<Refused> + Send>(
         &self,
         to: Among<'_, EndpointRow>,
+        trace: Option<&TraceParent>,
         compose: impl FnOnce(Timestamp) -> Result<EventBody, E> + Send,
     ) -> impl Future<Output = Result<Vec<DeliveryId>, E>> + Send;
 

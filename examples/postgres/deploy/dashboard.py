@@ -17,7 +17,8 @@ JOB = '{job="call-assistant"}'
 # Of the store: each process shows the same.
 STORED = re.compile(
     r"call_assistant_(sender_(pending|held|oldest_due_seconds|endpoints)|shards_unowned"
-    r"|recoveries_running|oldest_day_seconds|store_up|database_clock_wrong|unreadable_secrets)$"
+    r"|recoveries_running|sending_paused|sending_throttled|oldest_lever_seconds|senders_drained|writes_waiting"
+    r"|oldest_day_seconds|store_up|database_clock_wrong|unreadable_secrets)$"
 )
 ROWS = [
     ("Webhooks", r"call_assistant_sender_"),

@@ -96,6 +96,7 @@ pub(crate) async fn start(
         other => format!("{other:?}"),
     })?;
     let keys = until(stop.clone(), look_for_keys(&store).await?);
+    tokio::spawn(watch.until_shutdown("the readings of monitoring", store.keep_readings()));
     let api = Api::new(store.clone(), store.cursors()).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
     let dashboard = Dashboard::new(store, serving.access, serving.allow_loopback)
@@ -181,6 +182,7 @@ pub(crate) async fn monitor(
     let store = Postgres::at(database, ring)?.counting(counted).sending();
     let keys = until(watch.stop().clone(), look_for_keys(&store).await?);
     tokio::spawn(watch.until_shutdown("the look for keys", keys));
+    tokio::spawn(watch.until_shutdown("the readings of monitoring", store.keep_readings()));
     let monitor = Monitor::new(store).until(watch.stop().clone());
     Ok((address, monitoring(listener, monitor, watch)))
 }

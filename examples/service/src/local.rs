@@ -25,6 +25,7 @@ use host::rows::{
 };
 use host::scope::{Allowed, Among, By, Operator};
 use host::store::{ApiStore, Done, Refused, Store as Shared};
+use host::trace::TraceParent;
 
 /// The most links and ended logins of an hour: 4,096. Only operators make more.
 const LOGINS: usize = 4096;
@@ -222,6 +223,7 @@ impl Shared for Local {
         &self,
         _: Operator,
         account: &AccountId,
+        _: Option<&TraceParent>,
         compose: impl FnOnce(Timestamp) -> Result<(Call, Option<EventBody>), E> + Send,
     ) -> Result<Vec<DeliveryId>, E> {
         let (mut tables, now) = self.store.write();
@@ -240,6 +242,7 @@ impl Shared for Local {
     async fn accept<E: From<Refused> + Send>(
         &self,
         to: Among<'_, EndpointRow>,
+        _: Option<&TraceParent>,
         compose: impl FnOnce(Timestamp) -> Result<EventBody, E> + Send,
     ) -> Result<Vec<DeliveryId>, E> {
         let (mut tables, now) = self.store.write();

@@ -18,6 +18,7 @@ use crate::random;
 use crate::rows::{Account, EndpointRow};
 use crate::scope::{Allowed, Among, Operator};
 use crate::store::{Refused, Store};
+use crate::trace::TraceParent;
 
 /// The version that this service's events are written in.
 const API_VERSION: &str = "2026-01-15";
@@ -58,7 +59,8 @@ impl<S: Store, X> Dashboard<S, X> {
             };
             Ok((call, event))
         };
-        let deliveries = self.store.record_call(by, &account, compose).await?;
+        let trace = TraceParent::of(asked.headers);
+        let deliveries = self.store.record_call(by, &account, trace.as_ref(), compose).await?;
         shown["deliveries"] = json!(deliveries);
         Ok(created(&shown))
     }
@@ -84,7 +86,8 @@ impl<S: Store, X> Dashboard<S, X> {
             return Err(Bad::new("data", "expected an object").into());
         }
         let account = self.store.account(id).await?.id;
-        self.accept(Among::All(by), |now| any_event(account, event_type, data, now)).await
+        let compose = |now| any_event(account, event_type, data, now);
+        self.accept(Among::All(by), asked, compose).await
     }
 
     /// Sends one endpoint a ping, which is a delivery like any other.
@@ -104,12 +107,13 @@ impl<S: Store, X> Dashboard<S, X> {
         }
         let text = "This is a test from the dashboard. Your endpoint works.";
         let compose = |now| new_event(account.id, dashboard(), now).ping(text).map_err(not_created);
-        self.accept(Among::One(id), compose).await
+        self.accept(Among::One(id), asked, compose).await
     }
 
     async fn accept(
         &self,
         to: Among<'_, EndpointRow>,
+        asked: &Asked<'_>,
         compose: impl FnOnce(Timestamp) -> Result<EventBody, Error> + Send,
     ) -> Result<Answer, Error> {
         let mut shown = Value::Null;
@@ -122,7 +126,8 @@ impl<S: Store, X> Dashboard<S, X> {
                 });
             })
         };
-        let deliveries = self.store.accept(to, compose).await?;
+        let trace = TraceParent::of(asked.headers);
+        let deliveries = self.store.accept(to, trace.as_ref(), compose).await?;
         shown["deliveries"] = json!(deliveries);
         Ok(created(&shown))
     }

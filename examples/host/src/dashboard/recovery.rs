@@ -33,6 +33,7 @@ impl<S: Store, X> Dashboard<S, X> {
             return Ok(ok(&shown));
         }
         let row = self.store.recover(id, missed).await?;
+        row.log_start();
         Ok(answer_json(StatusCode::ACCEPTED, &show::recovery(&row)))
     }
 
@@ -45,6 +46,7 @@ impl<S: Store, X> Dashboard<S, X> {
         let fields = Fields::of("", &asked.body, "from, until, types, statuses, after")?;
         let (missed, after) = (missed(&fields, asked.now)?, fields.text("after")?);
         let page = self.store.recover_all(of, missed, after).await?;
+        page.started.iter().for_each(RecoveryRow::log_start);
         let mut shown = show::list(page.started.iter().map(show::recovery).collect());
         shown["next"] = json!(page.next);
         Ok(answer_json(StatusCode::ACCEPTED, &shown))

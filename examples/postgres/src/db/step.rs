@@ -28,8 +28,9 @@ pub trait StepError: From<DbError> {
 }
 
 impl StepError for DbError {
+    // A row that cannot be read is an answer.
     fn is_unanswered(&self) -> bool {
-        true
+        !matches!(self, Self::Row(_))
     }
 }
 

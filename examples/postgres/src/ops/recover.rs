@@ -6,6 +6,7 @@ use deadpool_postgres::Transaction;
 
 use crate::db::Database;
 use crate::store::start_recoveries;
+use host::rows::RecoveryRow;
 use host::store::Refused;
 
 /// Starts a recovery of each endpoint that is active and has missed something, a page at a time. Returns
@@ -26,6 +27,7 @@ pub async fn all(
             start_recoveries(change, account, missed, after.as_deref(), now).await
         };
         let page = database.change(page).await?;
+        page.started.iter().for_each(RecoveryRow::log_start);
         started = started.saturating_add(page.started.len());
         match page.next {
             Some(next) => after = Some(next),

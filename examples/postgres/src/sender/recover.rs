@@ -171,6 +171,7 @@ async fn step(
     }
     let ended = log::info("a recovery has ended")
         .with("recovery", recovery_text(id))
+        .with("account", row.field::<&str>("account_id")?)
         .with("endpoint", row.field::<&str>("endpoint_id")?)
         .with("status", recovery.status().as_str())
         .with("redelivered", recovery.redelivered())

@@ -195,7 +195,7 @@ impl From<DbError> for NotStored {
 
 impl StepError for NotStored {
     fn is_unanswered(&self) -> bool {
-        matches!(self, Self::Db(_))
+        matches!(self, Self::Db(error) if error.is_unanswered())
     }
 }
 

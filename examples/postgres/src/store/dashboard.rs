@@ -30,6 +30,7 @@ use host::rows::{
 };
 use host::scope::{Allowed, Among, By, Operator};
 use host::store::{Done, Refused, Store};
+use host::trace::TraceParent;
 
 impl Store for Postgres {
     fn now(&self) -> Timestamp {
@@ -128,6 +129,7 @@ impl Store for Postgres {
         &self,
         by: Operator,
         account: &AccountId,
+        trace: Option<&TraceParent>,
         compose: impl FnOnce(Timestamp) -> Result<(Call, Option<EventBody>), E> + Send,
     ) -> Result<Vec<DeliveryId>, E> {
         let accepted = self
@@ -150,7 +152,7 @@ impl Store for Postgres {
                 let (account, call) = (Some(account.as_str()), call.id.as_str());
                 Deed::new(by.by(), "call.recorded", account, call).note(change).await?;
                 match &event {
-                    Some(event) => Ok(Ok(queue::accept(change, event, None, None, now).await?)),
+                    Some(event) => Ok(Ok(queue::accept(change, event, None, trace, now).await?)),
                     None => Ok(Ok(Accepted::Again)),
                 }
             })
@@ -161,6 +163,7 @@ impl Store for Postgres {
     async fn accept<E: From<Refused> + Send>(
         &self,
         to: Among<'_, EndpointRow>,
+        trace: Option<&TraceParent>,
         compose: impl FnOnce(Timestamp) -> Result<EventBody, E> + Send,
     ) -> Result<Vec<DeliveryId>, E> {
         let accepted = self
@@ -177,7 +180,7 @@ impl Store for Postgres {
                 };
                 let (account, id) = (Some(event.account_id().as_str()), event.id().as_str());
                 Deed::new(to.by(), "event.emitted", account, id).note(change).await?;
-                Ok::<_, Refused>(Ok(queue::accept(change, &event, only, None, now).await?))
+                Ok::<_, Refused>(Ok(queue::accept(change, &event, only, trace, now).await?))
             })
             .await??;
         Ok(self.count(&accepted))
@@ -578,7 +581,7 @@ impl Store for Postgres {
     }
 
     async fn metrics(&self) -> Metrics {
-        self.readings.metrics(&self.monitoring, &self.counted).await
+        self.readings.metrics(&self.counted)
     }
 
     async fn ready(&self) -> Done<Writes> {

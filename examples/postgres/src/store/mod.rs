@@ -39,7 +39,7 @@ use host::store::{EndpointLimit, Refused};
 /// are needed.
 const API: usize = 16;
 const DASHBOARD: usize = 4;
-const MONITORING: usize = 2;
+const MONITORING: usize = 3;
 
 /// The store over a database. Clone it freely.
 #[derive(Clone, Debug)]
@@ -101,6 +101,11 @@ impl Postgres {
             counted: self.counted.clone(),
             missing: BTreeSet::new(),
         }
+    }
+
+    /// Reads what monitoring shows of the database, for as long as the process runs.
+    pub(crate) fn keep_readings(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.readings.clone().keep(self.monitoring.clone(), self.counted.clone())
     }
 
     /// The keys of cursors, the same in every process that has the same ring.

@@ -1,108 +1,87 @@
-//! What monitoring shows of the database: read once in a few seconds, however many ask.
+//! What monitoring shows of the database: read in the background, however many ask.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use call_assistant::webhook::sender::Gauges;
 use deadpool_postgres::{GenericClient, Object, Transaction};
-use tokio::sync::{Semaphore, watch};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::clock::database as clock;
 use crate::counted::Counted;
 use crate::db::statements::{self as sql, batch};
 use crate::db::{At, Database, DbError, Fields as _, query, query_opt};
+use host::log;
 use host::rows::{Family, Metrics, Writes};
 
-/// How long a reading is shown at least.
+/// How long to wait before the next reading: 5 s.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// A reading that takes long is shown for twenty times as long: counting costs a twentieth of a
-/// connection at most.
+/// How many times as long a count is shown as it took, at least: counting costs a twentieth of a connection
+/// at most.
 const SHARE: u32 = 20;
 
 /// How long a COMMIT takes at most, unless it waits for a standby server: 1 s.
 const COMMIT: Duration = Duration::from_secs(1);
 
-/// How long a scrape waits for a reading under way, while there is none to show and while there is.
-const FIRST: Duration = Duration::from_secs(2);
-const NEXT: Duration = Duration::from_millis(50);
-
-/// The latest reading. Clones share it.
-#[derive(Clone, Debug)]
-pub(super) struct Readings {
-    latest: Arc<watch::Sender<Reading>>,
-    turn: Arc<Semaphore>,
-}
-
-/// What was read of the database.
+/// The latest readings of the database. Clones share them.
 #[derive(Clone, Debug, Default)]
-struct Reading {
-    /// When to read again.
-    again: Option<Instant>,
-    /// Whether the database has answered.
-    is_up: bool,
-    gauges: Option<Gauges>,
-    others: Vec<Family>,
-}
+pub(super) struct Readings(Arc<Mutex<Latest>>);
 
-impl Default for Readings {
-    fn default() -> Self {
-        Self { latest: Arc::default(), turn: Arc::new(Semaphore::new(1)) }
-    }
+/// What was read last.
+#[derive(Clone, Debug, Default)]
+struct Latest {
+    /// What costs little; `None` while the database does not answer.
+    state: Option<Vec<Family>>,
+    /// What reads whole tables; `None` before the first count.
+    gauges: Option<Gauges>,
 }
 
 impl Readings {
-    /// Returns what this process knows of itself, and of the database what was read last.
-    pub(super) async fn metrics(&self, database: &Database, counted: &Counted) -> Metrics {
-        let Reading { is_up, gauges, mut others, .. } = self.latest(database).await;
+    /// Returns what this process knows of itself, and of the database what was read last. It waits for nothing.
+    pub(super) fn metrics(&self, counted: &Counted) -> Metrics {
+        let Latest { state, gauges } = self.latest().clone();
+        let is_up = state.is_some();
+        let mut others = state.unwrap_or_default();
         others.extend(counted.families());
         let load = counted.load().map(|load| load.row());
         let behind = load.map(|load| load.behind).unwrap_or_default();
-        let gauges = gauges.map(|mut gauges| {
+        let gauges = gauges.filter(|_| is_up).map(|mut gauges| {
             gauges.oldest_due = gauges.oldest_due.max(behind);
             gauges
         });
         Metrics { sender: counted.read(), load, is_up, gauges, others }
     }
 
-    async fn latest(&self, database: &Database) -> Reading {
-        let mut latest = self.latest.subscribe();
-        let shown = latest.borrow_and_update().again;
-        if shown.is_none_or(|again| again <= Instant::now()) {
-            if let Ok(turn) = Arc::clone(&self.turn).try_acquire_owned() {
-                let (to, database) = (Arc::clone(&self.latest), database.clone());
-                tokio::spawn(async move {
-                    to.send_replace(read(&database).await);
-                    drop(turn);
-                });
+    /// Reads for as long as the process runs: what costs little is held up by no count.
+    pub(super) async fn keep(self, database: Database, counted: Counted) {
+        let state = async {
+            loop {
+                let read = state(&database).await;
+                self.latest().state = read.ok();
+                sleep(EVERY).await;
             }
-            let patience = if shown.is_none() { FIRST } else { NEXT };
-            let _ = timeout(patience, latest.changed()).await;
-        }
-        latest.borrow().clone()
+        };
+        let counts = async {
+            loop {
+                let began = Instant::now();
+                // It has its own time limit, which is longer than that of who waits for an answer.
+                match database.unhurried().snapshot(counts).await {
+                    Ok(gauges) => {
+                        self.latest().gauges = Some(gauges);
+                        counted.round("gauges");
+                    }
+                    Err(error) => log::warn("counting for monitoring").because(&error).write(),
+                }
+                sleep(EVERY.max(began.elapsed().saturating_mul(SHARE))).await;
+            }
+        };
+        tokio::join!(state, counts);
     }
-}
 
-async fn read(database: &Database) -> Reading {
-    let began = Instant::now();
-    let state = database.read(async |client: &Object| state(client).await).await;
-    let is_up = state.is_ok();
-    let gauges = match is_up {
-        // It has its own time limit, which is longer than that of who waits for an answer.
-        true => database.unhurried().snapshot(counts).await.ok(),
-        false => None,
-    };
-    let mut others = state.unwrap_or_default();
-    others.extend(writes(database).await.ok().map(|writes| {
-        Family::gauge(
-            "call_assistant_writes_waiting",
-            "Whether writes wait for a standby server.",
-            u8::from(writes == Writes::Waiting),
-        )
-    }));
-    let wait = EVERY.max(began.elapsed().saturating_mul(SHARE));
-    Reading { again: Instant::now().checked_add(wait), is_up, gauges, others }
+    fn latest(&self) -> MutexGuard<'_, Latest> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Finds out how writes are taken.
@@ -123,8 +102,20 @@ pub(super) async fn writes(database: &Database) -> Result<Writes, DbError> {
     }
 }
 
-/// What costs little.
-async fn state(client: &impl GenericClient) -> Result<Vec<Family>, DbError> {
+/// What costs little, with how writes are taken.
+async fn state(database: &Database) -> Result<Vec<Family>, DbError> {
+    let mut families = database.read(async |client: &Object| what_is_set(client).await).await?;
+    families.extend(writes(database).await.ok().map(|writes| {
+        Family::gauge(
+            "call_assistant_writes_waiting",
+            "Whether writes wait for a standby server.",
+            u8::from(writes == Writes::Waiting),
+        )
+    }));
+    Ok(families)
+}
+
+async fn what_is_set(client: &impl GenericClient) -> Result<Vec<Family>, DbError> {
     let now = At(clock::now());
     let today: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&now];
     let (state, oldest) = tokio::try_join!(
@@ -152,6 +143,11 @@ async fn state(client: &impl GenericClient) -> Result<Vec<Family>, DbError> {
             "call_assistant_sending_throttled",
             "Limits below the usual that operators have set.",
             state.field::<i64>("throttled")?,
+        ),
+        Family::gauge(
+            "call_assistant_oldest_lever_seconds",
+            "The age of the oldest pause or limit that operators have set.",
+            state.field::<i64>("oldest_lever")?,
         ),
         Family::gauge(
             "call_assistant_senders_drained",

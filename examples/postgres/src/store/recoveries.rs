@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::EndpointId;
+use call_assistant::id::{AccountId, EndpointId};
 use call_assistant::webhook::sender::{
     MissedDeliveries, RecoverError, Recovery, RecoveryBy, RecoveryStatus,
 };
@@ -84,7 +84,8 @@ pub(super) async fn start(
     let id = insert(change, (found.number, found.shard), &recovery, counted_to, now).await?;
     let id =
         id.ok_or_else(|| Refused::Conflict("a recovery of this endpoint is running".into()))?;
-    let row = RecoveryRow::of(recovery_text(id), found.shown.id.clone(), &recovery, None);
+    let of = (found.shown.account_id.clone(), found.shown.id.clone());
+    let row = RecoveryRow::of(recovery_text(id), of, &recovery, None);
     Ok(RecoveryRow { more: counted.more, ..row })
 }
 
@@ -118,8 +119,7 @@ pub(crate) async fn start_all(
         let started = missed.recover(RecoveryBy::Dashboard, plan, &health, now);
         let Ok(recovery) = started else { continue };
         if let Some(id) = insert(change, (number, shard), &recovery, Some(i64::MIN), now).await? {
-            let endpoint = EndpointId::parse(row.field("id")?).map_err(unreadable)?;
-            let row = RecoveryRow::of(recovery_text(id), endpoint, &recovery, None);
+            let row = RecoveryRow::of(recovery_text(id), owners(row, "id")?, &recovery, None);
             page.started.push(RecoveryRow { more: true, ..row });
         }
     }
@@ -185,9 +185,8 @@ pub(super) async fn cancel(
 const MISSING: Refused = Refused::NotFound("recovery");
 
 fn shown(row: &Row) -> Done<RecoveryRow> {
-    let endpoint = EndpointId::parse(row.field("endpoint_id")?).map_err(unreadable)?;
-    let id = recovery_text(row.field("id")?);
-    let shown = RecoveryRow::of(id, endpoint, &recovery_of(row)?, row.instant_opt("ended_at")?);
+    let (id, of) = (recovery_text(row.field("id")?), owners(row, "endpoint_id")?);
+    let shown = RecoveryRow::of(id, of, &recovery_of(row)?, row.instant_opt("ended_at")?);
     let counted = row.field::<Option<i64>>("counted")?.map(i64::unsigned_abs);
     Ok(RecoveryRow {
         paused: row.field("paused")?,
@@ -195,6 +194,12 @@ fn shown(row: &Row) -> Done<RecoveryRow> {
         counted: counted.unwrap_or(shown.counted),
         ..shown
     })
+}
+
+/// The account and the endpoint of a row.
+fn owners(row: &Row, endpoint: &str) -> Done<(AccountId, EndpointId)> {
+    let account = AccountId::parse(row.field("account_id")?).map_err(unreadable)?;
+    Ok((account, EndpointId::parse(row.field(endpoint)?).map_err(unreadable)?))
 }
 
 /// The number in a public id.

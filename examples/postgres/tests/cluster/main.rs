@@ -54,10 +54,10 @@ const UNLIKE: Duration = Duration::from_secs(2);
 /// How long the cluster may take to be whole again, and what is pending to end.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The connections of the pools: 21 of each API process, 13 of each sender, 4 of the customers, and one
+/// The connections of the pools: 23 of each API process, 15 of each sender, 4 of the customers, and one
 /// of each process that erases a caller, 3 at a time. Those of an API process and a sender that were
 /// killed may be there for a moment.
-const CONNECTIONS: i64 = 21 * 4 + 13 * 3 + 4 + 3;
+const CONNECTIONS: i64 = 23 * 4 + 15 * 3 + 4 + 3;
 
 /// How late the deliveries to good endpoints may be, once nothing fails any more.
 const LATE: Duration = Duration::from_secs(10);

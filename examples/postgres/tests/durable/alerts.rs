@@ -499,6 +499,28 @@ async fn a_standby_is_away() {
         .await;
 }
 
+// Set on a bad day, which is over.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn a_lever_is_forgotten() {
+    let service = Service::new().await;
+    let well = service.endpoint("/well", &[Reply::Status(204)]);
+    let pause = json!({ "account_id": "acct_1", "per_second": 0 });
+    service.api.ask("POST", "/levers", &pause, 201);
+    let sender = service.world.start("sender", &SENDER);
+    Recording::new("a_lever_is_forgotten", &["LeverForgotten"])
+        .row("`call_assistant_sender_limited` stays above 0")
+        .of("api", &service.api)
+        .of("sender", &sender)
+        .run(async |look| {
+            if look == BEGIN {
+                service.ping(&well);
+                service.run("UPDATE levers SET set_at = now() - interval '25 hours'").await;
+            }
+        })
+        .await;
+}
+
 // No sender drops it.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "writes a file for another reader"]

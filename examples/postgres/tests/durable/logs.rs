@@ -98,8 +98,21 @@ async fn a_log_has_what_people_search_for_and_no_secret() {
         let of_it = |line: &&Value| line["message"] == "attempt" && line["traceparent"] == TRACE;
         (all.iter().filter(of_it).count() == 2).then_some(())
     });
+    // What the dashboard makes has the trace of its request.
+    let pinged = ask("POST", &format!("/endpoints/{well}/ping"), json!({}));
+    eventually("an attempt of what the dashboard made", || {
+        let all = lines(&sender);
+        let line = all.iter().find(|line| line["event"] == pinged["id"] && line["attempt"] == 1)?;
+        assert_eq!(line["traceparent"], OTHER_TRACE);
+        Some(())
+    });
     ask("POST", &format!("/endpoints/{bad}/pause"), json!({}));
     ask("POST", &format!("/endpoints/{bad}/enable"), json!({}));
+    let range = json!({ "from": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z" });
+    let recovery = ask("POST", &format!("/endpoints/{bad}/recover"), range);
+    eventually("the recovery has ended", || {
+        of(&lines(&sender), "a recovery has ended").first().map(drop)
+    });
 
     // An outage is its beginning and its end, whatever is tried meanwhile.
     let before = lines(&sender).len();
@@ -131,6 +144,14 @@ async fn a_log_has_what_people_search_for_and_no_secret() {
     assert!(shards[0]["gained"].as_str().unwrap().starts_with("0,1,2,"), "{}", shards[0]);
     is(shards[shards.len() - 1], &json!({ "owned": 0, "gained": null }));
     is(of(&of_api, "an endpoint is disabled by its owner")[0], &json!({ "endpoint": bad }));
+
+    let started = &of(&of_api, "a recovery has started")[0];
+    let ended = &of(&of_sender, "a recovery has ended")[0];
+    for line in [started, ended] {
+        is(line, &json!({ "recovery": recovery["id"], "account": "acct_1", "endpoint": bad }));
+    }
+    is(started, &json!({ "from": recovery["from"], "until": recovery["until"], "counted": 0 }));
+    is(ended, &json!({ "redelivered": 0, "of": 0 }));
 
     let attempts: BTreeMap<&str, &Value> = of(&of_sender, "attempt")
         .into_iter()

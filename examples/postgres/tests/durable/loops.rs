@@ -13,6 +13,10 @@ const SENDER: [&str; 1] = ["--allow-loopback-endpoints"];
 /// How long to count.
 const WHILE: Duration = Duration::from_secs(4);
 
+/// When every session has told what it has counted: one that became idle within a second of its last
+/// report does so ten seconds later.
+const TOLD: Duration = Duration::from_secs(11);
+
 /// So many transactions and lines a second may come on top of what a sender does without a fault.
 const TRANSACTIONS: i64 = 20;
 const LINES: usize = 5;
@@ -21,8 +25,7 @@ const LINES: usize = 5;
 async fn transactions(service: &Service) -> i64 {
     let sql = "SELECT xact_commit + xact_rollback FROM pg_stat_database
         WHERE datname = current_database()";
-    // What sessions count is told once a second.
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    tokio::time::sleep(TOLD).await;
     let before = service.count(sql).await;
     tokio::time::sleep(WHILE).await;
     (service.count(sql).await - before) / i64::try_from(WHILE.as_secs()).unwrap()
@@ -36,7 +39,7 @@ fn lines(sender: &Running) -> usize {
 async fn is_quiet(service: &Service, sender: &Running, quiet: i64) {
     let before = lines(sender);
     let busy = transactions(service).await;
-    let a_second = (lines(sender) - before) / usize::try_from(WHILE.as_secs() + 1).unwrap();
+    let a_second = (lines(sender) - before) / usize::try_from((TOLD + WHILE).as_secs()).unwrap();
     println!("{quiet} transactions a second, then {busy} with {a_second} lines");
     assert!(busy <= quiet + TRANSACTIONS, "{quiet}, then {busy}");
     assert!(a_second <= LINES, "{a_second} lines a second: {}", sender.log());
@@ -144,9 +147,9 @@ async fn what_another_cluster_queued_is_read_once() {
     service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 2).await;
     let read = "SELECT (coalesce(idx_tup_fetch, 0) + seq_tup_read)::bigint
         FROM pg_stat_user_tables WHERE relname = 'deliveries'";
-    // They are found. What sessions count is told once a second, and after ten by one that is idle.
+    // They are found.
     service.becomes(&format!("SELECT (({read}) >= 5000)::int::bigint"), 1).await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(TOLD).await;
     let before = service.count(read).await;
     tokio::time::sleep(WHILE).await;
     let more = service.count(read).await - before;

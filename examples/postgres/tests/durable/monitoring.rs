@@ -68,7 +68,8 @@ async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
     for name in ["process_cpu_seconds_total", "process_start_time_seconds", "process_open_fds"] {
         assert!(before[name] > 0.0, "{name}");
     }
-    for name in ["leases", "levers", "looks", "clocks", "reminders", "recoveries", "days"] {
+    for name in ["leases", "levers", "looks", "clocks", "reminders", "recoveries", "days", "gauges"]
+    {
         let age = before[&format!("call_assistant_loop_age_seconds{{loop=\"{name}\"}}")];
         assert!((0.0..60.0).contains(&age), "{name}: {age}");
     }
@@ -140,6 +141,45 @@ async fn counters_are_served_while_the_database_is_away() {
     }
     service.world.server.launch().unwrap();
     shows(sender.metrics(), &[("store_up", 1.0), (delivered, 1.0), ("sender_pending", 0.0)]);
+}
+
+// D-95: a count of whole tables that waits, or takes long, is nothing to a scrape.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scrape_waits_for_no_count() {
+    let service = Service::new().await;
+    shows(service.api.dashboard(), &[("sender_pending", 0.0)]);
+    let mut held = service.world.database.session().await.unwrap();
+    let change = held.transaction().await.unwrap();
+    let lock = "SET LOCAL idle_in_transaction_session_timeout = 0;
+        LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE";
+    change.batch_execute(lock).await.unwrap();
+    let before = values(service.api.dashboard());
+    let api = service.world.start("api", &SENDER[1..]);
+    let began = Instant::now();
+    let mut scrapes: u32 = 0;
+    while began.elapsed() < Duration::from_secs(8) {
+        for address in [api.metrics(), service.api.dashboard()] {
+            let asked = Instant::now();
+            let values = values(address);
+            let took = asked.elapsed();
+            assert!(took < Duration::from_millis(500), "scrape {scrapes}: {took:?}");
+            // Nobody has counted for the one; the other shows what it knew.
+            let pending = values.get("call_assistant_sender_pending");
+            assert_eq!(
+                pending.is_some(),
+                address != api.metrics(),
+                "scrape {scrapes}: {pending:?}"
+            );
+        }
+        scrapes += 1;
+    }
+    shows(api.metrics(), &[("store_up", 1.0)]);
+    let age = "call_assistant_loop_age_seconds{loop=\"gauges\"}";
+    let ages = [before[age], values(service.api.dashboard())[age]];
+    assert!(ages[1] > ages[0] + 7.0, "{ages:?}");
+    change.rollback().await.unwrap();
+    held.keep();
+    shows(api.metrics(), &[("store_up", 1.0), ("sender_pending", 0.0)]);
 }
 
 // D-95: suspect and disabled are what the library says of the same rows.

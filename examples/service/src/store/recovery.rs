@@ -199,6 +199,8 @@ impl Tables {
         if status != RecoveryStatus::Running {
             entry.ended_at = Some(now);
             log::info("a recovery has ended")
+                .with("recovery", format!("{PREFIX}{id}"))
+                .with("account", entry.account_id.as_str())
                 .with("endpoint", entry.endpoint_id.as_str())
                 .with("status", status.as_str())
                 .with("redelivered", entry.recovery.redelivered())
@@ -281,7 +283,8 @@ impl Entry {
 
     fn shown(&self, id: u64) -> RecoveryRow {
         let id = format!("{PREFIX}{id}");
-        let shown = RecoveryRow::of(id, self.endpoint_id.clone(), &self.recovery, self.ended_at);
+        let of = (self.account_id.clone(), self.endpoint_id.clone());
+        let shown = RecoveryRow::of(id, of, &self.recovery, self.ended_at);
         RecoveryRow { paused: self.paused, ..shown }
     }
 }

@@ -58,7 +58,11 @@ fn metrics_count_what_happened() {
 fn the_metrics_of_the_guide_are_there() {
     let guide = include_str!("../../../../src/guide/operating.md");
     let service = Service::start(&[]);
-    let mut text = request(service.dashboard(), "GET", "/metrics", "", b"").text();
+    // A host over a database shows its gauges once it has counted.
+    let mut text = eventually("gauges", || {
+        let text = request(service.dashboard(), "GET", "/metrics", "", b"").text();
+        text.contains("\ncall_assistant_sender_pending ").then_some(text)
+    });
     // Those of a receiver are no service's.
     let mut of_receiver = OpenMetrics::new(String::new());
     receiver::ReceiverTally::default().write(&mut of_receiver).unwrap();

@@ -57,6 +57,7 @@ fn all_that_was_missed_is_redelivered_once() {
     assert_eq!(list["data"].as_array().unwrap().len(), 2);
     let none = service.ask("POST", &recover, &json!({ "dry_run": true }), 200);
     assert_eq!(none["count"], 0);
+    service.logged_times("a recovery has started", 2);
     service.logged_times("a recovery has ended", 2);
 }
 

@@ -121,7 +121,7 @@ pub enum EraseError {
 
 impl StepError for EraseError {
     fn is_unanswered(&self) -> bool {
-        matches!(self, Self::Db(_))
+        matches!(self, Self::Db(error) if error.is_unanswered())
     }
 }
 
