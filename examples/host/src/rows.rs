@@ -104,14 +104,11 @@ pub struct LastHour {
     pub p99_ms: Option<u64>,
 }
 
-/// The hours of a [`Day`]: 24.
-pub const HOURS: usize = 24;
-
 /// How the events of a day stand at an endpoint, by the hour.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Day {
     /// Oldest first.
-    pub hours: [Hour; HOURS],
+    pub hours: [Hour; 24],
     /// How many are in them.
     pub counted: u64,
     /// The instant of the oldest event that was counted. `None`: all of the day were.
@@ -141,17 +138,18 @@ impl Day {
     pub fn add(&mut self, from: Timestamp, at: Timestamp, standing: &Hour) {
         let hour = usize::try_from(at.since(from).as_secs() / 3600).ok().filter(|_| at >= from);
         let Some(hour) = hour.and_then(|hour| self.hours.get_mut(hour)) else { return };
-        hour.delivered += standing.delivered;
-        hour.failing += standing.failing;
-        hour.missed += standing.missed;
-        hour.waiting += standing.waiting;
-        self.counted += standing.total();
+        hour.delivered = hour.delivered.saturating_add(standing.delivered);
+        hour.failing = hour.failing.saturating_add(standing.failing);
+        hour.missed = hour.missed.saturating_add(standing.missed);
+        hour.waiting = hour.waiting.saturating_add(standing.waiting);
+        self.counted = self.counted.saturating_add(standing.total());
     }
 }
 
 impl Hour {
     pub fn total(&self) -> u64 {
-        self.delivered + self.failing + self.missed + self.waiting
+        let ended = self.delivered.saturating_add(self.missed);
+        ended.saturating_add(self.failing).saturating_add(self.waiting)
     }
 }
 

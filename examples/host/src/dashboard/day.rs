@@ -11,12 +11,15 @@ use tokio::time::Instant;
 
 use super::{Asked, Dashboard, show};
 use crate::answer::{Answer, Error, ok};
-use crate::rows::{Account, Day, HOURS};
+use crate::rows::{Account, Day};
 use crate::scope::Allowed;
 use crate::store::Store;
 
 /// How long what was counted is shown: 10 seconds. It is for people to see, and nothing is decided by it.
 const FRESH: Duration = Duration::from_secs(10);
+
+/// The hours before the current one: 23.
+const BEFORE: Duration = Duration::from_secs(23 * 3600);
 
 /// The most accounts that are remembered: 1,000.
 const ACCOUNTS: usize = 1_000;
@@ -39,9 +42,9 @@ impl<S: Store, X> Dashboard<S, X> {
         account: Allowed<'_, Account>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let hour = asked.now.unix_seconds().div_euclid(3600) * 3600;
+        let hour = asked.now.unix_seconds().div_euclid(3600).saturating_mul(3600);
         let hour = Timestamp::from_unix(hour).unwrap_or(asked.now);
-        let from = hour.saturating_sub(Duration::from_secs(3600 * (HOURS as u64 - 1)));
+        let from = hour.saturating_sub(BEFORE);
         let days = match self.days.find(account.as_str(), from) {
             Some(days) => days,
             None => {

@@ -339,7 +339,7 @@ pub(super) async fn day(
     let shards: Vec<i16> = found.iter().map(|found| found.shard).collect();
     let numbers: Vec<i32> = found.iter().map(|found| found.number).collect();
     let most = Day::most(found.len());
-    let midnight = from.unix_seconds().div_euclid(86_400) * 86_400;
+    let midnight = from.unix_seconds().div_euclid(86_400).saturating_mul(86_400);
     let midnight = Timestamp::from_unix(midnight).unwrap_or(from);
     let until = from.saturating_add(Duration::from_secs(24 * 3600));
     let parameters: [&(dyn ToSql + Sync); 6] =
@@ -357,7 +357,7 @@ pub(super) async fn day(
         let (day, looked, since) =
             days.entry(row.field("number")?).or_insert((Day::default(), 0, Timestamp::MAX));
         day.add(from, oldest, &standing);
-        *looked += standing.total();
+        *looked = looked.saturating_add(standing.total());
         *since = (*since).min(oldest);
     }
     let shown = found.iter().map(|found| {

@@ -61,6 +61,7 @@ pub(crate) const REASONS: &[(&str, &str, &str)] = &[
     ("missed/ended", "looks into every day of ended", "the thirty days that are kept"),
     ("deliveries/page", "looks into every day of ended", "ids go through all days"),
     ("deliveries/one", "looks into every day of ended", "an id does not tell the day"),
+    ("endpoints/day", "sorts", "the latest of two lists, each of which is limited"),
     ("endpoints/last_hour", "looks into every day of ended", "ids go through all days"),
     ("deliveries/redeliver_ended", "looks into every day of ended", "an id does not tell the day"),
     ("erase/account_events", "looks into every day of events", "in the end there is nothing left"),

@@ -99,7 +99,7 @@ impl Tables {
                 break;
             }
             days.entry(row.endpoint).or_default().add(from, at, &standing(row));
-            since = (looked + 1 == LOOKED).then_some(at);
+            since = (looked.saturating_add(1) == LOOKED).then_some(at);
         }
         let numbered = account.endpoints.iter().filter_map(|number| {
             let row = self.endpoint_of(*number).filter(|row| !row.is_deleted())?;

@@ -254,7 +254,10 @@ fn a_wrong_command_line_of_a_relay_is_named() {
         (&["--forward", "http://127.0.0.1.example:80/"], "--forward: expected https"),
         (&["--forward", "https://h/", "--trust-ca", "none.pem"], "--trust-ca: "),
         (&["--forward", "/hooks"], "--forward: expected http://HOST:PORT/PATH"),
-        (&["--forward", "http://localhost/", "--journal", "x"], "--journal: not allowed with --forward"),
+        (
+            &["--forward", "http://localhost/", "--journal", "x"],
+            "--journal: not allowed with --forward",
+        ),
         (&["--forward", "http://localhost/", "--since", "noon"], "--since: "),
         (&["--forward", "http://localhost/", "--sign-with-env", "NOT_SET"], "NOT_SET is not set"),
     ];
