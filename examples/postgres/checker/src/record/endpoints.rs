@@ -10,6 +10,7 @@ use call_assistant::webhook::sender::{
 
 use super::deliveries::{Assumed, Assumption, Outcomes, Told};
 use super::rows::{Change, Record};
+use super::{Lost, is_lost};
 
 /// A state that an endpoint had.
 pub(super) struct State {
@@ -57,7 +58,12 @@ pub(super) fn lives(states: &States, number: i64, began: Timestamp) -> Vec<Endpo
 }
 
 /// Each endpoint that has become what it should not, or was not told.
-pub(super) fn check(record: &Record, states: &States, outcomes: Outcomes<'_>) -> Vec<String> {
+pub(super) fn check(
+    record: &Record,
+    states: &States,
+    outcomes: Outcomes<'_>,
+    lost: &[Lost],
+) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut reports: BTreeMap<(u64, i64), Vec<Told>> = BTreeMap::new();
     for each in outcomes.told {
@@ -75,7 +81,8 @@ pub(super) fn check(record: &Record, states: &States, outcomes: Outcomes<'_>) ->
             ));
         }
     }
-    for ((_, number), told) in reports {
+    for ((_, number), mut told) in reports {
+        told.retain(|told| !told.reports.is_empty() || !is_lost(lost, told.at));
         let states = states.get(&number).map_or([].as_slice(), Vec::as_slice);
         if !may_be_untold(states, &told) {
             wrong.push(format!(

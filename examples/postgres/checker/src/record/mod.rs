@@ -45,12 +45,18 @@ pub fn patient(url: &str) -> Database {
 /// From when until when what was written is lost.
 pub type Lost = [Timestamp; 2];
 
-/// How many changes were replayed, and each that is wrong. Leases that were lost are not asked for.
+/// Whether an instant is in one of these spans.
+fn is_lost(lost: &[Lost], at: Timestamp) -> bool {
+    lost.iter().any(|[from, until]| *from <= at && at <= *until)
+}
+
+/// How many changes were replayed, and each that is wrong. Leases and lives of endpoints that were lost are
+/// not asked for.
 pub async fn check(client: &impl GenericClient, lost: &[Lost]) -> (usize, Vec<String>) {
     let record = Record::read(client).await;
     let states = endpoints::states(&record);
     let (outcomes, mut wrong) = deliveries::check(&record, &states);
-    wrong.extend(endpoints::check(&record, &states, outcomes));
+    wrong.extend(endpoints::check(&record, &states, outcomes, lost));
     wrong.extend(owners::check(&record, lost));
     (record.rows.len(), wrong)
 }

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use call_assistant::Timestamp;
 
-use super::Lost;
 use super::rows::{Change, Lease, Record};
+use super::{Lost, is_lost};
 
 /// Each attempt that was begun by whom and when it should not.
 pub(super) fn check(record: &Record, lost: &[Lost]) -> Vec<String> {
@@ -44,8 +44,7 @@ pub(super) fn check(record: &Record, lost: &[Lost]) -> Vec<String> {
             let is_owner = lease.and_then(|(_, lease)| *lease).is_some_and(|lease| {
                 names.get(process) == Some(&lease.owner.as_str()) && *began <= lease.until
             });
-            let is_known = !lost.iter().any(|[from, until]| *from <= *began && *began <= *until);
-            if is_known && !is_owner {
+            if !is_owner && !is_lost(lost, *began) {
                 wrong.push(format!(
                     "delivery {delivery}: {process} sent it at {began} without a lease of shard {shard}"
                 ));
