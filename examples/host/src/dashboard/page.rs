@@ -22,6 +22,7 @@ pub(super) const DASHBOARD: &str = concat!(
     include_str!("page/endpoints.js"),
     include_str!("page/alerts.js"),
     include_str!("page/levers.js"),
+    include_str!("page/senders.js"),
     include_str!("page/requests.js"),
     include_str!("page/deliveries.js"),
     include_str!("page/account.js"),

@@ -35,7 +35,7 @@ function draw() {
   document.title = `${a.business_name || a.id} · Call Assistant`;
   patchChildren($("main"), [
     head(a), ...summary(endpoints), ...leversCard(seen.levers, a, endpoints), ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints),
-    keysCard(a, keys), callsCard(a, calls), plans ? standingCard(a, plans) : null, ...sandboxCard(seen.sandbox)].filter(Boolean));
+    keysCard(a, keys), callsCard(a, calls), plans ? standingCard(a, plans) : null, seen.levers?.senders.length ? sendersCard(seen.levers.senders) : null, ...sandboxCard(seen.sandbox)].filter(Boolean));
 }
 
 function head(a) {
