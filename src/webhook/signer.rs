@@ -185,7 +185,8 @@ impl Signer {
         body: &[u8],
         now: Timestamp,
     ) -> HeaderMap {
-        let mut headers = HeaderMap::with_capacity(5);
+        // With room for `Host` and `Content-Length`, which a client adds.
+        let mut headers = HeaderMap::with_capacity(7);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, self.product.user_agent().clone());
         headers.insert(self.product.signature_header(), self.sign(body, now).to_header_value());

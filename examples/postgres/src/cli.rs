@@ -418,9 +418,10 @@ fn migrate(help: &Help, flags: &Flags) -> Role {
 }
 
 fn keygen(help: &Help, flags: &Flags) -> Role {
-    match flags.positional().first().map_or(Ok(1), |number| number.parse()) {
+    let Some(number) = flags.positional().first().copied() else { help.exit("missing NUMBER") };
+    match number.parse() {
         Ok(number) => Role::KeyGen { number },
-        Err(_) => help.exit("keygen: expected a number from 0 to 255"),
+        Err(_) => help.exit("NUMBER: expected 0 to 255"),
     }
 }
 
@@ -510,14 +511,17 @@ fn erase(help: &Help, flags: &Flags) -> Role {
             if let Err(error) = std::io::stdin().read_line(&mut line) {
                 help.exit(&format!("--number: {error}"));
             }
-            Some(Subject::from_number(&line))
+            Some(("--number", Subject::from_number(&line)))
         }
-        ([Some(number), None, None], false) => Some(Subject::from_number(number)),
-        ([None, Some(id), None] | [None, None, Some(id)], false) => Some(Subject::from_id(id)),
+        ([Some(number), None, None], false) => Some(("--number", Subject::from_number(number))),
+        ([None, Some(id), None], false) => Some(("--contact", Subject::from_id(id))),
+        ([None, None, Some(id)], false) => Some(("--call", Subject::from_id(id))),
         ([None, None, None], true) => None,
         _ => help.exit("expected one of --number, --contact, --call and --whole-account"),
     };
-    let subject = subject.transpose().unwrap_or_else(|error| help.exit(&error.to_string()));
+    let subject = subject.map(|(flag, subject)| {
+        subject.unwrap_or_else(|error| help.exit(&format!("{flag}: {error}")))
+    });
     Role::Erase {
         database: database(help, flags),
         by: by(help, flags),
@@ -539,6 +543,9 @@ fn recover(help: &Help, flags: &Flags) -> Role {
         None => default,
     };
     let (from, until) = (instant("--from", Timestamp::MIN), instant("--until", Timestamp::MAX));
+    if until <= from {
+        help.exit("--until: expected an instant after --from");
+    }
     let missed = MissedDeliveries::between(from, until, clock::now());
     Role::Recover { database: database(help, flags), by: by(help, flags), account, missed }
 }

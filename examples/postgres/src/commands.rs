@@ -166,73 +166,34 @@ help!(
     Flag::switch("--lines", "print each row as a line of JSON, with its position")
 );
 
+/// Defines a command that is one request without a body: its method, its path, and the columns of a list.
+macro_rules! request {
+    ($name:literal, $help:ident, $method:ident, $path:literal, $columns:ident) => {
+        Command {
+            name: $name,
+            help: &$help,
+            run: |help, flags| {
+                let print = Print::Text($columns);
+                Role::Ask(Box::new(asking(help, flags, Method::$method, $path, print)))
+            },
+        }
+    };
+}
+
 pub(crate) const COMMANDS: &[Command<Build>] = &[
     Command { name: "journal", help: &JOURNAL_HELP, run: journal },
-    Command {
-        name: "accounts list",
-        help: &ACCOUNTS_LIST,
-        run: |help, flags| ask(help, flags, Method::GET, &["accounts"], ACCOUNTS),
-    },
-    Command {
-        name: "accounts show",
-        help: &ACCOUNTS_SHOW,
-        run: |help, flags| {
-            let id = id(help, flags, "ID");
-            ask(help, flags, Method::GET, &["accounts", id], ACCOUNTS)
-        },
-    },
+    request!("accounts list", ACCOUNTS_LIST, GET, "accounts", ACCOUNTS),
+    request!("accounts show", ACCOUNTS_SHOW, GET, "accounts/ID", ACCOUNTS),
     Command { name: "accounts create", help: &ACCOUNTS_CREATE, run: create_account },
     Command { name: "accounts change", help: &ACCOUNTS_CHANGE, run: change_account },
-    Command {
-        name: "keys list",
-        help: &KEYS_LIST,
-        run: |help, flags| {
-            let account = id(help, flags, "ACCOUNT");
-            ask(help, flags, Method::GET, &["accounts", account, "keys"], KEYS_SHOWN)
-        },
-    },
+    request!("keys list", KEYS_LIST, GET, "accounts/ACCOUNT/keys", KEYS_SHOWN),
     Command { name: "keys create", help: &KEYS_CREATE, run: create_key },
-    Command {
-        name: "keys revoke",
-        help: &KEYS_REVOKE,
-        run: |help, flags| {
-            let id = id(help, flags, "KEY");
-            ask(help, flags, Method::POST, &["keys", id, "revoke"], KEYS_SHOWN)
-        },
-    },
-    Command {
-        name: "endpoints list",
-        help: &ENDPOINTS_LIST,
-        run: |help, flags| {
-            let account = id(help, flags, "ACCOUNT");
-            ask(help, flags, Method::GET, &["accounts", account, "endpoints"], ENDPOINTS)
-        },
-    },
-    Command {
-        name: "endpoints show",
-        help: &ENDPOINTS_SHOW,
-        run: |help, flags| {
-            let id = id(help, flags, "ID");
-            ask(help, flags, Method::GET, &["endpoints", id], ENDPOINTS)
-        },
-    },
+    request!("keys revoke", KEYS_REVOKE, POST, "keys/KEY/revoke", KEYS_SHOWN),
+    request!("endpoints list", ENDPOINTS_LIST, GET, "accounts/ACCOUNT/endpoints", ENDPOINTS),
+    request!("endpoints show", ENDPOINTS_SHOW, GET, "endpoints/ID", ENDPOINTS),
     Command { name: "endpoints create", help: &ENDPOINTS_CREATE, run: create_endpoint },
-    Command {
-        name: "endpoints disable",
-        help: &ENDPOINTS_DISABLE,
-        run: |help, flags| {
-            let id = id(help, flags, "ID");
-            ask(help, flags, Method::POST, &["endpoints", id, "pause"], ENDPOINTS)
-        },
-    },
-    Command {
-        name: "endpoints enable",
-        help: &ENDPOINTS_ENABLE,
-        run: |help, flags| {
-            let id = id(help, flags, "ID");
-            ask(help, flags, Method::POST, &["endpoints", id, "enable"], ENDPOINTS)
-        },
-    },
+    request!("endpoints disable", ENDPOINTS_DISABLE, POST, "endpoints/ID/pause", ENDPOINTS),
+    request!("endpoints enable", ENDPOINTS_ENABLE, POST, "endpoints/ID/enable", ENDPOINTS),
     Command {
         name: "deliveries list",
         help: &DELIVERIES_LIST,
@@ -243,27 +204,19 @@ pub(crate) const COMMANDS: &[Command<Build>] = &[
         help: &DELIVERIES_EXPORT,
         run: |help, flags| filtered(help, flags, Print::Lines),
     },
-    Command {
-        name: "deliveries show",
-        help: &DELIVERIES_SHOW,
-        run: |help, flags| {
-            let id = id(help, flags, "ID");
-            ask(help, flags, Method::GET, &["deliveries", id], DELIVERIES)
-        },
-    },
-    Command {
-        name: "deliveries redeliver",
-        help: &DELIVERIES_REDELIVER,
-        run: |help, flags| {
-            let id = id(help, flags, "ID");
-            ask(help, flags, Method::POST, &["deliveries", id, "redeliver"], DELIVERIES)
-        },
-    },
+    request!("deliveries show", DELIVERIES_SHOW, GET, "deliveries/ID", DELIVERIES),
+    request!(
+        "deliveries redeliver",
+        DELIVERIES_REDELIVER,
+        POST,
+        "deliveries/ID/redeliver",
+        DELIVERIES
+    ),
 ];
 
 fn journal(help: &Help, flags: &Flags) -> Role {
     let print = if flags.has("--lines") { Print::Lines } else { Print::Text(JOURNAL) };
-    let mut asking = asking(help, flags, Method::GET, &["journal"], print);
+    let mut asking = asking(help, flags, Method::GET, "journal", print);
     asking.query.extend(flags.text("--after").map(|after| ("after".to_owned(), after.to_owned())));
     Role::Ask(Box::new(asking))
 }
@@ -274,7 +227,7 @@ fn create_account(help: &Help, flags: &Flags) -> Role {
         &[("--timezone", "timezone"), ("--business-name", "business_name"), ("--plan", "plan")],
     );
     body.insert("id".to_owned(), id(help, flags, "ID").into());
-    ask_with(help, flags, Method::POST, &["accounts"], body)
+    ask_with(help, flags, Method::POST, "accounts", body)
 }
 
 fn change_account(help: &Help, flags: &Flags) -> Role {
@@ -287,7 +240,7 @@ fn change_account(help: &Help, flags: &Flags) -> Role {
             body.insert(field.to_owned(), is.unwrap_or_else(|error| help.exit(&error)).into());
         }
     }
-    ask_with(help, flags, Method::PATCH, &["accounts", id(help, flags, "ID")], body)
+    ask_with(help, flags, Method::PATCH, "accounts/ID", body)
 }
 
 fn create_key(help: &Help, flags: &Flags) -> Role {
@@ -295,19 +248,16 @@ fn create_key(help: &Help, flags: &Flags) -> Role {
         given(flags, &[("--name", "name"), ("--mode", "mode"), ("--expires-at", "expires_at")]);
     let scopes = flags.text("--scopes").unwrap_or("account:read,calls:read");
     body.insert("scopes".to_owned(), scopes.split(',').collect());
-    let account = id(help, flags, "ACCOUNT");
-    ask_with(help, flags, Method::POST, &["accounts", account, "keys"], body)
+    ask_with(help, flags, Method::POST, "accounts/ACCOUNT/keys", body)
 }
 
 fn create_endpoint(help: &Help, flags: &Flags) -> Role {
-    let account = id(help, flags, "ACCOUNT");
     let body = given(flags, &[("--url", "url")]);
-    ask_with(help, flags, Method::POST, &["accounts", account, "endpoints"], body)
+    ask_with(help, flags, Method::POST, "accounts/ACCOUNT/endpoints", body)
 }
 
 fn filtered(help: &Help, flags: &Flags, print: Print) -> Role {
-    let path = ["accounts", id(help, flags, "ACCOUNT"), "deliveries"];
-    let mut asking = asking(help, flags, Method::GET, &path, print);
+    let mut asking = asking(help, flags, Method::GET, "accounts/ACCOUNT/deliveries", print);
     for (flag, name) in [
         ("--status", "status"),
         ("--endpoint", "endpoint"),
@@ -321,28 +271,24 @@ fn filtered(help: &Help, flags: &Flags, print: Print) -> Role {
     Role::Ask(Box::new(asking))
 }
 
-fn ask(
-    help: &Help,
-    flags: &Flags,
-    method: Method,
-    path: &[&str],
-    columns: &'static [&'static str],
-) -> Role {
-    Role::Ask(Box::new(asking(help, flags, method, path, Print::Text(columns))))
-}
-
 fn ask_with(
     help: &Help,
     flags: &Flags,
     method: Method,
-    path: &[&str],
+    path: &str,
     body: Map<String, Value>,
 ) -> Role {
     let asking = asking(help, flags, method, path, Print::Text(&[]));
     Role::Ask(Box::new(Asking { body: body.into(), ..asking }))
 }
 
-fn asking(help: &Help, flags: &Flags, method: Method, path: &[&str], print: Print) -> Asking {
+/// Makes the request. A segment of the path in capitals is the one argument that is no flag.
+fn asking(help: &Help, flags: &Flags, method: Method, path: &str, print: Print) -> Asking {
+    let segment = |segment| match str::starts_with(segment, char::is_uppercase) {
+        true => id(help, flags, segment).to_owned(),
+        false => segment.to_owned(),
+    };
+    let path = path.split('/').map(segment).collect();
     let print = match print {
         Print::Text(_) if flags.has("--json") => Print::Json,
         other => other,
@@ -354,7 +300,7 @@ fn asking(help: &Help, flags: &Flags, method: Method, path: &[&str], print: Prin
         allow_loopback: flags.has("--allow-loopback-endpoints"),
         endpoint_limit: EndpointLimit::read(flags).unwrap_or_else(|error| help.exit(&error)),
         method,
-        path: path.iter().map(|segment| (*segment).to_owned()).collect(),
+        path,
         query: Vec::new(),
         body: json!({}),
         print,

@@ -87,7 +87,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let now = clock::now();
             let started = recover::all(&database, account.as_deref(), &missed, now).await;
             let started = started.map_err(|refused| match refused {
-                Refused::NotFound(what) => format!("there is no such {what}"),
+                Refused::NotFound(what) => format!("{what} not found"),
                 Refused::Conflict(why) | Refused::Unavailable(why) => why,
                 Refused::Plan(error) => error.to_string(),
             })?;

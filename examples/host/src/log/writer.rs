@@ -1,5 +1,6 @@
 //! The thread that composes and writes lines.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -85,7 +86,7 @@ impl Writer {
 
     fn compose(&mut self, line: &Line) {
         match self.format {
-            Format::Text => self.batch.push_str(&text(line)),
+            Format::Text => write_text(line, &mut self.batch),
             Format::Json => self.batch.push_str(&json(line)),
         }
         self.batch.push('\n');
@@ -93,17 +94,16 @@ impl Writer {
 }
 
 /// The time, the level, the message and the fields. Nothing forges another line or another field.
-fn text(line: &Line) -> String {
+fn write_text(line: &Line, text: &mut String) {
     let level = line.level.as_str().to_ascii_uppercase();
-    let mut text = format!("{} {level:5} {}", fixed(line.at), escaped(&line.message));
+    let _ = write!(text, "{} {level:5} {}", fixed(line.at), escaped(&line.message));
     for (name, value) in fields(line) {
-        let shown = match &value {
-            Value::String(text) if is_plain(text) => text.clone(),
-            value => escaped(&value.to_string()),
-        };
-        let _ = write!(text, " {name}={shown}");
+        text.extend([" ", name, "="]);
+        match &*value {
+            Value::String(plain) if is_plain(plain) => text.push_str(plain),
+            value => text.push_str(&escaped(&value.to_string())),
+        }
     }
-    text
 }
 
 fn json(line: &Line) -> String {
@@ -111,13 +111,13 @@ fn json(line: &Line) -> String {
     object.insert("time".to_owned(), fixed(line.at).into());
     object.insert("level".to_owned(), line.level.as_str().into());
     object.insert("message".to_owned(), line.message.as_ref().into());
-    object.extend(fields(line).map(|(name, value)| (name.to_owned(), value)));
+    object.extend(fields(line).map(|(name, value)| (name.to_owned(), value.into_owned())));
     Value::Object(object).to_string()
 }
 
-fn fields(line: &Line) -> impl Iterator<Item = (&'static str, Value)> {
-    let cause = line.cause.as_ref().map(|cause| ("error", Value::from(cause.as_str())));
-    let all = line.fields.iter().cloned().chain(cause);
+fn fields(line: &Line) -> impl Iterator<Item = (&'static str, Cow<'_, Value>)> {
+    let cause = line.cause.as_ref().map(|cause| ("error", Cow::Owned(cause.as_str().into())));
+    let all = line.fields.iter().map(|(name, value)| (*name, Cow::Borrowed(value))).chain(cause);
     all.filter(|(_, value)| !value.is_null())
 }
 
@@ -127,7 +127,10 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// Returns a text with its control characters escaped.
-pub fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return text.into();
+    }
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character.is_control() {
@@ -135,7 +138,7 @@ pub fn escaped(text: &str) -> String {
             false => escaped.push(character),
         }
     }
-    escaped
+    escaped.into()
 }
 
 /// Returns an instant with six digits of its second, so that lines are in the order of their texts.
@@ -154,7 +157,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::{Line, info};
-    use super::{fixed, json, text};
+    use super::{fixed, json, write_text};
 
     fn at(line: Line, micros: i64) -> Line {
         Line { at: Timestamp::from_unix_micros(micros).unwrap(), ..line }
@@ -171,7 +174,9 @@ mod tests {
         let line = at(line, 1_500_000);
         let expected = "1970-01-01T00:00:01.500000Z INFO  attempt\\n2026 endpoint=whep_1 status=204 \
             route=\"a b=\\\"c\\\"\\u{9b}\" error=\"no\\nanswer\"";
-        assert_eq!(text(&line), expected);
+        let mut text = String::new();
+        write_text(&line, &mut text);
+        assert_eq!(text, expected);
         let object: Value = serde_json::from_str(&json(&line)).unwrap();
         let expected = json!({
             "time": "1970-01-01T00:00:01.500000Z", "level": "info", "message": "attempt\n2026",

@@ -11,7 +11,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Excerpt, FailureReason, LogEntry, Outcome, Target};
 use http::header::{HOST, HeaderValue};
-use http::{Request, Response, Uri};
+use http::uri::PathAndQuery;
+use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use tokio::time::Instant;
@@ -192,10 +193,8 @@ pub fn host(target: &Target) -> &str {
 
 /// Writes the target as a server expects it, unlike a proxy: only the path, and the host in a header.
 fn in_origin_form(target: &Target, mut request: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
-    let path = target.uri().path_and_query().map_or("/", |path| path.as_str());
-    if let Ok(path) = Uri::try_from(path) {
-        *request.uri_mut() = path;
-    }
+    let path = target.uri().path_and_query().cloned();
+    *request.uri_mut() = path.unwrap_or(PathAndQuery::from_static("/")).into();
     if let Some(authority) = target.uri().authority()
         && let Ok(host) = HeaderValue::from_str(authority.as_str())
     {

@@ -38,7 +38,7 @@ use self::history::History;
 use self::levers::Valves;
 use self::owner::{InHand, Owner};
 use self::poll::{PendingRow, Poller};
-use self::read::ToBegin;
+use self::read::{Reader, ToBegin};
 use self::settle::{Settler, Stored};
 use self::shares::Shares;
 use self::task::SenderTask;
@@ -167,8 +167,7 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Str
         reading: 0,
         attempts: JoinSet::new(),
         database: database.clone(),
-        ring: Arc::new(options.ring),
-        allow_loopback: options.allow_loopback,
+        reader: Arc::new(Reader::new(database.clone(), options.ring, options.allow_loopback)),
         client,
         scale: options.scale,
         load,

@@ -1,13 +1,16 @@
 //! Reads the rows that are needed to begin attempts.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{Alert, Delivery, Destination, Endpoint, Target};
 use deadpool_postgres::Object;
+use tokio::time::Instant;
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::db::statements as sql;
@@ -46,11 +49,47 @@ impl Names {
 /// An endpoint, and where and how to send to it.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    pub(super) names: Arc<Names>,
     pub(super) health: Endpoint,
+    pub(super) opened: Arc<Opened>,
+}
+
+/// What is made of an endpoint's URL and sealed secrets.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) names: Arc<Names>,
     /// `None` where this sender may not call it.
-    pub(super) destination: Option<Destination>,
+    pub(super) destination: Option<Arc<Destination>>,
     pub(super) signer: Signer,
+    /// What it was made of.
+    of: Stored,
+}
+
+/// The columns that an endpoint's destination is made of.
+#[derive(Debug)]
+struct Stored<U = String, B = Vec<u8>> {
+    url: U,
+    allow_loopback: bool,
+    secrets: B,
+}
+
+/// How long something that was opened is kept: 60 s. Each row is read again for each batch, and where one of
+/// its columns differs, it is opened again.
+const KEPT: Duration = Duration::from_secs(60);
+
+/// The reader of what is needed to begin attempts.
+#[derive(Debug)]
+pub(super) struct Reader {
+    database: Database,
+    ring: KeyRing,
+    allow_loopback: bool,
+    kept: Mutex<Kept>,
+}
+
+/// What was opened since an instant, by the numbers of endpoints.
+#[derive(Debug)]
+struct Kept {
+    since: Instant,
+    opened: HashMap<i32, Arc<Opened>>,
 }
 
 /// What it takes to begin. What is not in it is not pending any more, or not for this version.
@@ -69,77 +108,120 @@ pub(super) struct Planned<'a> {
     pub(super) endpoints: &'a [i32],
 }
 
-/// Reads deliveries and their endpoints, in one round trip.
-pub(super) async fn read(
-    database: &Database,
-    ring: &KeyRing,
-    allow_loopback: bool,
-    planned: Planned<'_>,
-    now: Timestamp,
-) -> Result<ToBegin, DbError> {
-    let (first, last) = span(planned.created.iter().copied());
-    let ids: [&(dyn ToSql + Sync); 3] = [&planned.ids, &first, &last];
-    let endpoints: [&(dyn ToSql + Sync); 1] = [&planned.endpoints];
-    let both = async |client: &Object| {
-        tokio::try_join!(
-            query(client, sql::SENDER_DELIVERIES, &ids),
-            query(client, sql::SENDER_ENDPOINTS, &endpoints),
-        )
-    };
-    let (rows, endpoints) = database.read(both).await?;
-    let mut read = ToBegin::default();
-    for row in &rows {
-        let id: i64 = row.field("id")?;
-        // Erased: there is nothing to send any more.
-        let Some(body) = row.field::<Option<&[u8]>>("body")? else { continue };
-        let body = EventBody::from_stored(body);
-        let endpoint = row.field("endpoint")?;
-        let name = || queue::delivery_text(endpoint, id);
-        match (delivery_of(row), body) {
-            (Ok(delivery), Ok(body)) => {
-                let traceparent = row.field("traceparent")?;
-                read.pending.insert(id, Pending { endpoint, delivery, body, traceparent });
-            }
-            (Err(error), _) => log::warn("a delivery cannot be read")
-                .with("delivery", name())
-                .because(&error)
-                .write(),
-            (_, Err(error)) => log::warn("an event cannot be read")
-                .with("delivery", name())
-                .because(&error)
-                .write(),
-        }
+impl Reader {
+    pub(super) fn new(database: Database, ring: KeyRing, allow_loopback: bool) -> Self {
+        let kept = Kept { since: Instant::now(), opened: HashMap::new() };
+        Self { database, ring, allow_loopback, kept: Mutex::new(kept) }
     }
-    for row in &endpoints {
-        let number = row.field("number")?;
-        match receiver(row, ring, allow_loopback, now) {
-            Ok(receiver) => {
-                read.receivers.insert(number, receiver);
+
+    /// Reads deliveries and their endpoints, in one round trip.
+    pub(super) async fn read(
+        &self,
+        planned: Planned<'_>,
+        now: Timestamp,
+    ) -> Result<ToBegin, DbError> {
+        let (first, last) = span(planned.created.iter().copied());
+        let ids: [&(dyn ToSql + Sync); 3] = [&planned.ids, &first, &last];
+        let endpoints: [&(dyn ToSql + Sync); 1] = [&planned.endpoints];
+        let both = async |client: &Object| {
+            tokio::try_join!(
+                query(client, sql::SENDER_DELIVERIES, &ids),
+                query(client, sql::SENDER_ENDPOINTS, &endpoints),
+            )
+        };
+        let (rows, endpoints) = self.database.read(both).await?;
+        let mut read = ToBegin::default();
+        for row in &rows {
+            let id: i64 = row.field("id")?;
+            // Erased: there is nothing to send any more.
+            let Some(body) = row.field::<Option<&[u8]>>("body")? else { continue };
+            let body = EventBody::from_stored(body);
+            let endpoint = row.field("endpoint")?;
+            let name = || queue::delivery_text(endpoint, id);
+            match (delivery_of(row), body) {
+                (Ok(delivery), Ok(body)) => {
+                    let traceparent = row.field("traceparent")?;
+                    read.pending.insert(id, Pending { endpoint, delivery, body, traceparent });
+                }
+                (Err(error), _) => log::warn("a delivery cannot be read")
+                    .with("delivery", name())
+                    .because(&error)
+                    .write(),
+                (_, Err(error)) => log::warn("an event cannot be read")
+                    .with("delivery", name())
+                    .because(&error)
+                    .write(),
             }
-            Err(error) => log::warn("an endpoint cannot be read")
-                .with("endpoint", row.field::<&str>("id")?)
-                .because(&error)
-                .write(),
         }
+        let mut kept = self.kept();
+        for row in &endpoints {
+            let number = row.field("number")?;
+            match self.receiver(number, row, &mut kept, now) {
+                Ok(receiver) => {
+                    read.receivers.insert(number, receiver);
+                }
+                Err(error) => log::warn("an endpoint cannot be read")
+                    .with("endpoint", row.field::<&str>("id")?)
+                    .because(&error)
+                    .write(),
+            }
+        }
+        Ok(read)
     }
-    Ok(read)
+
+    fn receiver(
+        &self,
+        number: i32,
+        row: &Row,
+        kept: &mut Kept,
+        now: Timestamp,
+    ) -> Result<Receiver, DbError> {
+        let health = endpoint_of(row, "")?;
+        let (id, account): (&str, &str) = (row.field("id")?, row.field("account_id")?);
+        let stored = Stored {
+            url: row.field::<&str>("url")?,
+            allow_loopback: row.field("allow_loopback")?,
+            secrets: row.field::<&[u8]>("secrets")?,
+        };
+        let known = kept.opened.get(&number).filter(|known| {
+            known.names.endpoint == id && known.names.account == account && known.of == stored
+        });
+        if let Some(known) = known {
+            return Ok(Receiver { health, opened: Arc::clone(known) });
+        }
+        let parse = match self.allow_loopback && stored.allow_loopback {
+            true => Target::parse_allowing_loopback,
+            false => Target::parse,
+        };
+        let signer = self.ring.open(id, stored.secrets, now).map_err(DbError::row)?;
+        let target = parse(stored.url).ok();
+        let destination = target.map(|it| Arc::new(Destination::new(&health, it, signer.clone())));
+        let names = Arc::new(Names { account: account.to_owned(), endpoint: id.to_owned() });
+        let opened = Arc::new(Opened { names, destination, signer, of: stored.to_owned() });
+        kept.opened.insert(number, Arc::clone(&opened));
+        Ok(Receiver { health, opened })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.since.elapsed() > KEPT {
+            *kept = Kept { since: Instant::now(), opened: HashMap::new() };
+        }
+        kept
+    }
 }
 
-fn receiver(
-    row: &tokio_postgres::Row,
-    ring: &KeyRing,
-    allow_loopback: bool,
-    now: Timestamp,
-) -> Result<Receiver, DbError> {
-    let parse = match allow_loopback && row.field("allow_loopback")? {
-        true => Target::parse_allowing_loopback,
-        false => Target::parse,
-    };
-    let health = endpoint_of(row, "")?;
-    let signer = ring.open(row.field("id")?, row.field("secrets")?, now).map_err(DbError::row)?;
-    let target = parse(row.field("url")?).ok();
-    let destination = target.map(|target| Destination::new(&health, target, signer.clone()));
-    let (account, endpoint) = (row.field("account_id")?, row.field("id")?);
-    let names = Arc::new(Names { account, endpoint });
-    Ok(Receiver { names, health, destination, signer })
+impl Stored<&str, &[u8]> {
+    fn to_owned(&self) -> Stored {
+        let allow_loopback = self.allow_loopback;
+        Stored { url: self.url.to_owned(), allow_loopback, secrets: self.secrets.to_vec() }
+    }
+}
+
+impl PartialEq<Stored<&str, &[u8]>> for Stored {
+    fn eq(&self, other: &Stored<&str, &[u8]>) -> bool {
+        self.url == other.url
+            && self.allow_loopback == other.allow_loopback
+            && self.secrets == other.secrets
+    }
 }

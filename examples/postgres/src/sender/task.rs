@@ -16,13 +16,12 @@ use super::history::History;
 use super::levers::{Rates, Valves};
 use super::owner::{InHand, Owned};
 use super::poll::PendingRow;
-use super::read::{self, Pending, Planned, ToBegin};
+use super::read::{Pending, Planned, Reader, ToBegin};
 use super::settle::EndedAttempt;
 use super::shares::Shares;
 use super::{DRAIN, Message};
 use crate::clock::{self as machine, database as clock};
 use crate::db::Database;
-use crate::key_ring::KeyRing;
 use crate::queue::{self, Key};
 use host::log;
 use host::post;
@@ -85,8 +84,7 @@ pub(super) struct SenderTask {
     pub(super) reading: usize,
     pub(super) attempts: JoinSet<()>,
     pub(super) database: Database,
-    pub(super) ring: Arc<KeyRing>,
-    pub(super) allow_loopback: bool,
+    pub(super) reader: Arc<Reader>,
     pub(super) client: post::Client,
     pub(super) scale: Scale,
     pub(super) load: Load,
@@ -117,6 +115,7 @@ impl SenderTask {
                 _ = self.messages.recv_many(&mut messages, 1024) => {}
                 Some(_) = self.attempts.join_next() => {}
             }
+            while self.attempts.try_join_next().is_some() {}
             for message in messages.drain(..) {
                 self.hear(message, clock::now(), true);
             }
@@ -172,11 +171,10 @@ impl SenderTask {
                 planned.iter().map(|(_, endpoint)| endpoint.cast_signed()).collect();
             endpoints.sort_unstable();
             endpoints.dedup();
-            let (database, ring) = (self.database.clone(), Arc::clone(&self.ring));
-            let (sender, loopback) = (self.sender.clone(), self.allow_loopback);
+            let (reader, sender) = (Arc::clone(&self.reader), self.sender.clone());
             let reading = async move {
                 let batch = Planned { ids: &ids, created: &created, endpoints: &endpoints };
-                let read = read::read(&database, &ring, loopback, batch, clock::now()).await;
+                let read = reader.read(batch, clock::now()).await;
                 if read.is_err() {
                     sleep(AFTER_ERROR).await;
                 }
@@ -354,7 +352,8 @@ impl SenderTask {
             Err(_) => return self.put_back(id, endpoint, None),
         };
         let key = Key { id: id.cast_signed(), endpoint: endpoint.cast_signed(), event_created_at };
-        let names = Arc::clone(&receiver.names);
+        let opened = &receiver.opened;
+        let names = Arc::clone(&opened.names);
         let (of, event) = (Arc::clone(&names), body.id().clone());
         let event_type = body.event_type().clone();
         let line = move |sent: &post::Sent| {
@@ -366,7 +365,7 @@ impl SenderTask {
                 .with("type", event_type.as_str())
                 .with("traceparent", traceparent)
         };
-        let Some(destination) = &receiver.destination else {
+        let Some(destination) = &opened.destination else {
             // This sender may not call it, nor does waiting change that.
             let sent = post::Sent::without_answer(Outcome::Forbidden, now);
             line(&sent).write();
@@ -379,10 +378,10 @@ impl SenderTask {
         let Ok(request) = attempt.request(destination, &body, machine_now) else {
             return self.put_back(id, endpoint, None);
         };
-        let signed = Signed::new(&receiver.signer, machine_now);
+        let signed = Signed::new(&opened.signer, machine_now);
         let begun = Instant::now();
         let request = request.map(Full::from);
-        let target = destination.target().clone();
+        let destination = Arc::clone(destination);
         let (client, ended) = (self.client.clone(), self.ended.clone());
         let messages = self.sender.clone();
         let slot = Slot::new(move |outcome, took| {
@@ -390,11 +389,12 @@ impl SenderTask {
         });
         self.attempts.spawn(async move {
             let waited = begun.elapsed();
-            let sent = client.send(&target, request, patience, &slot).await;
+            let target = destination.target();
+            let sent = client.send(target, request, patience, &slot).await;
             let sent = post::Sent { signed: Some(signed), ..sent };
             let (outcome, took) = (sent.outcome, sent.took);
             let at = now.saturating_add(waited.saturating_add(took)).floor_to_micros();
-            line(&sent).with("host", post::host(&target)).write();
+            line(&sent).with("host", post::host(target)).write();
             let _ = ended.send(EndedAttempt { key, names, row, attempt, at, sent });
             slot.finish(outcome, took);
         });

@@ -21,6 +21,7 @@ use serde_json::json;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
+use crate::sending::LEAST;
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::running::File;
 use crate::support::service::Service;
@@ -185,7 +186,7 @@ async fn one_endpoint_is_broken() {
         .of("api", &service.api)
         .of("sender-1", &senders[0])
         .of("sender-2", &senders[1]);
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    service.becomes(LEAST, 32).await;
     recording
         .run(async |_| {
             service.ping(&silent);
@@ -248,7 +249,7 @@ async fn one_sender_dies() {
         .says("taken_over=[1-9]")
         .of("sender-1", &left)
         .of("sender-2", dies.as_ref().unwrap());
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    service.becomes(LEAST, 32).await;
     recording
         .run(async |look| {
             if look == BEGIN {
@@ -656,7 +657,7 @@ async fn a_sender_stands_still() {
         .says("taken_over=[1-9]")
         .of("sender-1", &left);
     let recording = recording.of("sender-2", &stuck);
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    service.becomes(LEAST, 32).await;
     recording
         .run(async |look| {
             if look == BEGIN {

@@ -11,6 +11,8 @@ use crate::support::running::{File, request};
 use crate::support::service::Service;
 use crate::support::{KEY, World, data};
 
+const LATER: &str = "2026-01-02T00:00:00Z";
+
 /// What a command printed and said, and how it ended.
 pub(crate) struct Said {
     pub(crate) status: Option<i32>,
@@ -110,6 +112,15 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
         (&["endpoints", "disable", "whep_none"], "endpoint not found"),
         (&["deliveries", "list", "acct_1", "--status", "lost"], "status: not "),
         (&["deliveries", "export", "acct_none"], "account not found"),
+        (&["keygen"], "missing NUMBER"),
+        (&["keygen", "256"], "NUMBER: expected 0 to 255"),
+        (&["erase", "--account", "acct_1", "--number", "12345"], "--number: the number has fewer"),
+        (&["erase", "--account", "acct_1", "--contact", "c"], "--contact: the id has fewer"),
+        (&["recover", "--account", "acct_none"], "account not found"),
+        (
+            &["recover", "--all-accounts", "--from", LATER, "--until", "2026-01-01T00:00:00Z"],
+            "--until: expected an instant after --from",
+        ),
     ] {
         refused(world, arguments, words);
     }

@@ -162,14 +162,19 @@ impl Tenants {
     async fn come_in_time(&mut self, what: &str, senders: &[&Running]) {
         let count = seconds() * 10;
         let mut ticks = tokio::time::interval(Duration::from_millis(100));
-        let mut most = 0;
+        // What a sender takes to answer whoever watches it is the machine's time.
+        let (mut most, mut asks) = (0, Vec::new());
         for n in 0..count {
             ticks.tick().await;
             self.accept(OTHER).await;
             if n % 50 == 49 {
                 self.accept(LATE).await;
             }
-            most = senders.iter().map(|sender| in_flight(sender)).fold(most, u32::max);
+            for sender in senders {
+                let asked = Instant::now();
+                most = most.max(in_flight(sender));
+                asks.push(asked.elapsed());
+            }
         }
         let began = Instant::now();
         let arrived = loop {
@@ -181,7 +186,8 @@ impl Tenants {
         };
         let mut waits: Vec<Duration> = arrived.values().copied().collect();
         waits.sort_unstable();
-        let almost_all = almost_all(&waits);
+        asks.sort_unstable();
+        let (almost_all, machine) = (almost_all(&waits), almost_all(&asks));
         println!(
             "{what}: {} of {count} arrived, median {:?}, almost all {almost_all:?}, worst {:?}; {most} in flight at most",
             waits.len(),
@@ -189,7 +195,7 @@ impl Tenants {
             waits.last(),
         );
         assert_eq!(waits.len(), count, "{what}");
-        assert!(almost_all <= ALMOST_ALL, "{what}: {almost_all:?}");
+        assert!(almost_all <= ALMOST_ALL + machine, "{what}: {almost_all:?}, and {machine:?}");
         assert!(most <= IN_FLIGHT, "{what}: {most} in flight");
         self.seen.extend(arrived.into_keys());
     }

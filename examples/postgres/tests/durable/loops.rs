@@ -22,7 +22,7 @@ const TRANSACTIONS: i64 = 20;
 const LINES: usize = 5;
 
 /// How many transactions a second end.
-async fn transactions(service: &Service) -> i64 {
+pub(crate) async fn transactions(service: &Service) -> i64 {
     let sql = "SELECT xact_commit + xact_rollback FROM pg_stat_database
         WHERE datname = current_database()";
     tokio::time::sleep(TOLD).await;

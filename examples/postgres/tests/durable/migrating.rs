@@ -33,6 +33,9 @@ async fn write(session: &Session, number: u32) {
     session.batch_execute(&sql).await.unwrap();
 }
 
+/// A transaction that is held open for as long as a loaded machine takes.
+const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0";
+
 async fn is_valid(session: &Session) -> bool {
     let sql = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'calls_late_in_time'::regclass";
     session.query_one(sql, &[]).await.unwrap().get(0)
@@ -42,8 +45,10 @@ async fn is_valid(session: &Session) -> bool {
 async fn an_index_is_made_beside_those_who_write_and_a_second_migrate_waits() {
     let (_server, database) = before_six().await;
     let (slow, quick) = (database.session().await.unwrap(), database.session().await.unwrap());
-    slow.batch_execute("BEGIN").await.unwrap();
+    slow.batch_execute(BEGIN).await.unwrap();
     write(&slow, 1).await;
+    // Nobody who writes waits in the queue behind a migration.
+    quick.batch_execute("SET lock_timeout = '1s'").await.unwrap();
 
     let migrate = || {
         tokio::spawn({
@@ -58,9 +63,7 @@ async fn an_index_is_made_beside_those_who_write_and_a_second_migrate_waits() {
         if began.elapsed() > Duration::from_secs(4) {
             break;
         }
-        let wrote = Instant::now();
         write(&quick, number).await;
-        assert!(wrote.elapsed() < Duration::from_secs(1), "{:?}", wrote.elapsed());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert!(!first.is_finished() && !second.is_finished());
@@ -87,7 +90,8 @@ async fn an_index_whose_making_was_ended_half_way_is_made_again() {
 async fn a_migration_that_does_not_get_its_locks_tries_again() {
     let (_server, database) = before_six().await;
     let session = database.session().await.unwrap();
-    session.batch_execute("BEGIN; LOCK TABLE migrations IN EXCLUSIVE MODE").await.unwrap();
+    session.batch_execute(BEGIN).await.unwrap();
+    session.batch_execute("LOCK TABLE migrations IN EXCLUSIVE MODE").await.unwrap();
     let migrating = tokio::spawn({
         let database = database.clone();
         async move { db::migrate(&database).await }
@@ -165,9 +169,8 @@ async fn the_least_rights_are_enough_and_are_all() {
     let rotate = json!({ "overlap_seconds": 3600 });
     api.ask("POST", &format!("/endpoints/{id}/rotate"), &rotate, 200);
     api.ask("POST", &format!("/endpoints/{id}/recover"), &json!({}), 202);
-    eventually("a recovery has ended or failed", || {
-        sender.log().contains(" a recovery ").then_some(())
-    });
+    // It has ended or failed.
+    sender.logs(" a recovery ");
 
     for role in [["rotate-keys"].as_slice(), &["recover", "--all-accounts"]] {
         let flags = [&role[1..], &["--database", &operator_url]].concat();

@@ -299,6 +299,9 @@ async fn an_account_without_a_row_is_erased() {
     world.has_all_of("acct_2").await;
 }
 
+/// For a transaction that is held open for as long as a loaded machine takes.
+const HELD_OPEN: &str = "SET LOCAL idle_in_transaction_session_timeout = 0";
+
 // D-96: what a transaction accepts that had begun before is found when it ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_erasure_waits_for_older_transactions() {
@@ -308,6 +311,7 @@ async fn an_erasure_waits_for_older_transactions() {
     let [one, two] = &mut sessions;
     let (one, two) = (one.transaction().await.unwrap(), two.transaction().await.unwrap());
     for (change, account) in [(&one, "acct_1"), (&two, "acct_2")] {
+        change.batch_execute(HELD_OPEN).await.unwrap();
         let event = of_ingrid(account);
         assert!(matches!(
             accept(change, &event, None, None, clock::now()).await,
@@ -358,7 +362,7 @@ async fn nothing_is_accepted_for_an_erased_account() {
     {
         let change = session.transaction().await.unwrap();
         change
-            .batch_execute(&format!("SET TRANSACTION ISOLATION LEVEL {isolation}"))
+            .batch_execute(&format!("SET TRANSACTION ISOLATION LEVEL {isolation}; {HELD_OPEN}"))
             .await
             .unwrap();
         // It has no number yet, so nobody waits for it.

@@ -6,6 +6,7 @@ pub(crate) mod service;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use call_assistant_postgres::db::{self, Database};
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
@@ -28,6 +29,7 @@ pub(crate) struct Running {
     /// The first line it printed.
     pub(crate) first: Value,
     log: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
 }
 
 /// A key that the tests' account has.
@@ -91,7 +93,7 @@ impl Running {
         let mut child = command.spawn().unwrap();
         let log = Arc::new(Mutex::new(String::new()));
         let (mut stderr, kept) = (child.stderr.take().unwrap(), Arc::clone(&log));
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut chunk = [0; 4096];
             while let Ok(read @ 1..) = stderr.read(&mut chunk) {
                 kept.lock().unwrap().push_str(&String::from_utf8_lossy(&chunk[..read]));
@@ -101,7 +103,7 @@ impl Running {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let first = serde_json::from_str(&line)
             .unwrap_or_else(|_| panic!("no first line: {}", log.lock().unwrap()));
-        Self { child, first, log }
+        Self { child, first, log, reader }
     }
 
     fn address(&self, name: &str) -> &str {
@@ -156,14 +158,23 @@ impl Running {
         kill_process(id, Signal::TERM).unwrap();
     }
 
-    /// Waits until it has ended.
+    /// Waits until it has ended, and all that it wrote was read.
     pub(crate) fn ended(&mut self) -> ExitStatus {
-        eventually("the end", || self.child.try_wait().unwrap())
+        let status = eventually("the end", || self.child.try_wait().unwrap());
+        eventually("the end of its log", || self.reader.is_finished().then_some(()));
+        status
     }
 
-    /// What it has written to standard error.
+    /// The lines that it has written to standard error.
     pub(crate) fn log(&self) -> String {
-        self.log.lock().unwrap().clone()
+        let log = self.log.lock().unwrap();
+        log[..log.rfind('\n').map_or(0, |end| end + 1)].to_owned()
+    }
+
+    /// Waits until its log has this text.
+    #[track_caller]
+    pub(crate) fn logs(&self, text: &str) {
+        eventually(&format!("{text:?} in the log"), || self.log().contains(text).then_some(()));
     }
 
     /// Waits until a request is answered with this status.
