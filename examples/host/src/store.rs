@@ -49,7 +49,7 @@ use crate::clock;
 use crate::flags::{Flag, Flags};
 use crate::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
 use crate::rows::{
-    Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
+    Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
     DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, LastHour, LoginRow, Metrics,
     Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
@@ -287,6 +287,14 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// without.
     fn last_hour(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<(EndpointId, LastHour)>>;
 
+    /// How the events of the day that begins at `from` stand at each endpoint of an account, the latest
+    /// [`Day::most`] of each.
+    fn day(
+        &self,
+        account: Allowed<'_, Account>,
+        from: Timestamp,
+    ) -> impl Doing<Vec<(EndpointId, Day)>>;
+
     // ---- Deliveries
 
     /// A page of an account's deliveries, newest first. An endpoint of another account is not
@@ -349,6 +357,11 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// What is set, and the senders that live.
     fn levers(&self, _: Operator) -> impl Doing<Levers> {
         std::future::ready(Ok(Levers::default()))
+    }
+
+    /// What is set of an account, of its endpoints, or of everything.
+    fn levers_of(&self, _: Allowed<'_, Account>) -> impl Doing<Vec<LeverRow>> {
+        std::future::ready(Ok(Vec::new()))
     }
 
     /// Sets how many attempts begin in a second at most, in each sender: 0 for none. It replaces what was set

@@ -19,7 +19,7 @@ use crate::sender::Outbox;
 use crate::store::{AccountRow, Store, Tables, ToSend};
 use host::clock;
 use host::rows::{
-    Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
+    Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
     DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, LoginRow, MOST_LISTED, Metrics,
     Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
@@ -317,6 +317,14 @@ impl Shared for Local {
         let (tables, now) = self.store.write();
         let endpoints = tables.endpoints(tables.account(account.as_str())?);
         Ok(endpoints.map(|row| (row.id.clone(), row.hour.shown(now))).collect())
+    }
+
+    async fn day(
+        &self,
+        account: Allowed<'_, Account>,
+        from: Timestamp,
+    ) -> Done<Vec<(EndpointId, Day)>> {
+        self.store.lock().day(account.as_str(), from)
     }
 
     async fn deliveries(

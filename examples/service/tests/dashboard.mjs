@@ -65,7 +65,7 @@ const text = (selector) => `(document.querySelector(${JSON.stringify(selector)})
 const says = (words) => `document.body.innerText.includes(${JSON.stringify(words)})`;
 const asks = (title) => `document.querySelector("dialog[open] h2")?.textContent === ${JSON.stringify(title)}`;
 const closed = `!document.querySelector("dialog")`;
-const KEYS = { Tab: 9, Enter: 13, Escape: 27, " ": 32 };
+const KEYS = { Tab: 9, Enter: 13, Escape: 27, " ": 32, ArrowLeft: 37, ArrowRight: 39 };
 async function press(key) {
   const event = { key, code: key === " " ? "Space" : key, windowsVirtualKeyCode: KEYS[key], text: key === "Enter" ? "\r" : key === " " ? " " : undefined };
   await page("Input.dispatchKeyEvent", { type: "keyDown", ...event });
@@ -81,6 +81,15 @@ async function opens(key, dialog) {
   await focus(key);
   await press("Enter");
   await until("the dialog of " + key, dialog);
+}
+// Another tab, as a reader of the keyboard goes there.
+async function tab(name) {
+  await focusOn("the tabs", `document.querySelector(".tabs [aria-selected=true]")`);
+  const names = await run(`[...document.querySelectorAll(".tabs a")].map((el) => el.id.slice(4))`);
+  const now = names.indexOf(await run(`document.activeElement.id.slice(4)`));
+  const key = names.indexOf(name) < now ? "ArrowLeft" : "ArrowRight";
+  for (let n = Math.abs(names.indexOf(name) - now); n > 0; n--) await press(key);
+  await until("the tab " + name, `document.activeElement.id === "tab-${name}" && document.activeElement.ariaSelected === "true" && document.querySelectorAll(".tabs [tabindex='0']").length === 1 && document.querySelector("[role=tabpanel]").getAttribute("aria-labelledby") === "tab-${name}"`);
 }
 // What is done less often is behind "More".
 const menu = (id) => run(`document.querySelector('[data-key="more ${id}"]').open = true`);
@@ -114,10 +123,21 @@ try {
   await until("the first account", `${text("h1")} === "Fjord Dental Clinic"`);
   await until("all five accounts", `document.querySelectorAll("#accounts li").length === 5`);
   await until("it is live", `${text("#live-text")} === "Live"`);
+  await tab("keys");
   await until("every state of a key", `["full","account only","calls only","none","test","expired","revoked"].every((s) => [...document.querySelectorAll(".badge")].some((b) => b.textContent === s))`);
-  await axe("the overview");
+  await axe("the keys");
+  await tab("alerts");
+  await until("no alert", says("No alert"));
+  await axe("no alerts");
+  await tab("calls");
+  await axe("the calls");
+  await tab("settings");
+  await axe("the settings");
+  await run(`document.querySelector("button.skip").click()`);
+  assert.equal(await run(`document.activeElement.id + location.hash`), "main#acct_fjord_dental/settings", "what skips is no address");
 
   // By keyboard alone: an endpoint for each kind of receiver. Its secret is shown, once.
+  await tab("endpoints");
   for (const path of ["/good", "/broken", "/gone"]) {
     await opens("add endpoint", `document.activeElement?.name === "url"`);
     await type(receiving + path);
@@ -145,13 +165,19 @@ try {
   await opens("record", `document.activeElement?.name === "name"`);
   await type(HOSTILE);
   await press("Enter");
+  await tab("calls");
   await until("the caller's name as text", `[...document.querySelectorAll("td")].some((td) => td.textContent.includes("<script>"))`);
+  await tab("deliveries");
   await until("delivered", `[...document.querySelectorAll("td .badge")].some((b) => b.textContent === "delivered")`);
   await until("gone", `[...document.querySelectorAll("td .badge")].some((b) => b.textContent === "gone")`);
+  await tab("endpoints");
   await until("disabled", `[...document.querySelectorAll(".endpoint .badge")].some((b) => b.textContent === "disabled")`);
   // A failing endpoint is visible at once, and first: not when it has used up its attempts.
   await until("what fails is first", `(() => { const row = document.querySelector(".endpoint"); return row.textContent.includes("/broken") && [...row.querySelectorAll(".badge")].some((b) => b.textContent.startsWith("failing")) && /attempts? failed: HTTP 503/.test(row.querySelector(".fails").textContent); })()`);
   await until("and it is said above all", `${text(".summary.bad")}.includes("1 of 3 endpoints failing")`);
+  await until("the hours of the day", `/^1 (failing|missed) of events of the last 24 hours; most that were not delivered: 1 of 1 from \\d\\d:\\d\\d$/.test(document.querySelector(".strip")?.ariaLabel)`);
+  await axe("endpoints");
+  await tab("deliveries");
   await until("failed after six, without touching anything", `[...document.querySelectorAll("tbody tr")].some((tr) => tr.textContent.includes("failed") && tr.querySelectorAll(".pips i.bad").length === 6)`);
 
   // Its attempts, and the hostile answer as text.
@@ -178,12 +204,16 @@ try {
   await until("nothing but elements", `[...document.querySelector("main").childNodes].every((node) => node.nodeType === 1)`);
 
   // Enable, ping, redeliver.
+  await tab("endpoints");
   await focusOn("Enable", `[...document.querySelectorAll(".endpoint button")].find((b) => b.textContent === "Enable")`);
   await press("Enter");
   await until("enabled", `![...document.querySelectorAll(".endpoint .badge")].some((b) => b.textContent === "disabled")`);
+  await tab("deliveries");
+  await focusOn("its attempts", `document.querySelector("tbody .expand")`);
+  await press("Enter");
+  // A row is open: its reader is told of the new one, and nothing moves.
   await focusOn("Ping", `[...document.querySelectorAll(".endpoint button")].find((b) => b.textContent === "Ping")`);
   await press(" ");
-  // A row is open: its reader is told of the new one, and nothing moves.
   const order = () => run(`[...document.querySelectorAll("tbody .expand")].map((el) => el.dataset.key).join(" ")`);
   const before = await order();
   await until("something new", `/^[1-9]\\d* new, show$/.test(${text(`[data-key="new deliveries"]`)})`);
@@ -218,6 +248,21 @@ try {
     if (!hit) missed++;
     else if (await run(`document.querySelector("tbody .expand").ariaExpanded`) === before) lost.push({ n, at, now: await middle("tbody .expand") });
   }
+  // What is being read or typed stays as it is: marked text, an open part, a day that is typed with pauses.
+  if (await run(`document.querySelector("tbody .expand").ariaExpanded`) === "false") await run(`document.querySelector("tbody .expand").click()`);
+  await until("its body", `document.querySelectorAll(".detail .exact").length === 1 && !!document.querySelector(".detail details")`);
+  await run(`{ document.querySelector(".detail details").open = true; document.querySelector('[data-key="filter from"]').focus(); }`);
+  for (const part of ["20", "26", "-11", "-20"]) {
+    await type(part);
+    await new Promise((done) => setTimeout(done, 700));
+  }
+  assert.deepEqual(await run(`[document.activeElement.dataset.key, document.activeElement.value, document.querySelector(".detail details").open]`), ["filter from", "2026-11-20", true]);
+  await run(`{ document.activeElement.value = ""; document.activeElement.blur(); getSelection().selectAllChildren(document.querySelector(".detail .exact")); }`);
+  const marked = await run(`getSelection().toString()`);
+  assert.ok(marked.length > 100, marked);
+  await new Promise((done) => setTimeout(done, 2500));
+  assert.equal(await run(`getSelection().toString()`), marked, "marked text");
+  await run(`{ getSelection().empty(); document.querySelector('.detail [data-key^="close"]').click(); }`);
   clearInterval(emitting);
   assert.deepEqual(lost, [], "clicks lost of 100");
   assert.ok(missed <= 5, `${missed} clicks of 100 beside the row`);
@@ -248,6 +293,8 @@ try {
   const add = await fetch(account + "/endpoints", { method: "POST", body: JSON.stringify({ url: receiving + LONG }) });
   const { id: down } = await add.json();
   for (let n = 0; n < 3; n++) { await emit("note"); await emit("other"); }
+  const go = (name) => run(`show(${JSON.stringify(name)})`);
+  await go("endpoints");
   await until("it is disabled", `!!document.querySelector('[data-key="enable ${down}"]')`);
   later = 204;
   for (const width of [390, 1024]) {
@@ -255,7 +302,9 @@ try {
     await until(`nothing is wider than ${width}`, `document.documentElement.scrollWidth <= ${width}`);
     await until(`every action is within ${width}`, `[...document.querySelectorAll(".endpoint button, .endpoint summary")].filter((b) => b.checkVisibility()).every((b) => { const box = b.getBoundingClientRect(); return box.width > 0 && box.left >= 0 && box.right <= ${width}; })`);
     if (width < 760) {
+      await go("deliveries");
       await until("rows are cards", `[...document.querySelectorAll(".scroll")].every((el) => el.scrollWidth <= el.clientWidth) && [...document.querySelectorAll("td")].every((td) => { const box = td.getBoundingClientRect(); return box.left >= 0 && box.right <= ${width}; })`);
+      await go("endpoints");
     }
     await run(`document.querySelector('[data-key="enable ${down}"]').scrollIntoView({ block: "center" })`);
     await shot("width-" + width);
@@ -309,6 +358,7 @@ try {
   await until("it is deleted", `!document.querySelector('[data-key="delete ${down}"]')`);
 
   // A key: its secret once, and then revoked.
+  await tab("keys");
   await opens("add key", `document.activeElement?.name === "name"`);
   await axe("the dialog of a key");
   await type("CRM sync");
@@ -326,6 +376,7 @@ try {
   assert.equal(await ask(), 401);
 
   // The sandbox: a fault on order, and the clock.
+  await tab("sandbox");
   await run(`document.querySelector('[data-key="order"]').click()`);
   await axe("the dialog of a fault");
   const fault = (name) => run(`{ const el = document.querySelector("dialog select[name=fault]"); el.value = "${name}"; el.onchange({ target: el }); }`);
@@ -346,6 +397,8 @@ try {
   // Another account, and how it stands.
   await focus("account acct_closing");
   await press("Enter");
+  await until("its deliveries", says("Nothing has been sent yet"));
+  await go("settings");
   await until("the other account", `${text(".verdict")}.includes("403 account_closed")`);
   await shot("empty");
   await axe("an account without anything");
@@ -376,7 +429,33 @@ try {
 
   // The address says what is shown, and Back goes where the reader was.
   await run("history.back()");
-  await until("the account before", `${text("h1")} === "Fjord Dental Clinic" && location.hash === "#acct_fjord_dental"`);
+  await until("the tab before", `${says("Nothing has been sent yet")} && location.hash === "#acct_closing"`);
+  await run("history.back()");
+  await until("the account before", `${text("h1")} === "Fjord Dental Clinic" && location.hash === "#acct_fjord_dental/sandbox" && !!document.querySelector("#faults")`);
+  await run(`document.querySelector("#tab-deliveries").click()`);
+  await until("its deliveries", `location.hash === "#acct_fjord_dental" && ${rows} === 50`);
+  // What is asked for often is one press, and in the address.
+  const chip = (name) => run(`document.querySelector('[data-key="chip ${name}"]').click()`);
+  const pressed = (name) => `document.querySelector('[data-key="chip ${name}"]').ariaPressed === "true"`;
+  await chip("failing");
+  await until("what is failing", `location.hash === "#acct_fjord_dental?status=failing" && ${pressed("failing")} && ${rows} >= 1 && [...document.querySelectorAll("tbody .badge")].every((el) => ["failed", "gone", "parked", "waiting", "sending"].includes(el.textContent)) && document.querySelectorAll(".pips i.bad").length >= ${rows}`);
+  await chip("hour");
+  await until("of the last hour: eight hours have gone", `location.hash === "#acct_fjord_dental?status=failing&within=hour" && ${says("No delivery of the last thirty days fits the filters.")}`);
+  await axe("chips");
+  await chip("day");
+  await until("of the last day", `location.hash === "#acct_fjord_dental?status=failing&within=day" && ${rows} >= 1 && !(${pressed("hour")})`);
+  await set("from", "2020-01-01");
+  await until("days in place of a span", `location.hash === "#acct_fjord_dental?status=failing&from=2020-01-01" && !(${pressed("day")})`);
+  await set("from", "");
+  // Of one event, what becomes of it at each endpoint.
+  await run(`document.querySelector("tbody .expand").click()`);
+  await until("its event", `!!document.querySelector('.detail [data-key^="event "]')`);
+  await run(`document.querySelector('.detail [data-key^="event "]').click()`);
+  await until("one row for each endpoint", `/^#acct_fjord_dental[?]id=evt_[^&]+$/.test(location.hash) && ${rows} === 3 && new Set([...document.querySelectorAll('[data-label="Endpoint"]')].map((el) => el.textContent)).size === 3`);
+  await set("id", "");
+  await chip("failing");
+  await chip("failing");
+  await until("all of them", `location.hash === "#acct_fjord_dental" && ${rows} === 50`);
   await set("status", "missed");
   await until("the filter is in the address", `location.hash === "#acct_fjord_dental?status=missed" && ${rows} >= 1 && ![...document.querySelectorAll("tbody .badge")].some((el) => el.textContent === "delivered")`);
   await focusOn("its attempts", `document.querySelector("tbody .expand")`);
@@ -422,8 +501,13 @@ try {
   const times = await run(`[...document.querySelectorAll("time .stamp")].map((el) => el.textContent)`);
   assert.ok(times.length > 20, "times");
   for (const time of times) assert.match(time, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC([+−]\d+(:\d\d)?)?$/);
-  const names = await run(`[...document.querySelectorAll("main button, main select, main input, main table")].map((el) => el.getAttribute("aria-label") || el.getAttribute("aria-labelledby") || el.closest("label")?.textContent || el.textContent)`);
-  assert.deepEqual(names.filter((name, at) => !name || names.indexOf(name) !== at), [], "two of one name");
+  for (const name of ["deliveries", "endpoints", "alerts", "keys", "calls", "settings", "sandbox"]) {
+    await go(name);
+    const names = await run(`[...document.querySelectorAll("main button, main select, main input, main table")].map((el) => el.getAttribute("aria-label") || el.getAttribute("aria-labelledby") || el.closest("label")?.textContent || el.textContent)`);
+    assert.deepEqual(names.filter((name, at) => !name || names.indexOf(name) !== at), [], `two of one name: ${name}`);
+    passed += 1;
+  }
+  await go("endpoints");
   passed++;
 
   // One that is signed as of ten minutes ago is shown whole, copied, explained, and sent again with curl.
@@ -459,6 +543,8 @@ try {
   assert.equal(await run("location.hash"), "", "what was given does not stay in the address");
   await page("Page.navigate", { url: first.dashboard + "/#acct_fjord_dental" });
   await until("back", `${text("h1")} === "Fjord Dental Clinic"`);
+  await go("endpoints");
+  await until("the endpoint", `!!document.querySelector('[data-key="more ${described}"]')`);
   await menu(described);
   await opens("edit " + described, `document.querySelector("dialog input[name=description]")?.value === "It's the CRM"`);
   await run(`document.querySelector("dialog input[name=description]").value = "The other CRM"`);
@@ -473,6 +559,7 @@ try {
     await page("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: "dark" }] });
     await run(`choose("acct_fjord_dental")`);
     await until("back", `${text("h1")} === "Fjord Dental Clinic"`);
+    await go("deliveries");
     await run(`[...document.querySelectorAll("tbody tr")].find((tr) => tr.textContent.includes("failed"))?.querySelector(".expand").click()`);
     await shot("dark-whole");
     await page("Emulation.setDeviceMetricsOverride", { width: 420, height: 900, deviceScaleFactor: 1, mobile: true });
@@ -480,11 +567,34 @@ try {
     await shot("narrow");
   }
 
+  // By the keyboard a delivery is not far, however many accounts and endpoints there are.
+  await page("Page.navigate", { url: first.dashboard + "/#acct_fjord_dental" });
+  await until("its deliveries", `${rows} === 50`);
+  const stops = await run(`(() => { const all = [...document.querySelectorAll("main :is(a[href], button, input, select, summary, [tabindex])")].filter((el) => el.tabIndex >= 0 && el.checkVisibility()); return all.indexOf(document.querySelector("tbody .expand")); })()`);
+  assert.ok(stops > 0 && stops <= 20, `${stops} stops before the first delivery`);
+
   // Without the service, it says so and stays.
+  await go("endpoints");
+  await until("an endpoint", `!!document.querySelector('[data-key^="ping "]')`);
   service.kill("SIGTERM");
   await until("it says that it is alone, and since when", `/does not answer · as of \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC/.test(${text("#live-text")})`);
   await until("what is shown looks stale", `getComputedStyle(document.querySelector("main")).filter !== "none"`);
+  // What was asked for may have been done or not. The error stays until its reader has seen it.
+  await run(`document.querySelector('[data-key^="ping "]').click()`);
+  const unknown = "the service does not answer: whether it did this is not known";
+  await until("what is not known", `${text("#errors[role=alert] .toast")}.startsWith(${JSON.stringify(unknown)})`);
   await axe("the page without the service");
+  await new Promise((done) => setTimeout(done, 8000));
+  await until("it is still there", `document.querySelectorAll("#errors .toast").length === 1`);
+  await run(`document.querySelector("#errors .toast button").click()`);
+  await until("it is gone", `!document.querySelector("#errors .toast")`);
+  await go("settings");
+  const active = `document.querySelector('[data-key="standing subscription_active"]')`;
+  await run(`${active}.click()`);
+  await until("it asks", asks("Set the subscription inactive?"));
+  await run(`document.querySelector("dialog form").requestSubmit()`);
+  await until("it is not known either", `${text("dialog .wrong")} === ${JSON.stringify(unknown)} && ${active}.checked`);
+  await run(`document.querySelector("dialog").close()`);
   const own = complaints.filter((words) => !/Failed to load resource|ERR_CONNECTION/.test(words));
   assert.deepEqual(own, [], "the page complains");
   console.log(`page: ${passed + 1} passed, 0 failed`);

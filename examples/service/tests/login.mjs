@@ -97,7 +97,7 @@ try {
   await until("the form again", form);
   await logIn(TOKEN);
   await until("the account", shows("Fjord Dental Clinic"));
-  await run(`document.querySelector('[data-key="add key"]').click()`);
+  await run(`show("keys"); document.querySelector('[data-key="add key"]').click()`);
   await page("Network.clearBrowserCookies");
   await until("the form behind the dialog", `!!document.querySelector(".login") && document.querySelector("dialog[open]")?.checkVisibility()`);
   await run(`document.querySelector("dialog").close()`);

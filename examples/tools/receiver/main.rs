@@ -39,8 +39,8 @@
 //!
 //! With `--forward`, nothing is stored or acted on. Each request is verified, explained on the
 //! terminal if it does not verify, kept as a file, and forwarded with its exact bytes and headers to
-//! a program on this machine or another one, whose answer goes to the sender. An inbox says which event is a
-//! duplicate. `--replay ID` and `--since TIME` send what is kept once more, and `--sign-with-env NAME`
+//! a program, whose answer goes to the sender: on this machine over `http`, on any over `https`, since the bodies
+//! contain what callers said. An inbox says which event is a duplicate. `--replay ID` and `--since TIME` send what is kept once more, and `--sign-with-env NAME`
 //! signs it again with a secret of that program: a signature expires after five minutes.
 //!
 //! # The files
@@ -77,7 +77,7 @@ use crate::journal::Journal;
 
 const HELP: Help = Help {
     usage: "receiver (--secret whsec_... | --secret-file FILE | --secret-env NAME) \
-            [--listen ADDR] ([--journal FILE] | --forward URL [--keep FOLDER]\n\
+            [--listen ADDR] ([--journal FILE] | --forward URL [--keep FOLDER] [--trust-ca FILE]\n\
             \x20      [--replay ID | --since TIME])",
     about: "Receives webhooks: verifies, stores, answers, and prints what happened.\n\
             Kill it at any point: no event is acted on twice, and none is lost.",
@@ -111,7 +111,12 @@ const HELP: Help = Help {
             "--forward",
             "URL",
             "run as a relay: verify, explain and keep each request, and forward it to\n\
-             this program, on this machine or another one, http://HOST:PORT/PATH or https",
+             this program, http://HOST:PORT/PATH on this machine, or https on any",
+        ),
+        Flag::value(
+            "--trust-ca",
+            "FILE",
+            "certificates to trust next to the public ones, for https",
         ),
         Flag::value("--keep", "FOLDER", "where a relay keeps requests [requests]"),
         Flag::value("--replay", "ID", "forward the kept requests of this event or file, and exit"),

@@ -20,6 +20,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::SetUp;
 use crate::kept::Kept;
+use host::access::is_local;
 use host::flags::{Flags, say};
 use host::serve::{read_body, serve};
 use host::{clock, log, shutdown};
@@ -43,6 +44,8 @@ const SHOWN: usize = 200;
 /// What the flags of a relay say.
 pub(crate) struct Plan {
     to: Uri,
+    /// A program under development comes and goes, and its connections with it.
+    client: Client,
     kept: Kept,
     signer: Option<Signer>,
     /// Which kept requests to forward once more, instead of listening.
@@ -57,7 +60,7 @@ impl Plan {
     /// A flag of a relay without `--forward`, `--journal` with it, or a value that is none.
     pub(crate) fn from_flags(flags: &Flags) -> Result<Option<Self>, String> {
         let Some(to) = flags.text("--forward") else {
-            let others = ["--keep", "--replay", "--since", "--sign-with-env"];
+            let others = ["--keep", "--replay", "--since", "--sign-with-env", "--trust-ca"];
             let other = others.into_iter().find(|other| flags.has(other));
             return other.map_or(Ok(None), |other| Err(format!("{other} needs --forward")));
         };
@@ -70,6 +73,10 @@ impl Plan {
         if !matches!(to.scheme_str(), Some("http" | "https")) || to.host().is_none() {
             return Err("--forward: expected http://HOST:PORT/PATH, or https".to_owned());
         }
+        if to.scheme_str() == Some("http") && !to.host().is_some_and(is_local) {
+            // What callers said goes over no network in clear.
+            return Err("--forward: expected https, or http to localhost".to_owned());
+        }
         let since = flags.text("--since").map(|text| {
             let seconds = text.parse().ok().and_then(Timestamp::from_unix);
             seconds.map_or_else(|| text.parse().map_err(|e| format!("--since: {e}")), Ok)
@@ -80,8 +87,10 @@ impl Plan {
             let secret = SigningSecret::parse(&text);
             Ok::<_, String>(Signer::new(secret.map_err(|e| format!("--sign-with-env: {e}"))?))
         });
+        let trust = flags.text("--trust-ca").map(Path::new);
         Ok(Some(Self {
             to,
+            client: Client::new(trust, 0)?,
             kept: Kept::open(Path::new(flags.text("--keep").unwrap_or("requests")))?,
             signer: signer.transpose()?,
             id: flags.text("--replay").map(str::to_owned),
@@ -95,11 +104,9 @@ impl Plan {
 /// # Errors
 /// Nobody can listen there, nothing is kept, or something was not answered with a 2xx.
 pub(crate) async fn run(plan: Plan, set_up: SetUp) -> Result<(), String> {
-    let Plan { to, kept, signer, id, since } = plan;
+    let Plan { to, client, kept, signer, id, since } = plan;
     let SetUp { verifier, secrets, product, listen, .. } = set_up;
     let seen = Mutex::new(Seen { inbox: Inbox::new(INBOX), recent: VecDeque::new() });
-    // A program under development comes and goes, and its connections with it.
-    let client = Client::new(None, 0)?;
     let replays = id.is_some() || since.is_some();
     let relay =
         Arc::new(Relay { client, to, verifier, secrets, product, signer, kept, replays, seen });

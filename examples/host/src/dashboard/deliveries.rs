@@ -75,13 +75,14 @@ fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
         match name.as_str() {
             "status" | "endpoint" | "type" | "id" | "from" | "until" | "after"
                 if value.is_empty() => {}
+            "status" if value == "failing" => filter.failing = true,
             "status" => {
                 for status in value.split(',') {
                     filter.statuses.push(status.parse::<DeliveryStatus>().map_err(|_| {
                         let known: Vec<&str> =
                             DeliveryStatus::ALL.iter().map(|status| status.as_str()).collect();
                         let known = known.join(", ");
-                        Bad::new("status", format!("not {known}"))
+                        Bad::new("status", format!("not failing, {known}"))
                     })?);
                 }
             }

@@ -9,6 +9,7 @@
 mod accounts;
 mod alerts;
 mod calls;
+mod day;
 mod deliveries;
 mod endpoints;
 mod extension;
@@ -61,6 +62,7 @@ pub struct Dashboard<S, X = ()> {
     extension: X,
     access: Access,
     logins: Logins,
+    days: day::Days,
     allow_loopback: bool,
     /// Of the operator's page, and of the owner's.
     policies: [HeaderValue; 2],
@@ -85,16 +87,46 @@ impl<S: Store> Dashboard<S> {
     /// A dashboard over a store. With `allow_loopback`, endpoints may be on this machine.
     pub fn new(store: S, access: Access, allow_loopback: bool) -> Self {
         let monitor = Monitor::new(store.clone());
-        let policy = page::policy(page::DASHBOARD, "'none'");
-        let (logins, policies) = (Logins::default(), [policy.clone(), policy]);
-        Self { store, extension: (), access, logins, allow_loopback, policies, stop: None, monitor }
+        let policy = page::policy(&page::DASHBOARD, "'none'");
+        let (logins, days) = (Logins::default(), day::Days::default());
+        let policies = [policy.clone(), policy];
+        Self {
+            store,
+            extension: (),
+            access,
+            logins,
+            days,
+            allow_loopback,
+            policies,
+            stop: None,
+            monitor,
+        }
     }
 
     /// With what a host adds to it.
     pub fn extended<X: Extension>(self, extension: X) -> Dashboard<S, X> {
-        let Self { store, extension: (), access, logins, allow_loopback, policies, stop, monitor } =
-            self;
-        Dashboard { store, extension, access, logins, allow_loopback, policies, stop, monitor }
+        let Self {
+            store,
+            extension: (),
+            access,
+            logins,
+            days,
+            allow_loopback,
+            policies,
+            stop,
+            monitor,
+        } = self;
+        Dashboard {
+            store,
+            extension,
+            access,
+            logins,
+            days,
+            allow_loopback,
+            policies,
+            stop,
+            monitor,
+        }
     }
 }
 
@@ -107,7 +139,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     /// With an owner's page that these sites may frame.
     pub fn framed_by(self, ancestors: &Ancestors) -> Self {
         let [own, _] = self.policies;
-        let framed = page::policy(page::DASHBOARD, ancestors.as_str());
+        let framed = page::policy(&page::DASHBOARD, ancestors.as_str());
         let logins = self.logins.framed(ancestors.is_any());
         Self { policies: [own, framed], logins, ..self }
     }
@@ -212,8 +244,8 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let get = *asked.method == Method::GET || *asked.method == Method::HEAD;
         let [own, framed] = &self.policies;
         match asked.path.as_slice() {
-            [""] if get => Ok(answer::page(page::DASHBOARD, own)),
-            ["portal"] if get => Ok(answer::page(page::DASHBOARD, framed)),
+            [""] if get => Ok(answer::page(&page::DASHBOARD, own)),
+            ["portal"] if get => Ok(answer::page(&page::DASHBOARD, framed)),
             ["explain"] if get => Ok(answer::page(page::EXPLAIN, &page::own_policy(page::EXPLAIN))),
             ["login"] => self.log_in(asked, peer).await,
             ["portal-login"] => self.owner_log_in(asked, peer).await,
@@ -250,6 +282,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             ["accounts", id, "overview"] if get => {
                 self.overview(login.account(id)?, operator.ok(), asked).await
             }
+            ["accounts", id, "day"] if get => self.day(login.account(id)?, asked).await,
             ["accounts", id, "keys"] if get => self.keys(login.account(id)?, asked).await,
             ["accounts", id, "keys"] if post => self.create_key(login.account(id)?, asked).await,
             ["accounts", id, "calls"] if get => self.calls(login.account(id)?).await,
@@ -400,7 +433,9 @@ fn methods(path: &[&str]) -> Option<&'static str> {
         ["accounts", _, "portal"] => Some("POST, DELETE"),
         ["accounts", _] => Some("GET, HEAD, PATCH"),
         ["endpoints", _] => Some("GET, HEAD, PATCH, DELETE"),
-        ["accounts", _, "overview" | "deliveries" | "recoveries" | "alerts"] => Some("GET, HEAD"),
+        ["accounts", _, "overview" | "day" | "deliveries" | "recoveries" | "alerts"] => {
+            Some("GET, HEAD")
+        }
         ["accounts" | "levers"] | ["accounts", _, "keys" | "calls" | "endpoints"] => {
             Some("GET, HEAD, POST")
         }

@@ -53,8 +53,8 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let recoveries = self.store.recoveries(id).await?;
         let alerts = self.store.alerts(id).await?;
         let levers = match by {
-            Some(by) => Some(self.store.levers(by).await?),
-            None => None,
+            Some(by) => show::value(&self.store.levers(by).await?),
+            None => show::levers_of(&self.store.levers_of(id).await?),
         };
         let endpoint = |row| {
             let mut shown = show::endpoint(row);

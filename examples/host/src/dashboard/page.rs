@@ -1,12 +1,20 @@
 //! The pages: each is one file for the browser.
 
+use std::sync::LazyLock;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
 use sha2::{Digest as _, Sha256};
 
-/// The dashboard's page: one style and one script, put together from their parts.
-pub(super) const DASHBOARD: &str = concat!(
+/// The dashboard's page: its parts, without what only their readers need.
+pub(super) static DASHBOARD: LazyLock<String> = LazyLock::new(|| {
+    let lines = PARTS.lines().map(str::trim_start);
+    lines.filter(|line| !line.starts_with("// ")).flat_map(|line| [line, "\n"]).collect()
+});
+
+/// One style and one script.
+const PARTS: &str = concat!(
     include_str!("page/head.html"),
     "<style>\n",
     include_str!("page/style.css"),
@@ -22,6 +30,7 @@ pub(super) const DASHBOARD: &str = concat!(
     include_str!("page/endpoints.js"),
     include_str!("page/alerts.js"),
     include_str!("page/levers.js"),
+    include_str!("page/senders.js"),
     include_str!("page/requests.js"),
     include_str!("page/deliveries.js"),
     include_str!("page/account.js"),

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::levers::LeverRow;
 use crate::plan::key_state;
 use crate::rows::{
     Account, AlertRow, AttemptRow, DeliveryRow, EndpointRow, LISTED_BODY, RecoveryRow,
@@ -198,6 +199,20 @@ pub(super) fn alert(row: &AlertRow) -> Value {
     shown["severity"] = row.severity().into();
     shown["link"] = format!("/#{}?endpoint={}", row.account_id, row.endpoint_id).into();
     shown
+}
+
+/// What is set of an account, for its owner: not by whom.
+pub(super) fn levers_of(rows: &[LeverRow]) -> Value {
+    let row = |row: &LeverRow| {
+        json!({
+            "id": row.id,
+            "account_id": row.of.account_id,
+            "endpoint_id": row.of.endpoint_id,
+            "per_second": row.per_second,
+            "set_at": row.set_at,
+        })
+    };
+    json!({ "levers": rows.iter().map(row).collect::<Vec<_>>(), "senders": [] })
 }
 
 /// A list.

@@ -5,7 +5,8 @@
 --
 -- $1 shards and $2 numbers of its endpoints; $3 statuses, or NULL; $4 the event's type, or NULL;
 -- $5 the event's id, or NULL; $6 and $7 bounds of the event's created_at; $8 ids below this one;
--- $9 the limit; $10 the longest body that is listed; $11 the delivery's id, or NULL.
+-- $9 the limit; $10 the longest body that is listed; $11 the delivery's id, or NULL; $12 whether only those
+-- that are failing.
 SELECT page.*
 FROM unnest($1::smallint[], $2::integer[]) AS e (shard, number)
 CROSS JOIN LATERAL (
@@ -25,6 +26,7 @@ CROSS JOIN LATERAL (
         WHERE (d.endpoint, d.id) < (e.number, $8) AND d.endpoint >= e.number
             AND d.event_created_at >= $6 AND d.event_created_at < $7
             AND ($3::text[] IS NULL OR d.status = ANY ($3))
+            AND (NOT $12::boolean OR (d.attempts > 0 AND d.status <> 'delivered'))
             AND ($5::text IS NULL OR d.event_id = $5)
             AND ($11::bigint IS NULL OR d.id = $11)
         ORDER BY d.endpoint DESC, d.id DESC
@@ -47,6 +49,7 @@ CROSS JOIN LATERAL (
         WHERE (d.endpoint, d.id) < (e.number, $8) AND d.endpoint >= e.number
             AND d.event_created_at >= $6 AND d.event_created_at < $7
             AND ($3::text[] IS NULL OR d.status = ANY ($3))
+            AND (NOT $12::boolean OR (d.attempts > 0 AND d.status <> 'delivered'))
             AND ($5::text IS NULL OR d.event_id = $5)
             AND ($11::bigint IS NULL OR d.id = $11)
         ORDER BY d.endpoint DESC, d.id DESC

@@ -4,6 +4,7 @@
 SELECT e.number,
     count(*) AS attempts,
     count(*) FILTER (WHERE a.outcome LIKE '2__') AS succeeded,
+    count(DISTINCT a.delivery) >= 500 AS more,
     percentile_disc(0.5) WITHIN GROUP (ORDER BY a.took_ms) AS p50_ms,
     percentile_disc(0.99) WITHIN GROUP (ORDER BY a.took_ms) AS p99_ms
 FROM unnest($1::smallint[], $2::integer[]) AS e (shard, number)

@@ -108,6 +108,7 @@ statements! {
     ENDPOINTS_COUNT = "endpoints/count";
     ENDPOINTS_DESCRIBE = "endpoints/describe";
     ENDPOINTS_INSERT = "endpoints/insert";
+    ENDPOINTS_DAY = "endpoints/day";
     ENDPOINTS_LAST_HOUR = "endpoints/last_hour";
     ENDPOINTS_MOVE = "endpoints/move";
     ENDPOINTS_ONE = "endpoints/one";
@@ -139,6 +140,7 @@ statements! {
     JOURNAL_REACHED = "journal/reached";
     LEVERS_ALL = "levers/all";
     LEVERS_DRAIN = "levers/drain";
+    LEVERS_OF_ACCOUNT = "levers/of_account";
     LEVERS_PENDING = "levers/pending";
     LEVERS_SENDERS = "levers/senders";
     LEVERS_SET = "levers/set";

@@ -24,7 +24,7 @@ use crate::queue::{self, Accepted};
 use host::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
 use host::log;
 use host::rows::{
-    Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
+    Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
     DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, LastHour, LoginRow, Metrics,
     Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
@@ -312,6 +312,21 @@ impl Store for Postgres {
             .await
     }
 
+    async fn day(
+        &self,
+        account: Allowed<'_, Account>,
+        from: Timestamp,
+    ) -> Done<Vec<(EndpointId, Day)>> {
+        let account = account.as_str();
+        let now = clock::now();
+        self.dashboard
+            .read(async |client| {
+                let of = endpoints::of_account(client, &self.ring, account, false, now).await?;
+                endpoints::day(client, &of, from).await
+            })
+            .await
+    }
+
     async fn deliveries(
         &self,
         account: Allowed<'_, Account>,
@@ -479,6 +494,11 @@ impl Store for Postgres {
 
     async fn levers(&self, _: Operator) -> Done<Levers> {
         self.dashboard.read(async |client| levers::all(client).await).await
+    }
+
+    async fn levers_of(&self, account: Allowed<'_, Account>) -> Done<Vec<LeverRow>> {
+        let account = account.as_str();
+        self.dashboard.read(async |client| levers::of_account(client, account).await).await
     }
 
     async fn set_lever(&self, by: Operator, of: LeverOf, per_second: u32) -> Done<LeverRow> {

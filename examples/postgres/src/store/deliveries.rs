@@ -53,7 +53,7 @@ pub(super) async fn page(
     // One more tells whether there are more.
     let limit = i64::try_from(filter.limit.saturating_add(1)).unwrap_or(i64::MAX);
     let longest = i32::try_from(LISTED_BODY).unwrap_or(i32::MAX);
-    let parameters: [&(dyn ToSql + Sync); 11] = [
+    let parameters: [&(dyn ToSql + Sync); 12] = [
         &shards,
         &numbers,
         &statuses,
@@ -65,6 +65,7 @@ pub(super) async fn page(
         &limit,
         &longest,
         &own.map(|key| key.id),
+        &filter.failing,
     ];
     let rows = query(client, sql::DELIVERIES_PAGE, &parameters).await?;
     let more = rows.len() > filter.limit;

@@ -1,5 +1,6 @@
 //! Endpoints: their address, secrets and health.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -20,7 +21,7 @@ use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, que
 use crate::key_ring::KeyRing;
 use crate::queue;
 use host::log;
-use host::rows::{EndpointEdit, EndpointRow, LastHour, NewEndpoint, NewSecret};
+use host::rows::{Day, EndpointEdit, EndpointRow, Hour, LastHour, NewEndpoint, NewSecret};
 use host::store::{Done, EndpointLimit, Refused};
 
 /// An endpoint as read, and its place.
@@ -249,6 +250,7 @@ pub(super) async fn last_hour(
         };
         let hour = LastHour {
             attempts: count("attempts")?,
+            more: row.field("more")?,
             succeeded: count("succeeded")?,
             p50_ms: took("p50_ms")?,
             p99_ms: took("p99_ms")?,
@@ -326,4 +328,43 @@ fn refuse_deleted(found: &StoredEndpoint) -> Done<()> {
 /// Whether an address is one that only a development mode allows.
 fn needs_loopback(target: &Target) -> bool {
     Target::parse(target.as_str()).is_err()
+}
+
+/// How the events of the day that begins at `from` stand at each endpoint.
+pub(super) async fn day(
+    client: &impl GenericClient,
+    found: &[StoredEndpoint],
+    from: Timestamp,
+) -> Done<Vec<(EndpointId, Day)>> {
+    let shards: Vec<i16> = found.iter().map(|found| found.shard).collect();
+    let numbers: Vec<i32> = found.iter().map(|found| found.number).collect();
+    let most = Day::most(found.len());
+    let midnight = from.unix_seconds().div_euclid(86_400).saturating_mul(86_400);
+    let midnight = Timestamp::from_unix(midnight).unwrap_or(from);
+    let until = from.saturating_add(Duration::from_secs(24 * 3600));
+    let parameters: [&(dyn ToSql + Sync); 6] =
+        [&shards, &numbers, &At(from), &At(midnight), &most.cast_signed(), &At(until)];
+    let mut days: BTreeMap<i32, (Day, u64, Timestamp)> = BTreeMap::new();
+    for row in query(client, sql::ENDPOINTS_DAY, &parameters).await? {
+        let count = |name: &str| -> Done<u64> { Ok(row.field::<i64>(name)?.unsigned_abs()) };
+        let standing = Hour {
+            delivered: count("delivered")?,
+            failing: count("failing")?,
+            missed: count("missed")?,
+            waiting: count("waiting")?,
+        };
+        let oldest = row.instant("oldest")?;
+        let (day, looked, since) =
+            days.entry(row.field("number")?).or_insert((Day::default(), 0, Timestamp::MAX));
+        day.add(from, oldest, &standing);
+        *looked = looked.saturating_add(standing.total());
+        *since = (*since).min(oldest);
+    }
+    let shown = found.iter().map(|found| {
+        let (day, looked, oldest) =
+            days.remove(&found.number).unwrap_or((Day::default(), 0, Timestamp::MAX));
+        let since = Some(oldest).filter(|oldest| looked >= most && *oldest >= from);
+        (found.shown.id.clone(), Day { since, ..day })
+    });
+    Ok(shown.collect())
 }

@@ -50,6 +50,11 @@ pub(super) async fn all(client: &impl GenericClient) -> Done<Levers> {
     })
 }
 
+/// What is set of an account, of its endpoints, or of everything.
+pub(super) async fn of_account(client: &impl GenericClient, account: &str) -> Done<Vec<LeverRow>> {
+    query(client, sql::LEVERS_OF_ACCOUNT, &[&account]).await?.iter().map(lever).collect()
+}
+
 /// Sets a lever, in place of what was set of the same.
 pub(super) async fn set(
     change: &Transaction<'_>,
@@ -141,6 +146,7 @@ fn sender(row: &Row) -> Done<SenderRow> {
     Ok(SenderRow {
         id: row.field("id")?,
         drained: row.field("drained")?,
+        lease_ms: u64::try_from(row.field::<i64>("lease_ms")?).unwrap_or(0),
         shards: row.field("shards")?,
     })
 }

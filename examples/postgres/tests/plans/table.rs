@@ -61,6 +61,7 @@ pub(crate) const REASONS: &[(&str, &str, &str)] = &[
     ("missed/ended", "looks into every day of ended", "the thirty days that are kept"),
     ("deliveries/page", "looks into every day of ended", "ids go through all days"),
     ("deliveries/one", "looks into every day of ended", "an id does not tell the day"),
+    ("endpoints/day", "sorts", "the latest of two lists, each of which is limited"),
     ("endpoints/last_hour", "looks into every day of ended", "ids go through all days"),
     ("deliveries/redeliver_ended", "looks into every day of ended", "an id does not tell the day"),
     ("erase/account_events", "looks into every day of events", "in the end there is nothing left"),
@@ -237,7 +238,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     (
         "deliveries/page",
         "'{:shard}', '{:endpoint}', NULL, NULL, NULL, '-infinity', 'infinity', 9223372036854775807, \
-         51, 4096, NULL",
+         51, 4096, NULL, false",
     ),
     ("deliveries/one", ":endpoint, :ended"),
     ("endpoints/one", "'whep_:endpoint'"),
@@ -267,6 +268,12 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("accounts/revoke_key", "'cred_17', ':now'"),
     ("accounts/keys", "':account'"),
     ("endpoints/last_hour", "'{:shard}', '{:endpoint}', event_at(:ended)"),
+    (
+        "endpoints/day",
+        "'{:shard}', '{:endpoint}', '2026-03-28 12:00+00', '2026-03-28 00:00+00', 2000, \
+         '2026-03-29 12:00+00'",
+    ),
+    ("levers/of_account", "':account'"),
     ("calls/latest", "':account', 20"),
     ("deliveries/redeliver_ended", ":endpoint, :ended"),
     ("deliveries/redeliver_pending", ":endpoint, :pending"),

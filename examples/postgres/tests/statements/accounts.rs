@@ -70,6 +70,7 @@ const SEVERAL: &[(&str, &str)] = &[
     ("accept/pending", "the endpoints of the event's account"),
     ("accept/skipped", "the endpoints of the event's account"),
     ("deliveries/attempts", "the deliveries of one page of one account"),
+    ("endpoints/day", "the endpoints of one account"),
     ("endpoints/last_hour", "the endpoints of one account"),
     ("erase/attempts_remove", "the deliveries of one account"),
     ("erase/log_write", "attempts of one account"),

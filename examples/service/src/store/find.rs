@@ -1,12 +1,34 @@
 //! Finding deliveries, by filter and page, and rows as the dashboard has them.
 
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use call_assistant::Timestamp;
+use call_assistant::id::EndpointId;
+use call_assistant::webhook::sender::DeliveryStatus;
 
 use super::{DeliveryRow, EndpointRow, Tables};
-use host::rows::{self, DeliveryFilter, DeliveryPage};
+use host::rows::{self, Day, DeliveryFilter, DeliveryPage, Hour};
 use host::store::Refused;
+
+/// How many deliveries of an account are looked at for a day: 20,000.
+const LOOKED: usize = 20_000;
+
+/// Whether an attempt of it has failed, and it is not delivered.
+fn is_failing(row: &DeliveryRow) -> bool {
+    row.state.attempts() > 0 && row.state.status() != DeliveryStatus::Delivered
+}
+
+/// One event, as it stands.
+fn standing(row: &DeliveryRow) -> Hour {
+    let pending = row.state.is_pending();
+    Hour {
+        delivered: u64::from(row.state.status() == DeliveryStatus::Delivered),
+        failing: u64::from(pending && is_failing(row)),
+        missed: u64::from(row.state.status().is_missed()),
+        waiting: u64::from(pending && !is_failing(row)),
+    }
+}
 
 impl Tables {
     /// A page of an account's deliveries. Filters apply to all of them, not to the latest alone.
@@ -32,6 +54,7 @@ impl Tables {
         let fits = |row: &&DeliveryRow| {
             let (created_at, id) = (row.body.created_at(), filter.id.as_deref());
             (filter.statuses.is_empty() || filter.statuses.contains(&row.state.status()))
+                && (!filter.failing || is_failing(row))
                 && endpoint.is_none_or(|number| row.endpoint == number)
                 && filter.event_type.as_ref().is_none_or(|t| row.body.event_type().as_str() == t)
                 && id.is_none_or(|id| row.body.id().as_str() == id || row.id.as_str() == id)
@@ -54,6 +77,35 @@ impl Tables {
             last = Some(number);
         }
         Ok(page)
+    }
+
+    /// How the events of the day that begins at `from` stand at each endpoint of an account. The latest of the
+    /// account are looked at.
+    ///
+    /// # Errors
+    /// There is no such account.
+    pub fn day(&self, account: &str, from: Timestamp) -> Result<Vec<(EndpointId, Day)>, Refused> {
+        let account = self.account(account)?;
+        let mut days: BTreeMap<u32, Day> = BTreeMap::new();
+        let mut since = None;
+        for (looked, number) in account.deliveries.iter().rev().enumerate() {
+            let Some(row) = self.deliveries.get(number) else { continue };
+            let at = row.state.event_created_at();
+            if at < from {
+                since = None;
+                break;
+            }
+            if looked >= LOOKED {
+                break;
+            }
+            days.entry(row.endpoint).or_default().add(from, at, &standing(row));
+            since = (looked.saturating_add(1) == LOOKED).then_some(at);
+        }
+        let numbered = account.endpoints.iter().filter_map(|number| {
+            let row = self.endpoint_of(*number).filter(|row| !row.is_deleted())?;
+            Some((row.id.clone(), Day { since, ..days.remove(number).unwrap_or_default() }))
+        });
+        Ok(numbered.collect())
     }
 
     /// An endpoint as the dashboard has it.

@@ -49,6 +49,7 @@ impl Hour {
         let count = |samples: usize| u64::try_from(samples).unwrap_or(u64::MAX);
         LastHour {
             attempts: count(recent.len()),
+            more: recent.len() >= KEPT,
             succeeded: count(recent.iter().filter(|sample| sample.succeeded).count()),
             p50_ms: percentile(50),
             p99_ms: percentile(99),

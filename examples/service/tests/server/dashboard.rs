@@ -140,7 +140,7 @@ fn bad_input_is_named() {
             400,
             "secret: signing secret does not begin with whsec_",
         ),
-        ("GET", "deliveries?status=lost", json!({}), 400, "status: not waiting,"),
+        ("GET", "deliveries?status=lost", json!({}), 400, "status: not failing, waiting,"),
         ("GET", "deliveries?endpoint=x", json!({}), 404, "endpoint not found"),
     ];
     for (method, path, body, status, message) in table {

@@ -169,6 +169,8 @@ fn filters_look_at_all_deliveries() {
     for (query, expected) in [
         ("status=gone", 1),
         ("status=gone,skipped", 71),
+        // One has failed, and none is to come; the others were never tried.
+        ("status=failing", 1),
         ("type=note", 20),
         (&format!("type=note&endpoint={endpoint_id}"), 10),
         (&format!("id={}", lost["event_id"].as_str().unwrap()), 1),
@@ -180,6 +182,18 @@ fn filters_look_at_all_deliveries() {
     ] {
         assert_eq!(count(query), expected, "{query}");
     }
+
+    // The same by the hour in which the events happened.
+    let day = service.show(&format!("{FJORD}/day"));
+    let sums = |endpoint: usize| {
+        let hours = day["data"][endpoint]["hours"].as_array().unwrap();
+        assert_eq!(hours.len(), 24);
+        ["delivered", "failing", "missed", "waiting"]
+            .map(|name| hours.iter().map(|hour| hour[name].as_u64().unwrap()).sum::<u64>())
+    };
+    assert_eq!((sums(0), sums(1)), ([70, 0, 0, 0], [0, 0, 71, 0]));
+    assert_eq!((&day["data"][0]["counted"], &day["data"][0]["since"]), (&json!(70), &Value::Null));
+    assert_eq!(day["data"][0]["endpoint_id"], endpoint_id);
 
     // Pages meet each once, also while there are more.
     let (mut seen, mut after) = (Vec::new(), String::new());
@@ -203,6 +217,7 @@ fn filters_look_at_all_deliveries() {
     let hour = &overview["endpoints"][1]["last_hour"];
     assert_eq!((&hour["attempts"], &hour["succeeded"]), (&json!(1), &json!(0)));
     assert!(hour["p50_ms"].is_u64() && hour["p99_ms"].is_u64(), "{hour}");
+    assert_eq!(hour["more"], false);
 }
 
 // As its receiver sees it: whatever delays a request, the n-th of ten a second is not there before

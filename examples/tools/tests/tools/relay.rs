@@ -5,13 +5,18 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::testing::signed_request;
 use call_assistant::webhook::{SigningSecret, Verifier};
+use rcgen::generate_simple_self_signed;
 use serde_json::{Value, json};
 use testing::receiver::{Got, Receiver, Reply};
-use testing::running::{FJORD, Folder, Running, Service, eventually, example, request, run};
+use testing::running::{FJORD, File, Folder, Running, Service, eventually, example, request, run};
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use crate::{SECRET, listening, now, ping, send, signer};
 
@@ -209,16 +214,52 @@ fn the_local_service_is_a_sender_to_develop_against() {
     assert_eq!(called.count(), 3);
 }
 
+/// To a program over TLS, whose certificate is checked.
+#[test]
+fn https_goes_to_whom_the_certificate_names() {
+    let made = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let trusted = File::new("trusted.pem", &made.cert.pem());
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let (folder, program) = (Folder::new(), Receiver::with(Some(config)));
+    let url = answering(&program, &[]);
+    let request = ping("evt_tls").signed_request(&signer(), now());
+
+    let mut command = relay(&url, &folder.path("kept"));
+    let (running, address) = start(command.args(["--trust-ca", trusted.path()]));
+    assert_eq!(send(&address, &request), Some(204));
+    assert_eq!(last(&program).body, *request.body());
+    running.said("  answered 204 in ");
+
+    // Who is not trusted gets nothing.
+    let (running, address) = start(&mut relay(&url, &folder.path("kept")));
+    assert_eq!(send(&address, &request), Some(502));
+    running.said("  no response after ");
+    assert_eq!(program.got(PATH).len(), 1);
+}
+
 #[test]
 fn a_wrong_command_line_of_a_relay_is_named() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["--replay", "evt_1"], "--replay needs --forward"),
         (&["--keep", "x"], "--keep needs --forward"),
         (&["--forward", "ftp://h/"], "--forward: expected http://HOST:PORT/PATH"),
+        // What callers said goes over no network in clear.
+        (&["--forward", "http://app.example/"], "--forward: expected https, or http to localhost"),
+        (&["--forward", "http://127.0.0.1.example:80/"], "--forward: expected https"),
+        (&["--forward", "https://h/", "--trust-ca", "none.pem"], "--trust-ca: "),
         (&["--forward", "/hooks"], "--forward: expected http://HOST:PORT/PATH"),
-        (&["--forward", "http://h/", "--journal", "x"], "--journal: not allowed with --forward"),
-        (&["--forward", "http://h/", "--since", "noon"], "--since: "),
-        (&["--forward", "http://h/", "--sign-with-env", "NOT_SET"], "NOT_SET is not set"),
+        (
+            &["--forward", "http://localhost/", "--journal", "x"],
+            "--journal: not allowed with --forward",
+        ),
+        (&["--forward", "http://localhost/", "--since", "noon"], "--since: "),
+        (&["--forward", "http://localhost/", "--sign-with-env", "NOT_SET"], "NOT_SET is not set"),
     ];
     let folder = Folder::new();
     for (arguments, message) in cases {

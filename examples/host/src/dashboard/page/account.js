@@ -29,16 +29,15 @@ function callsCard(a, calls) {
 const took = (seconds) => seconds === null ? "–" : seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 
 function sandboxCard(sandbox) {
-  if (!sandbox) return [];
   const { faults, clock } = sandbox;
   const advance = (text, seconds) => keyed("advance " + text, button(text, { class: "small", "aria-label": `${text}: advance the clock` }, () => attempt(`The clock is ${text} ahead of before`, () => ask("POST", "/clock", { advance_seconds: seconds }))));
   const ahead = Math.round(clock.ahead_seconds);
-  return [card("sandbox", { "aria-labelledby": "h-sandbox" },
+  return card("sandbox", { "aria-labelledby": "h-sandbox" },
     h("header", {}, h("div", {}, h("h2", { id: "h-sandbox" }, "Sandbox"), h("p", {}, "Faults on order, and a clock that stops at every attempt on its way.")),
       h("div", { class: "row" }, advance("+1 min", 60), advance("+1 h", 3600), advance("+8 h", 28800), advance("+1 day", 86400), keyed("order", button("Order a fault", { class: "small" }, faultDialog)))),
     h("ul", { class: "alerts", id: "faults" },
       h("li", {}, h("span", { class: "what" }, stamp(clock.now), " ", h("span", { class: "faint" }, ahead ? `${ahead.toLocaleString("en")} s ahead of this machine` : "as this machine has it"))),
       faults.map((fault) => keyed("row " + fault.id, h("li", {},
         h("span", { class: "what" }, h("span", { class: "strong mono" }, fault.fault), " ", h("span", { class: "faint" }, fault.next ? `the next ${fault.next}` : `with probability ${fault.probability}, seed ${fault.seed}`, ` · for ${fault.endpoint ?? fault.account ?? "all"} · struck ${fault.done}`)),
-        keyed("fault " + fault.id, button("Remove", { class: "small", "aria-label": `Remove: ${fault.fault}` }, () => attempt("Removed", () => ask("DELETE", at("faults", fault.id))))))))))];
+        keyed("fault " + fault.id, button("Remove", { class: "small", "aria-label": `Remove: ${fault.fault}` }, () => attempt("Removed", () => ask("DELETE", at("faults", fault.id))))))))));
 }

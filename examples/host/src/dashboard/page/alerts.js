@@ -1,7 +1,5 @@
 // ---- Alerts: what belongs to one trouble of an endpoint is one row, which changes ----
 const SEVERITY = { info: "good", warning: "wait", critical: "bad" };
-const ALERTS = 5;
-let allAlerts = false;
 // Newest first, as they come. A trouble begins after a recovery, and is as its latest alert says.
 function troubles(alerts) {
   const rows = [], current = new Map();
@@ -12,13 +10,13 @@ function troubles(alerts) {
   }
   return rows;
 }
-function alertsCard(alerts) {
-  if (!alerts.length) return [];
-  const rows = troubles(alerts);
-  return [card("alerts", { "aria-labelledby": "h-alerts" },
+// One that is over, or that somebody has taken note of, waits for nobody.
+const isOpen = ({ alert }) => alert.severity !== "info" && !alert.acknowledged;
+function alertsCard(rows) {
+  return card("alerts", { "aria-labelledby": "h-alerts" },
     h("header", {}, h("div", {}, h("h2", { id: "h-alerts" }, "Alerts"), h("p", {}, "What the owner of this account should know."))),
-    h("ul", { class: "alerts" }, (allAlerts ? rows : rows.slice(0, ALERTS)).map(alertRow)),
-    rows.length > ALERTS ? h("div", { class: "pager" }, keyed("all alerts", button(allAlerts ? "Show fewer" : `Show all ${rows.length}`, { class: "small", "aria-expanded": String(allAlerts) }, () => { allAlerts = !allAlerts; draw(); }))) : null)];
+    rows.length ? h("ul", { class: "alerts" }, rows.map(alertRow)) :
+      h("div", { class: "empty" }, h("b", {}, "No alert"), "An endpoint that fails for long, or is disabled, is told here."));
 }
 function alertRow({ alert, before }) {
   // The first alert of a trouble names its row, so that a later one changes it.

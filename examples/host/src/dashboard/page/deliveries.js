@@ -28,7 +28,8 @@ async function fetchKept() {
 function deliveriesCard(deliveries, endpoints) {
   const options = (values, chosen) => values.map(([value, text]) => h("option", { value, selected: value === chosen }, text));
   const filter = (name, label, values) => keyed("filter " + name, h("select", { "aria-label": label, on: { change: (e) => setFilter(name, e.target.value) } }, options(values, filters[name])));
-  const written = (name, label, type) => keyed("filter " + name, h("input", { type: "text", "aria-label": label, title: label, size: type === "day" ? "11" : undefined, placeholder: type === "day" ? "YYYY-MM-DD" : label, value: filters[name], spellcheck: "false", autocomplete: "off", list: name === "type" ? "filter-types" : undefined, on: { change: (e) => { if (e.target.value !== filters[name]) setFilter(name, e.target.value); } } }));
+  const written = (name, label, type) => keyed("filter " + name, h("input", { type: "text", "aria-label": label, title: label, placeholder: type === "day" ? label.replace("day", "YYYY-MM-DD") : label, value: filters[name], spellcheck: "false", autocomplete: "off", list: name === "type" ? "filter-types" : undefined, on: { change: (e) => { if (e.target.value !== filters[name]) setFilter(name, e.target.value); } } }));
+  const chip = (name, value, text) => keyed(`chip ${value}`, button(text, { class: "small chip", "aria-pressed": String(filters[name] === value) }, () => setFilter(name, filters[name] === value ? "" : value)));
   const { rows: listed, news } = settle(found ? found.data : deliveries);
   // What an address opens is shown whether it is listed or not.
   const linked = [...open].map((id) => details.get(id)).filter((d) => d && !listed.some((other) => other.id === d.id));
@@ -37,11 +38,12 @@ function deliveriesCard(deliveries, endpoints) {
   return card("deliveries", { "aria-labelledby": "h-deliveries" },
     h("header", {}, h("div", {}, h("h2", { id: "h-deliveries" }, "Deliveries"), h("p", {}, "Newest first. Six attempts each, kept for thirty days.")),
       news ? keyed(NEWS, button(`${news} new, show`, { class: "primary news" }, () => { kept = null; draw(); })) : null,
+      deliveries.length ? h("div", { class: "row" }, chip("within", "hour", "Last hour"), chip("within", "day", "Last day"), chip("status", "failing", "Failing")) : null,
       deliveries.length ? h("div", { class: "row filters", role: "search" },
-        filter("status", "Status", [["", "Any status"], ["missed", "all that was missed"], ...Object.keys(KIND).map((s) => [s, s])]),
+        filter("status", "Status", [["", "Any status"], ["failing", "all that is failing"], ["missed", "all that was missed"], ...Object.keys(KIND).map((s) => [s, s])]),
         filter("endpoint", "Endpoint", [["", "Any endpoint"], ...endpoints.map((e) => [e.id, clipped(e.url, 40)])]),
         written("type", "Type", "text"), h("datalist", { id: "filter-types" }, ["call.ended", ...Object.keys(EXAMPLES)].map((t) => h("option", { value: t }))),
-        written("id", "Event id", "text"), h("span", { class: "row" }, h("label", {}, "from", written("from", "From day", "day")), h("label", {}, "to", written("until", "To day", "day"))),
+        written("id", "Event id", "text"), written("from", "From day", "day"), written("until", "To day", "day"),
         searching() ? keyed("filter none", button("Clear", { class: "small plain" }, () => { filters = { ...ANY }; turn([""]); })) : null) : null),
     chosen.size ? keyed("chosen", h("div", { class: "pager" }, h("span", {}, `${chosen.size} selected`),
       keyed("redeliver chosen", button("Redeliver them", { class: "small primary" }, redeliverChosen)),
@@ -63,7 +65,7 @@ function drawer(d) {
   const close = button("Close", { class: "small", "aria-label": `Close: ${d.type} ${d.event_id} to ${d.url}` }, () => { open.delete(d.id); remember(); draw(); });
   return keyed("detail " + d.id, h("section", { class: "detail", "aria-label": `${d.type} ${d.event_id} to ${d.url}` },
     h("header", { class: "row" }, h("h3", {}, d.type, " ", badge(d.status, KIND[d.status])), keyed("close " + d.id, close)),
-    h("dl", { class: "keys" }, h("dt", {}, "Event"), h("dd", { class: "mono" }, d.event_id), h("dt", {}, "Delivery"), h("dd", { class: "mono" }, d.id), h("dt", {}, "Endpoint"), h("dd", {}, d.url), h("dt", {}, "Created"), h("dd", {}, when(d.event_created_at))),
+    h("dl", { class: "keys" }, h("dt", {}, "Event"), h("dd", {}, h("span", { class: "mono" }, d.event_id), " ", keyed("event " + d.id, button("To all endpoints", { class: "small plain", "aria-label": `To all endpoints: ${d.event_id}` }, () => { filters = { ...ANY }; setFilter("id", d.event_id); }))), h("dt", {}, "Delivery"), h("dd", { class: "mono" }, d.id), h("dt", {}, "Endpoint"), h("dd", {}, d.url), h("dt", {}, "Created"), h("dd", {}, when(d.event_created_at))),
     h("h3", {}, "Attempts"), tries(d), h("h3", {}, "Body"), bodyOf(d)));
 }
 function deliveryRow(d) {

@@ -29,7 +29,7 @@ function keyed(key, el) { el.dataset.key = key; return el; }
 const card = (key, props, ...children) => keyed("card " + key, h("section", { class: "card", ...props }, ...children));
 
 // ---- What is shown becomes what should be: what has not changed is not touched ----
-const HANDLERS = ["onclick", "onchange", "oninput"];
+const HANDLERS = ["onclick", "onchange", "oninput", "onkeydown"];
 const keyOf = (node) => node.dataset?.key;
 const alike = (old, next) => old.nodeName === next.nodeName && keyOf(old) === keyOf(next);
 

@@ -29,13 +29,39 @@ function drawUnknown() {
 
 function draw() {
   if (!seen || held) return;
-  const { account: a, keys, endpoints, deliveries, calls, plans } = seen;
+  const { account: a, keys, endpoints, deliveries, calls, plans, sandbox } = seen;
   const index = accounts.findIndex((other) => other.id === a.id);
   if (index >= 0 && JSON.stringify(accounts[index]) !== JSON.stringify(a)) { accounts[index] = a; drawAccounts(); }
   document.title = `${a.business_name || a.id} · Call Assistant`;
+  const [top, rest] = placed(endpoints), rows = troubles(seen.alerts || []);
+  const panels = {
+    deliveries: () => deliveriesCard(deliveries, endpoints), endpoints: () => endpointsCard(a, rest, top.length), alerts: () => alertsCard(rows),
+    keys: () => keysCard(a, keys), calls: () => callsCard(a, calls), settings: plans && (() => standingCard(a, plans)), sandbox: sandbox && (() => sandboxCard(sandbox)),
+    senders: seen.levers?.senders.length && (() => sendersCard(seen.levers.senders)),
+  };
+  if (!panels[tab]) tab = "deliveries";
+  const counts = { endpoints: endpoints.length, alerts: rows.filter(isOpen).length, keys: keys.length };
   patchChildren($("main"), [
-    head(a), ...summary(endpoints), ...leversCard(seen.levers, a, endpoints), ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints),
-    keysCard(a, keys), callsCard(a, calls), plans ? standingCard(a, plans) : null, ...sandboxCard(seen.sandbox)].filter(Boolean));
+    head(a), ...summary(endpoints), ...leversCard(seen.levers, a, endpoints), ...failingCard(top), tabBar(Object.keys(TABS).filter((name) => panels[name]), counts),
+    keyed("panel " + tab, h("div", { id: "panel", role: "tabpanel", "aria-labelledby": "tab-" + tab, tabindex: "0" }, panels[tab]()))]);
+}
+// Each tab has an address. The arrow keys go from one to the next, the tab key into what it shows.
+function tabBar(names, counts) {
+  const keys = { ArrowLeft: -1, ArrowRight: 1, Home: -names.indexOf(tab), End: names.length - 1 - names.indexOf(tab) };
+  const move = (event) => {
+    if (!Object.hasOwn(keys, event.key) || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    show(names[(names.indexOf(tab) + keys[event.key] + names.length) % names.length]);
+    $("tab-" + tab).focus();
+  };
+  const click = (name) => (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    show(name);
+  };
+  return keyed("tabs", h("div", { class: "tabs", role: "tablist", "aria-label": "What is shown of this account", on: { keydown: move } }, names.map((name) =>
+    keyed("tab " + name, h("a", { id: "tab-" + name, role: "tab", href: address(name), "aria-selected": String(name === tab), "aria-controls": name === tab ? "panel" : undefined, tabindex: name === tab ? "0" : "-1", on: { click: click(name) } },
+      TABS[name], counts[name] ? [" ", h("span", { class: "badge" + (name === "alerts" ? " bad" : "") }, counts[name])] : null)))));
 }
 
 function head(a) {

@@ -1,11 +1,15 @@
-function endpointsCard(a, endpoints) {
+function failingCard(endpoints) {
+  return endpoints.length ? [card("failing", { "aria-label": "Failing endpoints" }, h("div", { class: "endpoints" }, endpoints.map(endpointRow)))] : [];
+}
+// Those that do not fail: the others are above.
+function endpointsCard(a, endpoints, failing) {
   // An owner is not told of plans: what a plan does not have is refused with a reason.
   const hasWebhooks = a.entitlements?.webhooks ?? true;
   const add = () => keyed("add endpoint", button("Add endpoint", { class: "small" }, () => endpointDialog(a)));
   return card("endpoints", { "aria-labelledby": "h-endpoints" },
-    h("header", {}, h("div", {}, h("h2", { id: "h-endpoints" }, "Webhook endpoints"), h("p", {}, "Disabled by a 410, or by twenty failed deliveries in a row.")), endpoints.length ? add() : null),
-    endpoints.length ? h("div", { class: "endpoints" }, ordered(endpoints).map(endpointRow)) :
-      h("div", { class: "empty" }, h("b", {}, hasWebhooks ? "No endpoint yet" : "This plan has no webhooks"),
+    h("header", {}, h("div", {}, h("h2", { id: "h-endpoints" }, "Webhook endpoints"), h("p", {}, "Disabled by a 410, or by twenty failed deliveries in a row.")), endpoints.length || failing ? add() : null),
+    endpoints.length ? h("div", { class: "endpoints" }, endpoints.map(endpointRow)) :
+      failing ? h("div", { class: "empty" }, "All of them are failing: they are above.") : h("div", { class: "empty" }, h("b", {}, hasWebhooks ? "No endpoint yet" : "This plan has no webhooks"),
         hasWebhooks ? "Add the URL of a receiver to have events delivered to it." : "Webhooks come with Pro and above.",
         hasWebhooks ? h("div", {}, add()) : null));
 }
@@ -18,16 +22,17 @@ function failing(e) {
   const count = worked < 0 ? tries.length : worked;
   return count ? { count, last: outcome(tries[0]) } : null;
 }
-// What fails comes first, and nothing moves while the pointer or the focus is there.
-let order = [];
-function ordered(endpoints) {
-  const shown = document.querySelector(".endpoints");
-  const rank = (e) => failing(e) ? 0 : e.status === "active" ? 2 : 1;
-  const before = (e) => { const at = order.indexOf(e.id); return at < 0 ? Infinity : at; };
-  const busy = shown?.matches(":hover") || shown?.contains(document.activeElement);
-  const sorted = [...endpoints].sort((a, b) => busy ? (before(a) === before(b) ? 0 : before(a) - before(b)) : rank(a) - rank(b));
-  order = sorted.map((e) => e.id);
-  return sorted;
+// What fails is above the tabs, and of the rest what is disabled is first. None moves while the pointer or the focus
+// is there.
+let above = new Set(), order = [];
+function placed(endpoints) {
+  if (!document.querySelector(".endpoints:is(:hover, :focus-within)")) {
+    above = new Set(endpoints.filter(failing).map((e) => e.id));
+    order = [...endpoints].sort((a, b) => (a.status === "active") - (b.status === "active")).map((e) => e.id);
+  }
+  const place = (e) => order.includes(e.id) ? order.indexOf(e.id) : order.length;
+  const sorted = [...endpoints].sort((a, b) => place(a) - place(b));
+  return [sorted.filter((e) => above.has(e.id)), sorted.filter((e) => !above.has(e.id))];
 }
 // What fails and what was lost, above all else.
 function summary(endpoints) {
@@ -41,7 +46,6 @@ const clipped = (text, most) => text.length > most ? text.slice(0, most - 1) + "
 function endpointRow(e) {
   const active = e.status === "active", fails = failing(e);
   const failures = e.consecutive_failures, limit = e.failures_to_disable;
-  const shown = e.reason === "failing" ? limit : failures;
   const why = { gone: "the endpoint answered 410", failing: `${limit} deliveries in a row failed`, paused: "its owner paused it" }[e.reason];
   const hour = e.last_hour?.attempts ? e.last_hour : null;
   const until = (e.previous_secrets_until || [])[0];
@@ -52,16 +56,17 @@ function endpointRow(e) {
     h("div", { class: "two" },
       e.description ? h("span", { class: "described" }, e.description) : null,
       h("span", { class: "url", title: `${e.url} ${e.id}` }, e.url),
-      fails ? h("span", { class: "fails" }, fails.count === 1 ? "The last attempt failed: " : `The last ${fails.count} attempts failed: `, fails.last) : null,
+      fails ? h("span", { class: "fails" }, fails.count === 1 ? "Last attempt failed: " : `Last ${fails.count} attempts failed: `, fails.last) : null,
       active ? null : h("span", { class: "faint" }, why || "disabled", ": nothing is sent to it"),
+      active && failures ? h("span", { class: "faint" }, `${failures} of ${limit} failed deliveries in a row`) : null,
       until ? h("span", { class: "faint" }, "the previous secret signs, too: it ends ", when(until)) : null),
-    h("div", { class: "state" }, fails ? badge(e.suspect_since ? "failing, suspect" : "failing", "bad") : active ? e.suspect_since ? badge("suspect", "wait") : badge("active", "good") : badge("disabled", "bad")),
-    number(hour ? `${Math.round(100 * hour.succeeded / hour.attempts)} %` : "–", hour ? `of ${hour.attempts.toLocaleString("en")} in 1 h` : "none in 1 h"),
+    h("div", { class: "state" }, fails ? badge(e.suspect_since ? "failing, suspect" : "failing", "bad") : active ? e.suspect_since ? badge("suspect", "wait") : badge("active", "good") : badge("disabled", "bad"),
+      h("small", { class: "faint" }, "since ", h("time", { datetime: e.since }, stamp(e.since).slice(0, 10)))),
+    number(hour ? `${Math.round(100 * hour.succeeded / hour.attempts)} %` : "–", hour ? `of ${hour.more ? "the latest " : ""}${hour.attempts.toLocaleString("en")}${hour.more ? "" : " in 1 h"}` : "none in 1 h"),
     number(hour ? `${hour.p99_ms} ms` : "–", "p99"),
-    h("div", { class: "since" }, h("small", { class: "faint" }, "since "), when(e.since)),
+    strip(e),
     h("div", { class: "row actions" },
-      act("ping", "Ping", "", run("Ping accepted", "POST", "ping")),
-      active ? null : act("enable", "Enable", "primary", () => attempt(null, async () => {
+      active ? act("ping", "Ping", "", run("Ping accepted", "POST", "ping")) : act("enable", "Enable", "primary", () => attempt(null, async () => {
         const now = await ask("POST", at("endpoints", e.id, "enable"));
         const count = now.missed_count, more = now.missed_more ? "more than " : "";
         missed.delete(e.id);
@@ -72,9 +77,25 @@ function endpointRow(e) {
         act("edit", "Edit", "plain", () => editDialog(e)),
         act("rotate", "Rotate secret", "plain", () => rotateDialog(e)),
         act("delete", "Delete", "plain danger", () => deleteDialog(e)))))),
-    shown ? h("div", { class: "health" }, h("div", { class: "meter" + (active ? failures >= 15 ? " hot" : "" : " out"), "aria-hidden": "true" }, Array.from({ length: limit }, (_, i) => h("i", { class: i < shown ? "on" : "" }))),
-      h("span", { class: "faint" }, `${shown} of ${limit} failed deliveries in a row`)) : null,
     recoveryRow(e, active)));
+}
+// One bar for each hour, as high as its share of the busiest; what is not delivered is below.
+function strip(e) {
+  const day = days?.of.get(e.id);
+  if (!day) return h("div", { class: "strip" });
+  const sum = (name) => day.hours.reduce((all, hour) => all + hour[name], 0);
+  const bad = (hour) => hour.failing + hour.missed, all = (hour) => bad(hour) + hour.delivered + hour.waiting;
+  const most = Math.max(...day.hours.map(all), 1), worst = day.hours.reduce((a, b) => bad(b) > bad(a) ? b : a);
+  const hour = (n) => stamp(days.from + n * 3600e3).slice(11, 16), number = (n) => n.toLocaleString("en");
+  const told = ["delivered", "failing", "missed", "waiting"].filter(sum).map((name) => `${number(sum(name))} ${name}`).join(", ") || "nothing";
+  const since = day.since ? `the latest ${number(day.counted)} events, since ${stamp(day.since)}` : "events of the last 24 hours";
+  const peak = bad(worst) ? `; most that were not delivered: ${number(bad(worst))} of ${number(all(worst))} from ${hour(day.hours.indexOf(worst))}` : "";
+  // What was not counted is not what was quiet.
+  const known = (n) => !day.since || days.from + (n + 1) * 3600e3 > Date.parse(day.since);
+  const part = (n, name) => n ? h("i", { class: `${name} p${Math.max(5, 5 * Math.round(20 * n / most))}` }) : null;
+  return h("div", { class: "strip", role: "img", "aria-label": `${told} of ${since}${peak}`, title: `${told} of ${since}${peak}` },
+    day.hours.map((one, n) => h("span", { class: known(n) ? undefined : "uncounted" }, part(one.waiting, "waiting"), part(one.delivered, "good"), part(bad(one), "bad"))),
+    h("small", { class: "faint" }, hour(0), h("span", {}, day.since ? `latest ${number(day.counted)}` : "24 h"), "now"));
 }
 // One menu is open at a time, and none behind a dialog, from which the focus comes back to the menu.
 addEventListener("click", (event) => {

@@ -1,5 +1,5 @@
 // ---- Keys, unless somebody types or a dialog is open ----
-const BY_ID = ["Find deliveries by id", () => document.querySelector('[data-key="filter id"]')?.focus()];
+const BY_ID = ["Find deliveries by id", () => { show("deliveries"); document.querySelector('[data-key="filter id"]')?.focus(); }];
 const KEYS = {
   "/": portal ? BY_ID : ["Search accounts", () => $("search").focus()],
   f: BY_ID,
@@ -9,6 +9,7 @@ const KEYS = {
   "?": ["This list", () => dialog("Keys", "Enter opens a delivery and closes it.", [h("dl", { class: "keys" }, Object.entries(KEYS).map(([key, [what]]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)]))], "Close")],
 };
 function step(by) {
+  show("deliveries");
   const rows = [...document.querySelectorAll('[data-key="card deliveries"] .expand')];
   const now = rows.indexOf(document.activeElement?.closest("tr")?.querySelector(".expand"));
   const next = rows[now < 0 ? 0 : now + by];

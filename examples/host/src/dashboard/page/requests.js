@@ -39,7 +39,6 @@ body=${quoted(d.body)}
 t=$(date +%s)
 v1=$(printf '%s.%s' "$t" "$body" | openssl dgst -sha256 -hmac "$SECRET" -r | cut -d ' ' -f 1)
 curl -i ${quoted(d.url)} \\
-${fields.join("")}  -H "${signature}: t=$t,v1=$v1" \\
-  --data-binary "$body"
+${fields.join("")}  -H "${signature}: t=$t,v1=$v1" \\\n  --data-binary "$body"
 `;
 }

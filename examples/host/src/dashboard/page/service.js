@@ -25,9 +25,11 @@ async function attempt(what, run) {
     return value;
   } catch (error) { toast(error.message, true); }
 }
+// What is done goes by itself. An error is said at once, and stays until its reader has seen it.
 function toast(text, bad) {
-  const el = h("div", { class: "toast" + (bad ? " bad" : "") }, text);
-  $("toasts").append(el);
-  while ($("toasts").children.length > 3) $("toasts").firstChild.remove();
-  setTimeout(() => el.remove(), bad ? 7000 : 3500);
+  const el = h("div", { class: "toast" + (bad ? " bad" : "") }, text, bad ? button("Dismiss", { class: "small", "aria-label": `Dismiss: ${text}` }, () => el.remove()) : null);
+  const list = $(bad ? "errors" : "toasts");
+  list.append(el);
+  while (list.children.length > 3) list.firstChild.remove();
+  if (!bad) setTimeout(() => el.remove(), 3500);
 }

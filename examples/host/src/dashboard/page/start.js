@@ -1,4 +1,11 @@
-addEventListener("popstate", () => follow() ? refresh(true) : look());
+addEventListener("popstate", () => {
+  const before = tab;
+  if (follow()) return refresh(true);
+  if (tab !== before) draw();
+  look();
+});
+// The fragment of an address is the account's.
+for (const skip of document.querySelectorAll("button.skip")) skip.onclick = () => $(skip.dataset.to)?.focus();
 // A page that comes back from the browser's memory may have been left before the log-out.
 addEventListener("pageshow", (event) => { if (event.persisted) refresh(true); });
 $("logout").onclick = logOut;

@@ -1,6 +1,8 @@
 // ---- State ----
-const ANY = { status: "", endpoint: "", type: "", id: "", from: "", until: "" };
-let accounts = [], accountPages = 1, moreAccounts = null, selected = null, unknown = false, seen = null, tag = null, filters = { ...ANY };
+const ANY = { status: "", endpoint: "", type: "", id: "", within: "", from: "", until: "" };
+// The one that an address without a tab shows is first.
+const TABS = { deliveries: "Deliveries", endpoints: "Endpoints", alerts: "Alerts", keys: "API keys", calls: "Calls", settings: "Settings", sandbox: "Sandbox", senders: "Senders" };
+let tab = "deliveries", accounts = [], accountPages = 1, moreAccounts = null, selected = null, unknown = false, seen = null, tag = null, filters = { ...ANY };
 // What the filters find, and the pages before this one: only the latest fifty come with the rest.
 let found = null, pages = [""];
 // Whole deliveries, their bodies included, of those that are open.
@@ -23,7 +25,7 @@ async function refresh(now) {
       drawAccounts();
     }
     if (selected === null) drawNone();
-    else await refreshAccount(selected);
+    else { await refreshAccount(selected); await readDays(selected); }
     if (!locked) alive(true);
   } catch { if (!locked) alive(false); }
 }
@@ -71,20 +73,22 @@ function alive(yes) {
   if ($("live-text").textContent !== text) $("live-text").textContent = text;
 }
 
-// ---- The address: the account, what its deliveries are filtered by, and which are open ----
-function address() {
+// ---- The address: the account, its tab, what its deliveries are filtered by, and which are open ----
+function address(of = tab) {
   const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value));
   pages.slice(1).forEach((after) => query.append("after", after));
-  open.forEach((id) => query.append("open", id));
+  if (of === tab) open.forEach((id) => query.append("open", id));
   const asked = query.toString();
-  return "#" + encodeURIComponent(selected) + (asked && "?" + asked);
+  return "#" + encodeURIComponent(selected) + (of === "deliveries" ? "" : "/" + of) + (asked && "?" + asked);
 }
 function remember() { if (address() !== location.hash) history.pushState(null, "", address()); }
 function follow() {
-  const [name, ...rest] = location.hash.slice(1).split("?");
+  const [path, ...rest] = location.hash.slice(1).split("?");
   const query = new URLSearchParams(rest.join("?"));
+  const [name, of] = path.split("/");
   let id = name;
   try { id = decodeURIComponent(name); } catch { /* an id that no account has */ }
+  tab = Object.hasOwn(TABS, of) ? of : "deliveries";
   const other = (id || null) !== selected;
   if (other) { selected = id || null; forget(); }
   for (const field of Object.keys(ANY)) filters[field] = query.get(field) ?? "";
@@ -93,7 +97,7 @@ function follow() {
   query.getAll("open").forEach((id) => open.add(id));
   return other;
 }
-function forget() { seen = null; found = null; kept = null; details.clear(); missed.clear(); chosen.clear(); }
+function forget() { seen = null; found = null; kept = null; days = null; details.clear(); missed.clear(); chosen.clear(); }
 function choose(id) {
   if (id === selected) return;
   history.pushState(null, "", "#" + encodeURIComponent(id));
@@ -102,17 +106,32 @@ function choose(id) {
   refresh(true);
 }
 
+function show(name) {
+  if (name === tab) return;
+  history.pushState(null, "", address(name));
+  follow();
+  draw();
+  look();
+  if (seen) readDays(selected).catch(() => {});
+}
+
 // ---- Finding deliveries: the store looks at all of them ----
 const searching = () => pages.length > 1 || Object.values(filters).some(Boolean);
 async function search() {
   const query = new URLSearchParams({ limit: "50", after: pages[pages.length - 1] });
-  const { status, from, until, ...rest } = filters;
+  const { status, within, from, until, ...rest } = filters;
   for (const [name, value] of Object.entries(rest)) query.set(name, value.trim());
   query.set("status", status === "missed" ? MISSED.join(",") : status);
+  if (within) query.set("from", new Date(clock() - span(within)).toISOString());
   // A day is the reader's, both ends included.
   if (from) query.set("from", day("from", from, 0).toISOString());
   if (until) query.set("until", day("to", until, 1).toISOString());
   return ask("GET", at("accounts", selected, "deliveries") + "?" + query);
+}
+const SPANS = { hour: 3600e3, day: 24 * 3600e3 };
+function span(name) {
+  if (!Object.hasOwn(SPANS, name)) throw Object.assign(new Error("within: expected hour or day"), { status: 400 });
+  return SPANS[name];
 }
 function day(name, text, more) {
   const at = new Date(text.trim() + "T00:00");
@@ -126,7 +145,7 @@ async function find() {
   // A filter that is refused finds nothing, and says why.
   const refused = (error) => { if (!error.status) throw error; return { data: [], next: null, refused: error.message }; };
   const of = JSON.stringify([selected, filters, pages]);
-  const result = searching() ? { ...await search().catch(refused), of } : null;
+  const result = searching() && tab === "deliveries" ? { ...await search().catch(refused), of } : null;
   // What was asked for later is not replaced by what was asked for earlier.
   if (asked === finding) found = result;
 }
@@ -134,9 +153,25 @@ async function look() {
   if (locked) return;
   try { await find(); await fetchOpen(); draw(); } catch (error) { toast(error.message, true); }
 }
-function setFilter(name, value) { filters[name] = value; turn([""]); }
+// A span and days exclude each other.
+function setFilter(name, value) {
+  if (name === "within") filters.from = filters.until = "";
+  if (name === "from" || name === "until") filters.within = "";
+  filters[name] = value;
+  turn([""]);
+}
 function turn(to) { pages = to; open.clear(); chosen.clear(); remember(); look(); }
 const MISSED = ["failed", "gone", "parked", "skipped"];
+
+// How the events of each hour of the last day stand: counted again now and then, where somebody sees it.
+let days = null;
+async function readDays(of) {
+  if (!seen || !(tab === "endpoints" || above.size) || (days && Date.now() - days.at < 30000)) return;
+  const { from, data } = await ask("GET", at("accounts", of, "day"));
+  if (of !== selected || locked) return;
+  days = { at: Date.now(), from: Date.parse(from), of: new Map(data.map((day) => [day.endpoint_id, day])) };
+  draw();
+}
 
 // How much an active endpoint has missed: counted again when it may have changed, and not each second.
 async function countMissed() {

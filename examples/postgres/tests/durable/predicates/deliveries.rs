@@ -1,7 +1,9 @@
 //! Deliveries that are listed, parked and redelivered.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Delivery, DeliveryColumns, DeliveryStatus};
 use call_assistant_postgres::db::{At, delivery_of, endpoint_of};
 use call_assistant_postgres::queue::{self, Key, Table};
@@ -29,6 +31,7 @@ async fn a_page_of_deliveries_is_what_its_filter_says() {
         let below = i64::try_from(dice.roll(500)).unwrap();
         let limit = i64::try_from(1 + dice.roll(60)).unwrap();
         let id = (dice.roll(9) == 0).then(|| i64::try_from(dice.roll(400)).unwrap());
+        let failing = dice.roll(4) == 0;
         let longest = 100_i32;
         let found = session
             .query(
@@ -45,6 +48,7 @@ async fn a_page_of_deliveries_is_what_its_filter_says() {
                     &limit,
                     &longest,
                     &id,
+                    &failing,
                 ],
             )
             .await
@@ -56,6 +60,9 @@ async fn a_page_of_deliveries_is_what_its_filter_says() {
             let created = row.delivery.event_created_at();
             endpoints.contains(&row.endpoint)
                 && statuses.as_ref().is_none_or(|all| all.contains(&row.delivery.status().as_str()))
+                && (!failing
+                    || (row.delivery.attempts() > 0
+                        && row.delivery.status() != DeliveryStatus::Delivered))
                 && kind.is_none_or(|kind| row.kind == kind)
                 && event.as_ref().is_none_or(|event| row.event == *event)
                 && from <= created
@@ -67,6 +74,74 @@ async fn a_page_of_deliveries_is_what_its_filter_says() {
         let expected: Vec<(i64, bool)> = expected.map(|row| (row.id, !row.erased)).collect();
         assert_eq!(found, expected, "round {round}");
     }
+}
+
+/// Of each endpoint the latest, by the hour in which their events were created.
+#[tokio::test]
+async fn the_hours_of_a_day_are_what_its_rows_say() {
+    let Filled { world: _world, session, now, mut dice, rows } = Filled::new(58).await;
+    let sql = session.prepare(include_str!("../../../sql/endpoints/day.sql")).await.unwrap();
+    let hour_of = |at: Timestamp, from: Timestamp| {
+        (at.unix_micros() - from.unix_micros()).div_euclid(3_600_000_000)
+    };
+    let mut all = 0;
+    for round in 0..100 {
+        let back = Duration::from_secs(dice.roll(4) * 86_400 + dice.roll(24) * 3600);
+        let from = now.saturating_sub(back);
+        let midnight = from.unix_seconds().div_euclid(86_400) * 86_400;
+        let midnight = Timestamp::from_unix(midnight).unwrap();
+        let until = from.saturating_add(Duration::from_secs(86_400));
+        let limit = 1 + dice.roll(80);
+        let endpoints = [0, 1];
+        let shards = endpoints.map(shard);
+        let count = i64::try_from(limit).unwrap();
+        let found = session
+            .query(
+                &sql,
+                &[&&shards[..], &&endpoints[..], &At(from), &At(midnight), &count, &At(until)],
+            )
+            .await
+            .unwrap();
+        let mut found: Vec<(i32, i64, [i64; 4])> = found
+            .iter()
+            .map(|row| {
+                let counts =
+                    ["delivered", "failing", "missed", "waiting"].map(|name| row.get(name));
+                (row.get("number"), row.get::<_, i32>("hour").into(), counts)
+            })
+            .collect();
+        found.sort_unstable();
+        let mut expected: BTreeMap<(i32, i64), [i64; 4]> = BTreeMap::new();
+        for endpoint in endpoints {
+            let latest = rows.iter().rev().filter(|row| {
+                let at = row.delivery.event_created_at();
+                let of_day = at >= midnight && at < until;
+                row.endpoint == endpoint && (row.delivery.is_pending() || of_day)
+            });
+            for row in latest.take(usize::try_from(limit).unwrap()) {
+                let Row { delivery, .. } = row;
+                let tried = delivery.attempts() > 0;
+                let kind = match (delivery.is_pending(), delivery.status()) {
+                    (true, _) => {
+                        if tried {
+                            1
+                        } else {
+                            3
+                        }
+                    }
+                    (false, DeliveryStatus::Delivered) => 0,
+                    (false, _) => 2,
+                };
+                let hour = hour_of(delivery.event_created_at(), from);
+                expected.entry((endpoint, hour)).or_default()[kind] += 1;
+            }
+        }
+        let expected: Vec<_> =
+            expected.into_iter().map(|((a, b), counts)| (a, b, counts)).collect();
+        all += found.len();
+        assert_eq!(found, expected, "round {round}");
+    }
+    assert!(all > 100, "{all}");
 }
 
 // D-55: what is parked of an endpoint is what the library says is pending, in steps.
