@@ -41,6 +41,8 @@ pub struct SenderRow {
     pub id: String,
     /// Whether it gives its shards back and takes none.
     pub drained: bool,
+    /// How long its lease lasts if it is not renewed, in milliseconds.
+    pub lease_ms: u64,
     /// The shards that it owns.
     pub shards: Vec<i16>,
 }

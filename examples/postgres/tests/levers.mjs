@@ -75,6 +75,22 @@ try {
   await run(`show("endpoints")`);
   await until("the hours of the day", `document.querySelector(".strip")?.ariaLabel === "1 delivered of events of the last 24 hours" || document.querySelector(".strip")?.ariaLabel === "1 waiting of events of the last 24 hours"`);
   passed += await audit(browser, "an endpoint's day");
+
+  // The only sender is drained, and takes its shards again.
+  const sender = (words) => `${text('[data-key="card senders"]')}.includes(${JSON.stringify(words)})`;
+  const press = (words) => run(`[...document.querySelectorAll('[data-key="card senders"] button')].find((el) => el.textContent === ${JSON.stringify(words)}).click()`);
+  const drained = async () => (await ask("GET", "/levers")).senders.map((one) => [one.drained, one.shards.length]);
+  await run(`show("senders")`);
+  await until("it owns all shards", sender("64 shards"));
+  passed += await audit(browser, "senders");
+  await press("Drain");
+  await until("the question", `${title("Drain this sender?")} && ${text("dialog .hint")}.includes("No other sender is left")`);
+  await submit();
+  await until("it owns none", sender("0 shards"));
+  assert.deepEqual(await drained(), [[true, 0]]);
+  await press("End draining");
+  await until("it owns all again", sender("64 shards"));
+  assert.deepEqual(await drained(), [[false, 64]]);
   await run(`show("deliveries")`);
 
   // A pace that is none is refused, in the dialog. A pause stops every sender, and says so to both.

@@ -146,6 +146,7 @@ fn sender(row: &Row) -> Done<SenderRow> {
     Ok(SenderRow {
         id: row.field("id")?,
         drained: row.field("drained")?,
+        lease_ms: u64::try_from(row.field::<i64>("lease_ms")?).unwrap_or(0),
         shards: row.field("shards")?,
     })
 }

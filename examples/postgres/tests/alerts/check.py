@@ -76,6 +76,24 @@ def minutes(test, begin, file):
     return {name: at - begin for name, at in sorted(first.items(), key=lambda of: of[1])}
 
 
+def day(name, recording, after):
+    """What happened on a bad day, and what is not as it should be."""
+    (row, to_do), said, pattern = recording["row"], recording["said"], recording["says"]
+    told = next((todo for seen, todo in ROWS if seen.startswith(row)), None)
+    lines = [line for line in said if pattern and re.search(pattern, line)]
+    mistakes = []
+    if told is None:
+        mistakes.append(f"the guide has no row that begins: {row}")
+    elif to_do not in told:
+        mistakes.append(f"the guide does not tell: {to_do}")
+    if pattern and not lines:
+        mistakes.append(f"no log says: {pattern}")
+    if unasked := set(after) - set(recording["fires"]) - set(recording["may_fire"]):
+        mistakes.append(f"fires too: {', '.join(sorted(unasked))}")
+    shown = lines[:1] + said[recording["before"] :][:3]
+    return name, after, list(dict.fromkeys(shown)), told, mistakes
+
+
 fired, wrong, days = set(), [], []
 for path in sorted(recordings.glob("*.json")):
     recording = json.loads(path.read_text())
@@ -114,12 +132,9 @@ for path in sorted(recordings.glob("*.json")):
         wrong.append(f"{path.stem}: {told.stdout}{told.stderr}")
         continue
     fired.update(fires)
-    if row := recording["row"]:
-        found = [todo for seen, todo in ROWS if seen.startswith(row)]
-        if not found:
-            wrong.append(f"{path.stem}: the guide has no row that begins: {row}")
+    if recording["row"]:
         after = minutes({"test": test, "end": end}, recording["begin"], file)
-        days.append((path.stem, after, recording["said"], found[:1]))
+        days.append(day(path.stem, recording, after))
     print(f"{path.stem}: {', '.join(fires) or 'nothing fires'}, over {len(looks)} looks")
 
 assert not wrong, "\n".join(wrong)
@@ -130,7 +145,10 @@ assert missing <= {"ClockWrong"}, f"never seen to fire: {missing}"
 print(f"{len(fired)} of {len(named)} rules fired")
 
 print("\nBad days: when each alert fired, in minutes; what the log said; what the guide tells to do")
-for name, after, said, todo in days:
+for name, after, said, told, mistakes in days:
     print(f"\n{name}: {', '.join(f'{alert} {at}' for alert, at in after.items()) or 'nothing fires'}")
-    print("\n".join(f"  {line[:200]}" for line in dict.fromkeys(said[:4])))
-    print(f"  guide: {todo[0] if todo else '-'}")
+    for line in said:
+        print(f"  log: {line[:200]}")
+    print(f"  guide: {told}")
+    print(f"  {'; '.join(mistakes) or 'right'}")
+assert not any(mistakes for *_, mistakes in days), "a bad day is not as the guide has it"

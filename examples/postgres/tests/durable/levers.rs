@@ -171,6 +171,8 @@ async fn the_shards_of_a_drained_sender_move_without_a_gap() {
         let shown = service.api.ask("GET", "/levers", &json!({}), 200);
         let senders = shown["senders"].as_array().unwrap().iter();
         let each = senders.map(|sender| {
+            let lease = sender["lease_ms"].as_u64().unwrap();
+            assert!((0..=4_000).contains(&lease), "{sender}");
             let id = sender["id"].as_str().unwrap().to_owned();
             (id, sender["shards"].as_array().unwrap().len())
         });

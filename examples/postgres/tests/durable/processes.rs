@@ -1,5 +1,6 @@
 //! Several processes over one database, and a database that fails them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -329,6 +330,23 @@ async fn a_login_that_has_ended_has_ended_in_every_process() {
     assert_eq!(left.await.unwrap().get::<_, i64>(0), 0);
 }
 
+/// The commands between backticks that pages show, and the flags of each.
+fn commands_of(pages: &[&str], helps: &BTreeMap<String, String>) -> BTreeMap<String, Vec<String>> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for text in pages.iter().flat_map(|page| page.split('`').skip(1).step_by(2)) {
+        let text = text.trim_start_matches("call-assistant-postgres ");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let command = words.iter().take_while(|word| !word.starts_with('-'));
+        let command: Vec<&str> = command.copied().collect();
+        // A value may follow, as an id does. One word alone may be any name.
+        let named = (1..=command.len()).rev().map(|to| command[..to].join(" "));
+        let Some(name) = named.into_iter().find(|name| helps.contains_key(name)) else { continue };
+        let flags = words.iter().filter(|word| word.starts_with("--"));
+        found.entry(name).or_default().extend(flags.map(|flag| (*flag).to_owned()));
+    }
+    found
+}
+
 /// Every role says what it takes, to whoever reads standard output, and so does the program.
 #[test]
 fn each_role_has_a_help_text() {
@@ -344,11 +362,11 @@ fn each_role_has_a_help_text() {
     let version = concat!("call-assistant-postgres ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(said(&["--version"]), version);
     let mut waiting = vec![Vec::new()];
-    let mut seen = 0;
+    let mut helps = BTreeMap::new();
     while let Some(path) = waiting.pop() {
         let help = said(&[&path[..], &["--help"]].concat());
         assert!(help.contains("\nUsage: call-assistant-postgres"), "{path:?}: {help}");
-        seen += 1;
+        helps.insert(path.join(" "), help.clone());
         // The commands of a group stand below each other, with what they do.
         let Some((_, commands)) = help.split_once("\nCommands:\n") else { continue };
         for line in commands.lines().take_while(|line| line.starts_with("  ")) {
@@ -356,7 +374,19 @@ fn each_role_has_a_help_text() {
             waiting.push([&path[..], &[&*name]].concat());
         }
     }
-    assert!(seen > 9, "{seen}");
+    assert!(helps.len() > 9, "{helps:?}");
+    let pages = [
+        include_str!("../../../../src/guide/operating.md"),
+        include_str!("../../../../src/guide/scaling.md"),
+        include_str!("../../../../src/guide/security.md"),
+    ];
+    let told = commands_of(&pages, &helps);
+    assert!(told.len() > 8, "{told:?}");
+    for (command, flags) in told {
+        for flag in flags {
+            assert!(helps[&command].contains(&flag), "the guide has `{command} {flag}`");
+        }
+    }
     for (arguments, words) in [
         (&["migrat"][..], "unknown command migrat; did you mean migrate?\nUsage: "),
         (&[], "expected one of demo, migrate, api, "),

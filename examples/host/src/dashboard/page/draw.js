@@ -37,6 +37,7 @@ function draw() {
   const panels = {
     deliveries: () => deliveriesCard(deliveries, endpoints), endpoints: () => endpointsCard(a, rest, top.length), alerts: () => alertsCard(rows),
     keys: () => keysCard(a, keys), calls: () => callsCard(a, calls), settings: plans && (() => standingCard(a, plans)), sandbox: sandbox && (() => sandboxCard(sandbox)),
+    senders: seen.levers?.senders.length && (() => sendersCard(seen.levers.senders)),
   };
   if (!panels[tab]) tab = "deliveries";
   const counts = { endpoints: endpoints.length, alerts: rows.filter(isOpen).length, keys: keys.length };

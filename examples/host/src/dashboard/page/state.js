@@ -1,7 +1,7 @@
 // ---- State ----
 const ANY = { status: "", endpoint: "", type: "", id: "", within: "", from: "", until: "" };
 // The one that an address without a tab shows is first.
-const TABS = { deliveries: "Deliveries", endpoints: "Endpoints", alerts: "Alerts", keys: "API keys", calls: "Calls", settings: "Settings", sandbox: "Sandbox" };
+const TABS = { deliveries: "Deliveries", endpoints: "Endpoints", alerts: "Alerts", keys: "API keys", calls: "Calls", settings: "Settings", sandbox: "Sandbox", senders: "Senders" };
 let tab = "deliveries", accounts = [], accountPages = 1, moreAccounts = null, selected = null, unknown = false, seen = null, tag = null, filters = { ...ANY };
 // What the filters find, and the pages before this one: only the latest fifty come with the rest.
 let found = null, pages = [""];
