@@ -227,7 +227,9 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
     }
     stop.send_replace(true);
     accepting.await.unwrap();
-    customers.settled().await;
+    if tokio::time::timeout(PATIENCE, customers.settled()).await.is_err() {
+        wrong.push("recoveries or erasures do not end".to_owned());
+    }
     let went_back = lost.rows > 0;
     if went_back {
         customers.erase_again().await;
