@@ -128,7 +128,7 @@ async fn a_database_that_refuses_is_not_asked_at_once() {
 // Rows that came from another cluster, whose transactions have numbers that are not reached here.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_another_cluster_queued_is_read_once() {
-    let service = Service::new().await;
+    let mut service = Service::new().await;
     let endpoint = service.endpoint("/restored", &[Reply::Status(204)]);
     service.ping(&endpoint);
     service
@@ -149,6 +149,9 @@ async fn what_another_cluster_queued_is_read_once() {
         FROM pg_stat_user_tables WHERE relname = 'deliveries'";
     // They are found.
     service.becomes(&format!("SELECT (({read}) >= 5000)::int::bigint"), 1).await;
+    // It counts the whole table for its metrics.
+    service.api.ask_to_end();
+    assert!(service.api.ended().success());
     tokio::time::sleep(TOLD).await;
     let before = service.count(read).await;
     tokio::time::sleep(WHILE).await;
