@@ -249,7 +249,7 @@ pub(crate) fn sent(headers: &HeaderMap) -> Option<Vec<u8>> {
     pair.get(colon.checked_add(1)?..).map(<[u8]>::to_vec)
 }
 
-/// Whether a host, with or without a port, is this machine by its name or address.
+/// Returns whether a host, with or without a port, is this machine by its name or address.
 pub fn is_local(authority: &str) -> bool {
     let host = match authority.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,

@@ -21,8 +21,8 @@ const LISTEN: Duration = Duration::from_secs(1);
 /// The longest head of a response, in bytes.
 const HEAD: usize = 1024 * 1024;
 
-/// The most header fields of a response. A response with more counts as none, whatever its status. Each
-/// response costs the client a list of so many.
+/// The most header fields of a response: 256. A response with more counts as none, whatever its status. The
+/// client fills a list of so many for each response.
 const FIELDS: usize = 256;
 
 /// An open connection. It is closed when this is dropped.
