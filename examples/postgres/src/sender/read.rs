@@ -60,16 +60,10 @@ pub(super) struct Opened {
     /// `None` where this sender may not call it.
     pub(super) destination: Option<Arc<Destination>>,
     pub(super) signer: Signer,
-    /// What it was made of.
-    of: Stored,
-}
-
-/// The columns that an endpoint's destination is made of.
-#[derive(Debug)]
-struct Stored<U = String, B = Vec<u8>> {
-    url: U,
+    /// The columns that it was made of, besides the names.
+    url: String,
     allow_loopback: bool,
-    secrets: B,
+    secrets: Vec<u8>,
 }
 
 /// How long something that was opened is kept: 60 s. Each row is read again for each batch, and where one of
@@ -178,26 +172,27 @@ impl Reader {
     ) -> Result<Receiver, DbError> {
         let health = endpoint_of(row, "")?;
         let (id, account): (&str, &str) = (row.field("id")?, row.field("account_id")?);
-        let stored = Stored {
-            url: row.field::<&str>("url")?,
-            allow_loopback: row.field("allow_loopback")?,
-            secrets: row.field::<&[u8]>("secrets")?,
-        };
+        let (url, secrets): (&str, &[u8]) = (row.field("url")?, row.field("secrets")?);
+        let allow_loopback = row.field("allow_loopback")?;
         let known = kept.opened.get(&number).filter(|known| {
-            known.names.endpoint == id && known.names.account == account && known.of == stored
+            (known.names.endpoint.as_str(), known.names.account.as_str()) == (id, account)
+                && (known.url.as_str(), known.secrets.as_slice()) == (url, secrets)
+                && known.allow_loopback == allow_loopback
         });
         if let Some(known) = known {
             return Ok(Receiver { health, opened: Arc::clone(known) });
         }
-        let parse = match self.allow_loopback && stored.allow_loopback {
+        let parse = match self.allow_loopback && allow_loopback {
             true => Target::parse_allowing_loopback,
             false => Target::parse,
         };
-        let signer = self.ring.open(id, stored.secrets, now).map_err(DbError::row)?;
-        let target = parse(stored.url).ok();
+        let signer = self.ring.open(id, secrets, now).map_err(DbError::row)?;
+        let target = parse(url).ok();
         let destination = target.map(|it| Arc::new(Destination::new(&health, it, signer.clone())));
         let names = Arc::new(Names { account: account.to_owned(), endpoint: id.to_owned() });
-        let opened = Arc::new(Opened { names, destination, signer, of: stored.to_owned() });
+        let (url, secrets) = (url.to_owned(), secrets.to_vec());
+        let opened = Opened { names, destination, signer, url, allow_loopback, secrets };
+        let opened = Arc::new(opened);
         kept.opened.insert(number, Arc::clone(&opened));
         Ok(Receiver { health, opened })
     }
@@ -208,20 +203,5 @@ impl Reader {
             *kept = Kept { since: Instant::now(), opened: HashMap::new() };
         }
         kept
-    }
-}
-
-impl Stored<&str, &[u8]> {
-    fn to_owned(&self) -> Stored {
-        let allow_loopback = self.allow_loopback;
-        Stored { url: self.url.to_owned(), allow_loopback, secrets: self.secrets.to_vec() }
-    }
-}
-
-impl PartialEq<Stored<&str, &[u8]>> for Stored {
-    fn eq(&self, other: &Stored<&str, &[u8]>) -> bool {
-        self.url == other.url
-            && self.allow_loopback == other.allow_loopback
-            && self.secrets == other.secrets
     }
 }
