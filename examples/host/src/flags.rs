@@ -33,6 +33,9 @@ pub struct Help {
     pub positional: usize,
 }
 
+/// The words that a value may be.
+type Words = fn() -> Vec<&'static str>;
+
 /// One flag.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
@@ -40,7 +43,7 @@ pub struct Flag {
     value: Option<&'static str>,
     about: &'static str,
     /// The words that the value may be, and whether it may be several.
-    words: Option<(fn() -> Vec<&'static str>, bool)>,
+    words: Option<(Words, bool)>,
 }
 
 /// A program with several commands.
@@ -87,12 +90,12 @@ impl Flag {
     }
 
     /// The flag with a value that is one of these words.
-    pub const fn one_of(self, words: fn() -> Vec<&'static str>) -> Self {
+    pub const fn one_of(self, words: Words) -> Self {
         Self { words: Some((words, false)), ..self }
     }
 
     /// The flag with a value that is one or several of these words, with commas in between.
-    pub const fn some_of(self, words: fn() -> Vec<&'static str>) -> Self {
+    pub const fn some_of(self, words: Words) -> Self {
         Self { words: Some((words, true)), ..self }
     }
 
