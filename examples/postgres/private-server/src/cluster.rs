@@ -207,6 +207,12 @@ impl Cluster {
         &self.nodes[number].name
     }
 
+    /// Returns the file with the settings of a server and of its manager.
+    #[must_use]
+    pub fn settings(&self, number: usize) -> PathBuf {
+        self.folder.join(format!("{}.yml", self.name(number)))
+    }
+
     /// Returns what a server and its manager, or `etcd`, have written.
     #[must_use]
     pub fn log(&self, name: &str) -> String {
@@ -399,8 +405,8 @@ postgresql:
   parameters: {{unix_socket_directories: '{folder}', fsync: 'off', logging_collector: 'off'}}
 "
         );
-        let file = self.folder.join(format!("{name}.yml"));
-        fs::write(&file, text).map_err(|error| StartError::Io("a server's settings", error))
+        fs::write(self.folder.join(format!("{name}.yml")), text)
+            .map_err(|error| StartError::Io("a server's settings", error))
     }
 
     /// Starts a program, with its output in a file and its number in another one.

@@ -4,6 +4,7 @@
 //! cargo test --test cluster                            a leader killed, and a switchover
 //! cargo test --test cluster -- --faults 20 --seed 2    so many faults, of every kind in turn
 //! cargo test --test cluster -- --faults 5 --asynchronous    a leader lost with what was written last
+//! cargo test --test cluster -- --fault MinorVersion     each server restarted, as for a new minor version
 //! cargo test --test cluster -- --fault LeaderStopped --expect 'reads refused'
 //! ```
 //!
@@ -117,8 +118,8 @@ fn plan() -> Plan {
             "--asynchronous" => plan.synchronous = false,
             "--fault" => {
                 let name = value();
-                let named = faults::ALL.into_iter().find(|fault| format!("{fault:?}") == name);
-                (plan.is_gate, plan.faults) = (false, vec![named.expect("the name of a fault")]);
+                let fault = faults::named(&name).expect("the name of a fault");
+                (plan.is_gate, plan.faults) = (false, vec![fault]);
             }
             "--expect" => plan.expected = Some(value()),
             // What a test runner says to every test binary.
