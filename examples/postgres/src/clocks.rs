@@ -17,7 +17,7 @@ use tokio_postgres::types::ToSql;
 use crate::clock::{self, database::Heard};
 use crate::counted::{Compared, Counted};
 use crate::db::statements as sql;
-use crate::db::{At, Database, DbError, Fields as _, query, query_opt};
+use crate::db::{self, Address, At, Database, DbError, Fields as _, query, query_opt};
 use host::log;
 
 /// The greatest difference of a clock that is right: 30 seconds, a tenth of what receivers accept.
@@ -134,6 +134,17 @@ impl Clocks {
             }
         }
     }
+}
+
+/// Returns a database of one connection, for a command: it has what this build needs, and its clock was heard.
+///
+/// # Errors
+/// The database did not respond, or is not of this version.
+pub(crate) async fn reach(address: &Address) -> Result<Database, String> {
+    let database = Database::at(address, 1)?;
+    db::check(&database).await.map_err(|error| error.to_string())?;
+    hear(&database).await.map_err(|error| error.to_string())?;
+    Ok(database)
 }
 
 /// Hears the database's clock, for [`clock::database`], and returns how far this process's is from it.

@@ -160,7 +160,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
         "'{:endpoint}', '{1}', '{NULL}', '{:now}', '{0}', '{1}', '{2}', '{0}', '{NULL}', '{0}'",
     ),
     ("queue/park", ":endpoint, 0"),
-    ("alerts/remind", "'{1,2,3,:shard}', ':now'"),
+    ("alerts/remind", "'{1,2,3,:shard}', ':now', ':now'"),
     ("alerts/insert", "'{:endpoint}', '{77}', ':now', '{alert}'"),
     ("alerts/missed", ":endpoint, 1, 5"),
     ("alerts/drop", "'2026-03-02 00:00+00'"),

@@ -6,7 +6,7 @@ use tokio_postgres::types::ToSql;
 
 use super::{EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step};
 use super::{endpoints, every_step, has_row, older_have_ended};
-use crate::clock;
+use crate::clock::database as clock;
 use crate::db::statements::{self as sql, Statement};
 use crate::db::{Database, DbError, Fields as _, execute, query, query_opt, span};
 use crate::queue;

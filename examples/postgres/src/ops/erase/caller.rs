@@ -7,7 +7,7 @@ use tokio_postgres::types::ToSql;
 
 use super::{EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step, Subject};
 use super::{endpoints, every_step, has_row, len, older_have_ended};
-use crate::clock;
+use crate::clock::database as clock;
 use crate::db::statements as sql;
 use crate::db::{At, Database, DbError, Fields as _, execute, query, span};
 
