@@ -502,28 +502,25 @@ impl Store for Postgres {
     }
 
     async fn set_lever(&self, by: Operator, of: LeverOf, per_second: u32) -> Done<LeverRow> {
-        let (now, what) = (clock::now(), format!("{per_second} attempts a second:"));
+        let now = clock::now();
         let (account, words) = (of.account_id.as_ref().map(AccountId::as_str), of.words());
         let deed = Deed::new(by.by(), "lever.set", account, &words);
         let deed = deed.changing(Value::Null, json!({ "per_second": per_second }));
         let who = by.by().as_str();
         let set =
             async |change: &Transaction<'_>| levers::set(change, &of, per_second, who, now).await;
-        self.act(deed, &what, set).await
+        self.act(deed, set).await
     }
 
     async fn undo_lever(&self, by: Operator, id: &str) -> Done<LeverRow> {
         let undo = async |change: &Transaction<'_>| levers::undo(change, id).await;
-        self.act(Deed::new(by.by(), "lever.undone", None, id), "undo", undo).await
+        self.act(Deed::new(by.by(), "lever.undone", None, id), undo).await
     }
 
     async fn drain(&self, by: Operator, sender: &str, drained: bool) -> Done<SenderRow> {
-        let (action, what) = match drained {
-            true => ("sender.drained", "drain"),
-            false => ("sender.continued", "undo the drain of"),
-        };
+        let action = if drained { "sender.drained" } else { "sender.continued" };
         let drain = async |change: &Transaction<'_>| levers::drain(change, sender, drained).await;
-        self.act(Deed::new(by.by(), action, None, sender), what, drain).await
+        self.act(Deed::new(by.by(), action, None, sender), drain).await
     }
 
     async fn cancel_pending(
@@ -537,10 +534,9 @@ impl Store for Postgres {
         let cancel = async |change: &Transaction<'_>| {
             levers::cancel(change, account, event_type, after, now).await
         };
-        let what = format!("cancel what is pending of {event_type} of");
         let deed = Deed::new(by.by(), "deliveries.cancelled", Some(account), account);
         let deed = deed.changing(Value::Null, json!({ "type": event_type }));
-        self.act(deed, &what, cancel).await
+        self.act(deed, cancel).await
     }
 
     async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {

@@ -15,25 +15,25 @@ use host::log;
 use host::store::{Done, Refused};
 
 impl Postgres {
-    /// Changes what an operator may change, notes it, and says who did what to which.
+    /// Changes what an operator may change, notes it, and says who did what to which, as the journal does.
     pub(super) async fn act<T>(
         &self,
         deed: Deed<'_>,
-        what: &str,
         act: impl AsyncFnOnce(&Transaction<'_>) -> Done<T>,
     ) -> Done<T> {
-        let (by, target) = (deed.by.as_str(), deed.target.to_owned());
+        let after = Some(deed.after.to_string()).filter(|_| !deed.after.is_null());
+        let line = log::info("an operator acts")
+            .with("by", deed.by.as_str())
+            .with("action", deed.action)
+            .with("on", deed.target)
+            .with("after", after);
         let noted = async |change: &Transaction<'_>| {
             let done = act(change).await?;
             deed.note(change).await?;
             Ok::<_, Refused>(done)
         };
         let done = self.dashboard.change(noted).await?;
-        log::info("an operator acts")
-            .with("by", by)
-            .with("action", what)
-            .with("on", target)
-            .write();
+        line.write();
         Ok(done)
     }
 }

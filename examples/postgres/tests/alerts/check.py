@@ -20,7 +20,7 @@ assert sections <= set(named), f"no alert: {sections - set(named)}"
 # Half a second of a recording is a minute of the rules. What is an age in seconds is stretched like this,
 # but for what it is while all is well.
 STRETCH, WELL = 120, 5
-AGES = re.compile(r"call_assistant_(sender_(oldest_due|behind)_seconds|loop_age_seconds\{loop=\"(leases|looks|clocks)\")")
+AGES = re.compile(r"call_assistant_(sender_(oldest_due|behind)_seconds|loop_age_seconds\{loop=\"(leases|looks|clocks|levers)\")")
 
 
 def stretched(name, value):

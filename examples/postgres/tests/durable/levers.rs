@@ -94,7 +94,8 @@ async fn what_is_paused_waits_for_its_end_and_nothing_else_does() {
     }
     shows(api, "sending_paused", 0.0);
     assert_eq!((got("/paused"), got("/other")), (22, 22), "each once");
-    service.api.logs(r#"by="this machine" action="0 attempts a second:" on="account acct_1""#);
+    let said = r#"by="this machine" action=lever.set on="account acct_1" after="#;
+    service.api.logs(said);
 }
 
 #[tokio::test(flavor = "multi_thread")]
