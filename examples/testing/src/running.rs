@@ -222,7 +222,12 @@ impl Deref for Service {
 impl Service {
     /// Starts the demonstration with these flags, on ports of its own.
     pub fn start(flags: &[&str]) -> Self {
-        let process = Running::start(&mut service(flags));
+        Self::of(&mut service(flags))
+    }
+
+    /// Starts it with this command.
+    pub fn of(command: &mut Command) -> Self {
+        let process = Running::start(command);
         let first = serde_json::from_str(&process.said("")).unwrap();
         Self { process, first }
     }

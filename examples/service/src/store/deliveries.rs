@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
@@ -68,13 +67,6 @@ impl fmt::Display for Begun {
     }
 }
 
-/// The distance and the direction in which a clock was set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClockStep {
-    Back(Duration),
-    Forward(Duration),
-}
-
 /// The most attempts in a log: six by schedule, and the latest manual ones.
 const KEPT_ATTEMPTS: usize = 50;
 
@@ -113,16 +105,6 @@ impl DeliveryRow {
             self.log.remove(self.log.iter().position(beside).unwrap_or(0));
         }
         self.log.push(AttemptRow { entry, signed: sent.signed.clone(), request: None });
-    }
-}
-
-impl ClockStep {
-    /// The same instant by the clock as it is now.
-    pub fn moved(self, at: Timestamp) -> Timestamp {
-        match self {
-            Self::Back(by) => at.saturating_sub(by),
-            Self::Forward(by) => at.saturating_add(by),
-        }
     }
 }
 
@@ -323,15 +305,6 @@ impl Tables {
             let row = self.deliveries.get(number)?;
             Some((*number, row.endpoint, row.state.due(now)?, row.state.attempts() > 0))
         })
-    }
-
-    /// Keeps the waits as long as they are when somebody has set the clock.
-    pub fn clock_was_set(&mut self, step: ClockStep) {
-        for row in self.deliveries.values_mut() {
-            let at = step.moved(DeliveryColumns::from(row.state).at);
-            row.make_due(at);
-        }
-        self.changed();
     }
 
     /// Does the periodic work, about once a minute.

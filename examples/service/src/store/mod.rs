@@ -7,6 +7,7 @@
 mod accounts;
 mod alerts;
 mod calls;
+mod clock;
 mod deliveries;
 mod endpoints;
 mod find;
@@ -23,14 +24,14 @@ use call_assistant::rest::Mode;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::sender::SenderTally;
 
-use host::clock;
 use host::rows::NewAccount;
 use host::store::{EndpointLimit, Refused};
 
 pub use accounts::AccountRow;
 use alerts::Alerts;
 pub use calls::Calls;
-pub use deliveries::{Begun, ClockStep, DeliveryRow, ToSend};
+pub use clock::ClockStep;
+pub use deliveries::{Begun, DeliveryRow, ToSend};
 pub use endpoints::EndpointRow;
 pub use hour::Hour;
 use recovery::Recoveries;
@@ -58,6 +59,7 @@ pub struct Tables {
     next_delivery: u64,
     recoveries: Recoveries,
     alerts: Alerts,
+    watch: clock::Watch,
     tally: SenderTally,
     /// Changes whenever anything that a page shows does.
     version: u64,
@@ -77,8 +79,9 @@ impl Store {
 
     /// The tables to change, and the time of the change: what is changed later is not earlier.
     pub fn write(&self) -> (MutexGuard<'_, Tables>, Timestamp) {
-        let tables = self.lock();
-        (tables, clock::now())
+        let mut tables = self.lock();
+        tables.look_at_clock();
+        (tables, host::clock::now())
     }
 }
 
