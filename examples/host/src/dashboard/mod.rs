@@ -63,6 +63,7 @@ pub struct Dashboard<S, X = ()> {
     access: Access,
     logins: Logins,
     days: day::Days,
+    waiting: alerts::Waiting,
     allow_loopback: bool,
     /// Of the operator's page, and of the owner's.
     policies: [HeaderValue; 2],
@@ -88,7 +89,7 @@ impl<S: Store> Dashboard<S> {
     pub fn new(store: S, access: Access, allow_loopback: bool) -> Self {
         let monitor = Monitor::new(store.clone());
         let policy = page::policy(&page::DASHBOARD, "'none'");
-        let (logins, days) = (Logins::default(), day::Days::default());
+        let (logins, days, waiting) = Default::default();
         let policies = [policy.clone(), policy];
         Self {
             store,
@@ -96,6 +97,7 @@ impl<S: Store> Dashboard<S> {
             access,
             logins,
             days,
+            waiting,
             allow_loopback,
             policies,
             stop: None,
@@ -111,6 +113,7 @@ impl<S: Store> Dashboard<S> {
             access,
             logins,
             days,
+            waiting,
             allow_loopback,
             policies,
             stop,
@@ -122,6 +125,7 @@ impl<S: Store> Dashboard<S> {
             access,
             logins,
             days,
+            waiting,
             allow_loopback,
             policies,
             stop,
@@ -172,7 +176,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             };
             let body = match head.method {
                 Method::POST | Method::PATCH => {
-                    let read = read_body(body, MAX_BODY, PATIENCE);
+                    let read = read_body(&head.extensions, body, MAX_BODY, PATIENCE);
                     let read = tokio::select! {
                         read = read => read,
                         () = self.stopping() => return Err(Error::Stopping),
