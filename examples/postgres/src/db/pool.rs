@@ -116,7 +116,7 @@ impl Database {
         Self::at(&url.into(), connections)
     }
 
-    /// As [`new`](Self::new), where a private authority may be believed.
+    /// Prepares to connect as [`new`](Self::new) does, where a private authority may be believed.
     ///
     /// # Errors
     /// The URL is not one of a database, or there is no certificate in the authority's file.
@@ -285,7 +285,7 @@ impl Drop for Session {
     }
 }
 
-/// With the server's own message, which the error's text leaves out.
+/// Describes an error with the server's own message, which the error's text leaves out.
 fn describe(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(db) => format!("{}: {}", db.code().code(), db.message()),
@@ -293,7 +293,7 @@ fn describe(error: &tokio_postgres::Error) -> String {
     }
 }
 
-/// The cause behind all causes, which is what a person needs.
+/// Returns the cause behind all causes, which is what a person needs.
 pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {

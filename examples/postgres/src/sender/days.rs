@@ -102,7 +102,7 @@ async fn try_drop(database: &Database, now: Timestamp) -> Result<bool, DbError> 
     Ok(kept)
 }
 
-/// Whether nothing that is pending needs it, so that it is gone now.
+/// Drops a day, unless something pending needs it, and returns whether it is gone.
 async fn drop_day(database: &Database, day: &str) -> Result<bool, DbError> {
     database
         .change(async |change| {
@@ -189,7 +189,7 @@ async fn page(
     Ok((rows.last().map(|row| row.field("id")).transpose()?, told))
 }
 
-/// Why nobody can end a delivery, if this sender cannot.
+/// Returns why nobody can end a delivery, if this sender cannot.
 fn reason(row: &Row, ring: &KeyRing, now: Timestamp) -> Result<Option<AbandonedReason>, DbError> {
     if row.field::<Option<i32>>("endpoint_number")?.is_none() {
         return Ok(Some(AbandonedReason::Endpoint));

@@ -684,7 +684,7 @@ impl Postgres {
     }
 }
 
-/// How an account stands, for the journal.
+/// Returns how an account stands, for the journal.
 fn standing(account: &Account) -> Value {
     json!({
         "plan": account.plan.name,
@@ -710,7 +710,7 @@ async fn note_endpoint(
     deed.changing(before.map(shown).unwrap_or_default(), shown(after)).note(change).await
 }
 
-/// Ids of what was accepted, in the order of the endpoints. What was accepted before has its own.
+/// Returns the ids of what was accepted, in the order of the endpoints. What was accepted before has its own.
 fn ids(accepted: &Accepted) -> Vec<DeliveryId> {
     let Accepted::New(deliveries) = accepted else { return Vec::new() };
     let mut keys: Vec<DeliveryKey> =

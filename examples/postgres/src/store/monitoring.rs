@@ -102,7 +102,7 @@ pub(super) async fn writes(database: &Database) -> Result<Writes, DbError> {
     }
 }
 
-/// What costs little, with how writes are taken.
+/// Reads what costs little, with how writes are taken.
 async fn state(database: &Database) -> Result<Vec<Family>, DbError> {
     let mut families = database.read(async |client: &Object| what_is_set(client).await).await?;
     families.extend(writes(database).await.ok().map(|writes| {
@@ -163,7 +163,7 @@ async fn what_is_set(client: &impl GenericClient) -> Result<Vec<Family>, DbError
     Ok(families)
 }
 
-/// What reads whole tables.
+/// Counts what takes whole tables to read.
 async fn counts(client: &Transaction<'_>) -> Result<Gauges, DbError> {
     batch(client, sql::MONITORING_WHOLE_TABLES).await?;
     let row = query_opt(client, sql::MONITORING_GAUGES, &[&At(clock::now())]).await?;
