@@ -84,53 +84,29 @@ pub struct Asked<'a> {
 }
 
 impl<S: Store> Dashboard<S> {
-    /// A dashboard over a store. With `allow_loopback`, endpoints may be on this machine.
+    /// Creates a dashboard over a store. With `allow_loopback`, endpoints may be on this machine.
     pub fn new(store: S, access: Access, allow_loopback: bool) -> Self {
-        let monitor = Monitor::new(store.clone());
-        let policy = page::policy(&page::DASHBOARD, "'none'");
-        let (logins, days) = (Logins::default(), day::Days::default());
-        let policies = [policy.clone(), policy];
-        Self {
-            store,
-            extension: (),
-            access,
-            logins,
-            days,
-            allow_loopback,
-            policies,
-            stop: None,
-            monitor,
-        }
-    }
-
-    /// With what a host adds to it.
-    pub fn extended<X: Extension>(self, extension: X) -> Dashboard<S, X> {
-        let Self {
-            store,
-            extension: (),
-            access,
-            logins,
-            days,
-            allow_loopback,
-            policies,
-            stop,
-            monitor,
-        } = self;
-        Dashboard {
-            store,
-            extension,
-            access,
-            logins,
-            days,
-            allow_loopback,
-            policies,
-            stop,
-            monitor,
-        }
+        Self::extended(store, (), access, allow_loopback)
     }
 }
 
 impl<S: Store, X: Extension> Dashboard<S, X> {
+    /// Creates a dashboard to which its host adds something.
+    pub fn extended(store: S, extension: X, access: Access, allow_loopback: bool) -> Self {
+        let policy = page::policy(&page::DASHBOARD, "'none'");
+        Self {
+            monitor: Monitor::new(store.clone()),
+            store,
+            extension,
+            access,
+            logins: Logins::default(),
+            days: day::Days::default(),
+            allow_loopback,
+            policies: [policy.clone(), policy],
+            stop: None,
+        }
+    }
+
     /// With a monitor that knows more than the store: the public API of this process.
     pub fn monitored(self, monitor: Monitor<S>) -> Self {
         Self { monitor, ..self }
