@@ -107,12 +107,12 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         }
     }
 
-    /// With a monitor that knows more than the store: the public API of this process.
+    /// Shows what this monitor knows, which is more than the store: the public API of this process.
     pub fn monitored(self, monitor: Monitor<S>) -> Self {
         Self { monitor, ..self }
     }
 
-    /// With an owner's page that these sites may frame.
+    /// Allows these sites to frame an owner's page.
     pub fn framed_by(self, ancestors: &Ancestors) -> Self {
         let [own, _] = self.policies;
         let framed = page::policy(&page::DASHBOARD, ancestors.as_str());
@@ -389,7 +389,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     }
 }
 
-/// Where everybody who reaches the dashboard is an operator, a link would bind nobody.
+/// Returns the refusal of a link where everybody who reaches the dashboard is an operator: it would bind nobody.
 fn no_token() -> Error {
     Refused::Conflict("this dashboard requires no token".to_owned()).into()
 }
@@ -398,7 +398,7 @@ fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
     Fields::of("", &asked.body, "").map(drop).map_err(Error::Bad)
 }
 
-/// The methods of a path, if there is such a path.
+/// Returns the methods of a path, if there is such a path.
 fn methods(path: &[&str]) -> Option<&'static str> {
     match path {
         [path] if monitor::PATHS.contains(path) => Some("GET, HEAD"),
@@ -428,7 +428,7 @@ fn methods(path: &[&str]) -> Option<&'static str> {
     }
 }
 
-/// A path for the log: what stands where an id belongs may be anything, a secret included.
+/// Returns a path for the log: what stands where an id belongs may be anything, a secret included.
 fn template<X: Extension>(path: &[&str]) -> String {
     if let Some(first) = path.first().filter(|first| X::PATHS.contains(first)) {
         return format!("/{first}");
