@@ -84,8 +84,8 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let which = account.as_deref().unwrap_or("all accounts");
             let after = serde_json::json!({ "from": missed.from(), "until": missed.until() });
             let deed = Deed::new(by, "recoveries.started", account.as_deref(), which);
-            note(&database, &deed.changing(Value::Null, after)).await?;
-            let started = recover::all(&database, account.as_deref(), &missed, now).await;
+            let deed = deed.changing(Value::Null, after);
+            let started = recover::all(&database, account.as_deref(), &missed, deed, now).await;
             let started = started.map_err(|refused| match refused {
                 Refused::NotFound(what) => format!("{what} not found"),
                 Refused::Conflict(why) | Refused::Unavailable(why) => why,

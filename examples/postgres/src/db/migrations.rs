@@ -18,7 +18,7 @@ struct Migration {
 }
 
 /// What this build needs. Each must leave the previous build able to run beside it.
-const MIGRATIONS: [Migration; 15] = [
+const MIGRATIONS: [Migration; 16] = [
     Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") },
     Migration { number: 2, sql: include_str!("../../migrations/0002_renewals.sql") },
     Migration { number: 3, sql: include_str!("../../migrations/0003_clocks.sql") },
@@ -34,6 +34,7 @@ const MIGRATIONS: [Migration; 15] = [
     Migration { number: 13, sql: include_str!("../../migrations/0013_dashboard.sql") },
     Migration { number: 14, sql: include_str!("../../migrations/0014_traces.sql") },
     Migration { number: 15, sql: include_str!("../../migrations/0015_journal.sql") },
+    Migration { number: 16, sql: include_str!("../../migrations/0016_gauges.sql") },
 ];
 
 /// A large index that a migration needs. It is made before, outside of a transaction, so that nobody who

@@ -165,9 +165,11 @@ statements! {
     MISSED_PENDING = "missed/pending";
     MISSED_SHARD = "missed/shard";
     MISSED_WINDOW = "missed/window";
+    MONITORING_COUNT = "monitoring/count";
     MONITORING_GAUGES = "monitoring/gauges";
     MONITORING_SECRETS = "monitoring/secrets";
     MONITORING_STATE = "monitoring/state";
+    MONITORING_TURN = "monitoring/turn";
     MONITORING_WHOLE_TABLES = "monitoring/whole_tables";
     OWNERS_CLAIM = "owners/claim";
     OWNERS_FORGET = "owners/forget";

@@ -11,6 +11,7 @@ use call_assistant::webhook::sender::{
     oldest_kept,
 };
 use deadpool_postgres::{GenericClient, Transaction};
+use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -193,9 +194,12 @@ pub(super) async fn enable(
     Ok((found, Some(missed)))
 }
 
-/// How long to wait for transactions that may have accepted an event while an endpoint was enabled,
-/// and how often to look.
-const SETTLE: (u32, Duration) = (100, Duration::from_millis(10));
+/// How long to wait for transactions that may have accepted an event while an endpoint was enabled: 750 ms. What is
+/// counted after that takes 800 ms, and all of it has two seconds.
+const SETTLE: Duration = Duration::from_millis(750);
+
+/// How long to wait before the next look whether they have ended: 10 ms.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Reads the newest deliveries that an endpoint missed, newest first, once they are all stored: call it when
 /// the endpoint's change is committed.
@@ -211,12 +215,14 @@ pub(super) async fn missed(
 ) -> Done<Vec<DeliveryKey>> {
     let row = query_opt(client, sql::ENDPOINTS_TRANSACTION, &[]).await?;
     let last: String = row.ok_or_else(|| unreadable("there is no transaction"))?.field(0)?;
-    for _ in 0..SETTLE.0 {
+    let began = Instant::now();
+    // However long a look takes.
+    while began.elapsed() < SETTLE {
         let row = query_opt(client, sql::ENDPOINTS_SETTLED, &[&last]).await?;
         if row.map(|row| row.field(0)).transpose()?.unwrap_or(true) {
             break;
         }
-        tokio::time::sleep(SETTLE.1).await;
+        sleep(LOOK).await;
     }
     let oldest = At(oldest_kept(now).floor_to_micros());
     let rows = query(client, sql::MISSED_NEWEST, &[&found.number, &oldest]).await;
