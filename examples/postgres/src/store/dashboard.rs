@@ -449,7 +449,8 @@ impl Store for Postgres {
             .change(async |change| {
                 let row = recoveries::pause(change, id.as_str(), paused).await?;
                 let action = if paused { "recovery.paused" } else { "recovery.continued" };
-                Deed::new(id.by(), action, None, id.as_str()).note(change).await?;
+                let account = Some(row.account_id.as_str());
+                Deed::new(id.by(), action, account, id.as_str()).note(change).await?;
                 Ok(row)
             })
             .await
@@ -460,7 +461,8 @@ impl Store for Postgres {
         self.dashboard
             .change(async |change| {
                 let row = recoveries::cancel(change, id.as_str(), now).await?;
-                let deed = Deed::new(id.by(), "recovery.cancelled", None, id.as_str());
+                let account = Some(row.account_id.as_str());
+                let deed = Deed::new(id.by(), "recovery.cancelled", account, id.as_str());
                 deed.note(change).await?;
                 Ok(row)
             })
