@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// How long a new connection may take, of which its server has said that it leads.
 const PROBE: Duration = Duration::from_secs(1);
 
-/// How every session is set. The server gives up a little earlier than we do, so that its answer says
+/// How every session is set. The server gives up a little earlier than a step, so that its answer says
 /// why. A statement is planned once a connection, as tests have it planned: over forty days of
 /// partitions a plan takes longer than its execution, and so does the start of a parallel worker. It is
 /// planned to use an index, for what the planner knows of a queue's size is of another hour. Whoever gave
