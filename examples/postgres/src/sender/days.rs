@@ -170,9 +170,9 @@ async fn page(
         let group = groups.entry((row.field("endpoint")?, reason));
         group.or_insert(Group { version, names, ids: Vec::new() }).ids.push(row.field("id")?);
     }
-    let mut told = Vec::new();
+    let (mut told, at) = (Vec::new(), At(clock::database::now()));
     for ((endpoint, reason), Group { version, names, ids }) in groups {
-        let parked = execute(change, sql::QUEUE_GIVE_UP, &[&ids, &At(now)]).await?;
+        let parked = execute(change, sql::QUEUE_GIVE_UP, &[&ids, &at]).await?;
         if parked == 0 {
             continue;
         }
@@ -181,7 +181,7 @@ async fn page(
         if let Some(version) = version {
             let text = serde_json::to_string(&alert).map_err(DbError::row)?;
             let parameters: [&(dyn ToSql + Sync); 4] =
-                [&vec![endpoint], &vec![version], &At(now), &vec![text]];
+                [&vec![endpoint], &vec![version], &at, &vec![text]];
             execute(change, sql::ALERTS_INSERT, &parameters).await?;
         }
         told.push((names, alert));
