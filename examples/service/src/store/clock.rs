@@ -29,7 +29,7 @@ pub(super) struct Watch {
 }
 
 impl ClockStep {
-    /// The same instant by the clock as it is now.
+    /// Returns the same instant by the clock as it is now.
     pub fn moved(self, at: Timestamp) -> Timestamp {
         match self {
             Self::Back(by) => at.saturating_sub(by),
@@ -60,7 +60,7 @@ impl Watch {
 }
 
 impl Tables {
-    /// Looks whether somebody has set the machine's clock, before anything is written by it: what is written
+    /// Checks whether somebody has set the machine's clock, before anything is written by it: what is written
     /// afterwards must not be moved.
     pub(super) fn look_at_clock(&mut self) {
         if let Some(step) = self.watch.look(clock::machine()) {
