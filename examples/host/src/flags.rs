@@ -16,6 +16,7 @@ use std::fmt::Display;
 use std::io::Write as _;
 use std::str::FromStr;
 
+use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches};
 
@@ -32,12 +33,17 @@ pub struct Help {
     pub positional: usize,
 }
 
+/// The words that a value may be.
+type Words = fn() -> Vec<&'static str>;
+
 /// One flag.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
     name: &'static str,
     value: Option<&'static str>,
     about: &'static str,
+    /// The words that the value may be, and whether it may be several.
+    words: Option<(Words, bool)>,
 }
 
 /// A program with several commands.
@@ -75,17 +81,31 @@ pub struct Flags {
 impl Flag {
     /// Creates a flag without a value.
     pub const fn switch(name: &'static str, about: &'static str) -> Self {
-        Self { name, value: None, about }
+        Self { name, value: None, about, words: None }
     }
 
     /// Creates a flag with a value: `--name VALUE` or `--name=VALUE`.
     pub const fn value(name: &'static str, value: &'static str, about: &'static str) -> Self {
-        Self { name, value: Some(value), about }
+        Self { name, value: Some(value), about, words: None }
+    }
+
+    /// Limits the value to one of these words.
+    pub const fn one_of(self, words: Words) -> Self {
+        Self { words: Some((words, false)), ..self }
+    }
+
+    /// Limits the value to one or several of these words, with commas in between.
+    pub const fn some_of(self, words: Words) -> Self {
+        Self { words: Some((words, true)), ..self }
     }
 
     fn argument(&self) -> Arg {
         let long = self.name.trim_start_matches('-');
-        let argument = Arg::new(self.name).long(long).help(self.about);
+        let mut argument = Arg::new(self.name).long(long).help(self.about);
+        if let Some((words, several)) = self.words {
+            argument = argument.value_parser(PossibleValuesParser::new(words()));
+            argument = if several { argument.value_delimiter(',') } else { argument };
+        }
         match self.value {
             // A negative number is refused by who reads it, and knows the bounds.
             Some(value) => argument.value_name(value).allow_negative_numbers(true),
@@ -128,16 +148,18 @@ impl<T> Commands<T> {
     /// Reads the process's command line as [`Help::parse_or_exit`] does, and returns the command with
     /// its flags.
     pub fn parse_or_exit(&self) -> (&'static Command<T>, Flags) {
-        let group = |name| clap::Command::new(name).subcommand_required(true);
+        let named = |command: clap::Command| command.display_name(self.program);
+        let group = |name| named(clap::Command::new(name).subcommand_required(true));
         let mut program = group(self.program).about(self.about);
         for (name, about) in self.groups {
             program = program.subcommand(group(name).about(about));
         }
         for command in self.commands.iter().copied().flatten() {
             program = match command.name.split_once(' ') {
-                Some((group, name)) => program
-                    .mut_subcommand(group, |group| group.subcommand(command.help.command(name))),
-                None => program.subcommand(command.help.command(command.name)),
+                Some((group, name)) => program.mut_subcommand(group, |group| {
+                    group.subcommand(named(command.help.command(name)))
+                }),
+                None => program.subcommand(named(command.help.command(command.name))),
             };
         }
         let mut matches = parse_or_exit(program.disable_help_subcommand(true));
@@ -165,6 +187,12 @@ impl Flags {
         self.matches.try_get_one::<String>(name).ok().flatten().map(String::as_str)
     }
 
+    /// Returns the words of a flag's value; none if the flag was not given.
+    pub fn words(&self, name: &str) -> Vec<&str> {
+        let given = self.matches.try_get_many::<String>(name).ok().flatten();
+        given.into_iter().flatten().map(String::as_str).collect()
+    }
+
     /// Reads the value of a flag, or returns `default` if the flag was not given.
     ///
     /// # Errors
@@ -183,8 +211,7 @@ impl Flags {
 
     /// Returns the arguments that are not flags, in their order.
     pub fn positional(&self) -> Vec<&str> {
-        let given = self.matches.try_get_many::<String>(POSITIONAL).ok().flatten();
-        given.into_iter().flatten().map(String::as_str).collect()
+        self.words(POSITIONAL)
     }
 }
 
@@ -247,7 +274,10 @@ fn message(error: &clap::Error) -> String {
         ErrorKind::MissingSubcommand => {
             format!("expected one of {}", context(ContextKind::ValidSubcommand))
         }
-        ErrorKind::InvalidValue => format!("{argument}: expected a value"),
+        ErrorKind::InvalidValue => match context(ContextKind::ValidValue) {
+            words if words.is_empty() => format!("{argument}: expected a value"),
+            words => format!("{flag}: expected one of {words}"),
+        },
         ErrorKind::ArgumentConflict => format!("{flag} is repeated"),
         ErrorKind::TooManyValues if flag.starts_with('-') => format!("{flag} takes no value"),
         ErrorKind::UnknownArgument | ErrorKind::TooManyValues => "too many arguments".to_owned(),

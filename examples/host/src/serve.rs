@@ -55,7 +55,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long an answer may still be on its way then. After that, who asks for nothing is left.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// A method for a log: those that are known, for anything else may be a secret, or very long.
+/// Returns a method for a log: those that are known, for anything else may be a secret, or very long.
 pub fn method(method: &Method) -> &str {
     match *method {
         Method::GET
@@ -218,7 +218,7 @@ impl Connections {
         lock(&self.0).count
     }
 
-    /// False if none is idle.
+    /// Closes an idle connection, and returns false if none is.
     fn close_oldest_idle(&self) -> bool {
         lock(&self.0).close_first()
     }

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::MissedDeliveries;
 
-use crate::clock;
 use crate::commands::{self, AS, JSON, by};
 use crate::counted::Counted;
 use crate::db::Address;
@@ -38,7 +36,13 @@ pub(crate) enum Role {
     /// Erases an account, or a subject from it.
     Erase { database: Address, by: By, account: String, subject: Option<Subject>, which: String },
     /// Recovers what the endpoints of an account, or of all, have missed.
-    Recover { database: Address, by: By, account: Option<String>, missed: MissedDeliveries },
+    Recover {
+        database: Address,
+        by: By,
+        account: Option<String>,
+        from: Timestamp,
+        until: Timestamp,
+    },
     /// Seals the secrets again with the newest key.
     RotateKeys { database: Address, by: By, ring: KeyRing },
     /// Opens each sealed secret.
@@ -546,8 +550,7 @@ fn recover(help: &Help, flags: &Flags) -> Role {
     if until <= from {
         help.exit("--until: expected an instant after --from");
     }
-    let missed = MissedDeliveries::between(from, until, clock::now());
-    Role::Recover { database: database(help, flags), by: by(help, flags), account, missed }
+    Role::Recover { database: database(help, flags), by: by(help, flags), account, from, until }
 }
 
 pub(crate) fn database(help: &Help, flags: &Flags) -> Address {

@@ -17,7 +17,7 @@ use tokio_postgres::types::ToSql;
 use crate::clock::{self, database::Heard};
 use crate::counted::{Compared, Counted};
 use crate::db::statements as sql;
-use crate::db::{At, Database, DbError, Fields as _, query, query_opt};
+use crate::db::{self, Address, At, Database, DbError, Fields as _, query, query_opt};
 use host::log;
 
 /// The greatest difference of a clock that is right: 30 seconds, a tenth of what receivers accept.
@@ -136,6 +136,17 @@ impl Clocks {
     }
 }
 
+/// Returns a database of one connection, for a command: it has what this build needs, and its clock was heard.
+///
+/// # Errors
+/// The database did not respond, or is not of this version.
+pub(crate) async fn reach(address: &Address) -> Result<Database, String> {
+    let database = Database::at(address, 1)?;
+    db::check(&database).await.map_err(|error| error.to_string())?;
+    hear(&database).await.map_err(|error| error.to_string())?;
+    Ok(database)
+}
+
 /// Hears the database's clock, for [`clock::database`], and returns how far this process's is from it.
 pub(crate) async fn hear(database: &Database) -> Result<Duration, DbError> {
     Ok(Duration::from_micros(measure(database).await?.ahead_us.unsigned_abs()))
@@ -160,7 +171,7 @@ async fn measure(database: &Database) -> Result<Measured, DbError> {
     Ok(measured)
 }
 
-/// The database's clock is taken to have been read in the middle of the round trip.
+/// Measures once. The database's clock is taken to have been read in the middle of the round trip.
 async fn once(client: &Object) -> Result<Measured, DbError> {
     let (began, before) = (Instant::now(), clock::now());
     let row = query_opt(client, sql::CLOCKS_NOW, &[]).await?;
@@ -172,7 +183,7 @@ async fn once(client: &Object) -> Result<Measured, DbError> {
     Ok(Measured { when: began.checked_add(half).unwrap_or(began), at, ahead_us, took })
 }
 
-/// Whose clock is wrong, by how far each is ahead of the database's.
+/// Judges whose clock is wrong, by how far each is ahead of the database's.
 fn judge(own: i64, others: &[i64]) -> Verdict {
     let differ = |one: i64, other: i64| {
         Duration::from_micros(one.saturating_sub(other).unsigned_abs()) > TOLERANCE

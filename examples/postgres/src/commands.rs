@@ -1,11 +1,14 @@
 //! The commands of operators, each a request to the dashboard's own routes.
 
+use call_assistant::rest::Scope;
+use call_assistant::webhook::sender::DeliveryStatus;
 use http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::cli::{Build, DATABASE, DATABASE_CA, KEYS, LOOPBACK, Role, database, ring};
 use crate::ops::ask::{Asking, Print};
 use host::flags::{Command, Flag, Flags, Help};
+use host::plan::PLANS;
 use host::scope::By;
 use host::store::EndpointLimit;
 
@@ -31,7 +34,10 @@ const ENDPOINTS: &[&str] = &["id", "status", "reason", "consecutive_failures", "
 const DELIVERIES: &[&str] =
     &["id", "status", "attempts_made", "type", "event_id", "event_created_at", "endpoint_id"];
 
-const STATUS: Flag = Flag::value("--status", "WORDS", "one of these, with commas in between");
+const STATUS: Flag = Flag::value("--status", "WORDS", "of these, with commas in between")
+    .some_of(|| DeliveryStatus::ALL.iter().map(|status| status.as_str()).collect());
+const PLAN: Flag = Flag::value("--plan", "PLAN", "its plan; business for a new account")
+    .one_of(|| PLANS.map(|plan| plan.name).to_vec());
 const ENDPOINT: Flag = Flag::value("--endpoint", "ID", "to this endpoint");
 const TYPE: Flag = Flag::value("--type", "TYPE", "of this event type");
 const ID: Flag = Flag::value("--id", "ID", "of this event, or this delivery");
@@ -64,14 +70,14 @@ help!(
     "Creates an account.",
     Flag::value("--timezone", "ZONE", "its IANA timezone, such as Europe/Oslo"),
     Flag::value("--business-name", "TEXT", "its name"),
-    Flag::value("--plan", "PLAN", "its plan [business]")
+    PLAN
 );
 help!(
     ACCOUNTS_CHANGE,
     1,
     "accounts change ID [--plan PLAN] [--subscription-active BOOL] [--closing BOOL]",
     "Changes what is given of an account.",
-    Flag::value("--plan", "PLAN", "its plan"),
+    PLAN,
     Flag::value("--subscription-active", "BOOL", "true, or false: the API answers 402"),
     Flag::value("--closing", "BOOL", "true: it is about to be deleted, or false")
 );
@@ -87,8 +93,9 @@ help!(
     "keys create ACCOUNT --name TEXT --mode MODE [--scopes WORDS] [--expires-at INSTANT]",
     "Creates an API key, and prints its secret this once.",
     Flag::value("--name", "TEXT", "what it is called"),
-    Flag::value("--mode", "MODE", "live or test"),
-    Flag::value("--scopes", "WORDS", "with commas in between [account:read,calls:read]"),
+    Flag::value("--mode", "MODE", "which data it reads").one_of(|| vec!["live", "test"]),
+    Flag::value("--scopes", "WORDS", "what it may read, with commas in between [all]")
+        .some_of(|| Scope::KNOWN.iter().map(Scope::as_str).collect()),
     Flag::value("--expires-at", "INSTANT", "when it expires [never]")
 );
 help!(KEYS_REVOKE, 1, "keys revoke KEY", "Revokes an API key for good.");
@@ -246,8 +253,11 @@ fn change_account(help: &Help, flags: &Flags) -> Role {
 fn create_key(help: &Help, flags: &Flags) -> Role {
     let mut body =
         given(flags, &[("--name", "name"), ("--mode", "mode"), ("--expires-at", "expires_at")]);
-    let scopes = flags.text("--scopes").unwrap_or("account:read,calls:read");
-    body.insert("scopes".to_owned(), scopes.split(',').collect());
+    let scopes = match flags.words("--scopes") {
+        none if none.is_empty() => Scope::KNOWN.iter().map(Scope::as_str).collect(),
+        given => given,
+    };
+    body.insert("scopes".to_owned(), scopes.into());
     ask_with(help, flags, Method::POST, "accounts/ACCOUNT/keys", body)
 }
 
@@ -258,8 +268,9 @@ fn create_endpoint(help: &Help, flags: &Flags) -> Role {
 
 fn filtered(help: &Help, flags: &Flags, print: Print) -> Role {
     let mut asking = asking(help, flags, Method::GET, "accounts/ACCOUNT/deliveries", print);
+    let statuses = flags.words("--status").join(",");
+    asking.query.extend((!statuses.is_empty()).then(|| ("status".to_owned(), statuses)));
     for (flag, name) in [
-        ("--status", "status"),
         ("--endpoint", "endpoint"),
         ("--type", "type"),
         ("--id", "id"),
@@ -307,7 +318,7 @@ fn asking(help: &Help, flags: &Flags, method: Method, path: &str, print: Print) 
     }
 }
 
-/// Who runs the program: the name of `--as`, or that of the process's user.
+/// Returns who runs the program: the name of `--as`, or that of the process's user.
 pub(crate) fn by(help: &Help, flags: &Flags) -> By {
     let name = flags.text("--as").map_or_else(user, str::to_owned);
     By::person(&name).unwrap_or_else(|why| help.exit(&format!("--as: {why}")))
@@ -325,7 +336,7 @@ fn user() -> String {
     found.unwrap_or_else(|| format!("user {id}"))
 }
 
-/// The one argument that is no flag.
+/// Returns the one argument that is no flag.
 fn id<'a>(help: &Help, flags: &'a Flags, what: &str) -> &'a str {
     match flags.positional().first() {
         Some(id) if !id.is_empty() => id,
@@ -333,7 +344,7 @@ fn id<'a>(help: &Help, flags: &'a Flags, what: &str) -> &'a str {
     }
 }
 
-/// The values of these flags, as fields.
+/// Returns the values of these flags, as fields.
 fn given(flags: &Flags, fields: &[(&str, &str)]) -> Map<String, Value> {
     let given = fields
         .iter()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use call_assistant::webhook::sender::SenderTally;
 use tokio::time::Instant;
@@ -84,6 +85,13 @@ impl Counted {
     /// Notes that a round of this loop has succeeded.
     pub(crate) fn round(&self, of: &'static str) {
         lock(&self.0.rounds).insert(of, Instant::now());
+    }
+
+    /// Notes that a round of this loop has succeeded so long ago, in whichever process.
+    pub(crate) fn round_before(&self, of: &'static str, ago: Duration) {
+        if let Some(at) = Instant::now().checked_sub(ago) {
+            lock(&self.0.rounds).insert(of, at);
+        }
     }
 
     /// Notes a pool of connections.

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::Write as _;
 use std::time::Duration;
 
+use call_assistant::webhook::sender::MissedDeliveries;
 use serde_json::{Map, Value};
 
 use crate::cli::{self, Look, Role, Serving};
@@ -65,8 +66,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
     match role {
         Role::KeyGen { number } => println!("{}", KeyRing::new_line(number)),
         Role::Erase { database, by, account, subject, which } => {
-            let database = Database::at(&database, 1)?;
-            db::check(&database).await?;
+            let database = clocks::reach(&database).await?;
             let deed = Deed::new(by, "erase", Some(&account), &which);
             note(&database, &deed).await?;
             let patience = Patience::default();
@@ -77,15 +77,15 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             println!("{}", erased.line());
             return Ok(if erased.left.is_some() { LEFT } else { 0 });
         }
-        Role::Recover { database, by, account, missed } => {
-            let database = Database::at(&database, 1)?;
-            db::check(&database).await?;
+        Role::Recover { database, by, account, from, until } => {
+            let database = clocks::reach(&database).await?;
+            let now = clock::database::now();
+            let missed = MissedDeliveries::between(from, until, now);
             let which = account.as_deref().unwrap_or("all accounts");
             let after = serde_json::json!({ "from": missed.from(), "until": missed.until() });
             let deed = Deed::new(by, "recoveries.started", account.as_deref(), which);
-            note(&database, &deed.changing(Value::Null, after)).await?;
-            let now = clock::now();
-            let started = recover::all(&database, account.as_deref(), &missed, now).await;
+            let deed = deed.changing(Value::Null, after);
+            let started = recover::all(&database, account.as_deref(), &missed, deed, now).await;
             let started = started.map_err(|refused| match refused {
                 Refused::NotFound(what) => format!("{what} not found"),
                 Refused::Conflict(why) | Refused::Unavailable(why) => why,
@@ -94,21 +94,16 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             println!("{}", serde_json::json!({ "recoveries": started }));
         }
         Role::RotateKeys { database, by, ring } => {
-            let database = Database::at(&database, 1)?;
-            db::check(&database).await?;
+            let database = clocks::reach(&database).await?;
             note(&database, &Deed::new(by, "rotate-keys", None, "signing secrets")).await?;
-            clocks::hear(&database).await?;
-            let now = clock::database::now();
-            let rotated = rotate::keys(&database, &ring, now).await?;
+            let rotated = rotate::keys(&database, &ring, clock::database::now()).await?;
             println!("{}", rotated.line());
             if rotated.unreadable > 0 {
                 return Err(UNREADABLE.into());
             }
         }
         Role::RingCheck { database, ring, json } => {
-            let database = Database::at(&database, 1)?;
-            db::check(&database).await?;
-            clocks::hear(&database).await?;
+            let database = clocks::reach(&database).await?;
             let checked = ring::check(&database, &ring, clock::database::now()).await?;
             match json {
                 true => println!("{}", checked.line()),
@@ -203,7 +198,7 @@ async fn note(database: &Database, deed: &Deed<'_>) -> Result<(), DbError> {
     database.change(async |change| deed.clone().note(change).await).await
 }
 
-/// Which migrations are applied, as JSON.
+/// Returns which migrations are applied, as JSON.
 fn migrations_line(status: &[MigrationStatus]) -> Value {
     let each = |migration: &MigrationStatus| {
         serde_json::json!({
@@ -255,13 +250,13 @@ fn listens(line: &Value) -> Option<String> {
     (!addresses.is_empty()).then(|| addresses.join(","))
 }
 
-/// What all tasks of a role are watched by, until so long after Ctrl-C.
+/// Creates what watches all tasks of a role, until so long after Ctrl-C.
 fn watch(drain: Duration) -> std::io::Result<Watch> {
     let (trigger, stop) = shutdown::on_ctrl_c(drain)?;
     Ok(Watch::new(trigger, stop))
 }
 
-/// Accounts to add: those of a file; or the demonstration's, whose keys are made now.
+/// Reads the accounts to add: those of a file; or the demonstration's, whose keys are made now.
 fn accounts(
     serving: &Serving,
     demonstration: bool,

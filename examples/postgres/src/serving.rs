@@ -12,7 +12,7 @@ use crate::cli::Serving;
 use crate::clock;
 use crate::clocks;
 use crate::counted::Counted;
-use crate::db::{self, Address, Database};
+use crate::db::{Address, Database};
 use crate::key_ring::KeyRing;
 use crate::sender;
 use crate::store::Postgres;
@@ -71,9 +71,7 @@ pub(crate) async fn start(
     watch: &Watch,
 ) -> Result<Running, Box<dyn Error>> {
     let stop = watch.stop();
-    let checking = Database::at(database, 1)?;
-    db::check(&checking).await?;
-    clocks::hear(&checking).await?;
+    clocks::reach(database).await?;
     let public = listen("--listen", serving.listen).await?;
     let private = listen("--dashboard", serving.dashboard).await?;
     let api_url = format!("http://{}", public.local_addr()?);
@@ -166,7 +164,7 @@ fn monitoring(listener: TcpListener, monitor: Monitor<Postgres>, watch: &Watch) 
     Monitoring { task, end }
 }
 
-/// The same for a process that answers nothing else, and where it listens.
+/// Serves monitoring in a process that answers nothing else, and returns where it listens.
 ///
 /// # Errors
 /// The address is not available.

@@ -267,7 +267,7 @@ impl Faults {
         }
     }
 
-    /// The first order that fits and whose turn it is.
+    /// Returns the first order that fits and whose turn it is.
     fn next<T>(
         &self,
         strikes: impl Fn(&Whom) -> bool,
@@ -330,7 +330,7 @@ impl Order {
     }
 }
 
-/// A number from 0 up to 1, from dice that fall the same way for the same seed: SplitMix64.
+/// Returns a number from 0 up to 1, from dice that fall the same way for the same seed: SplitMix64.
 fn throw(dice: &mut u64) -> f64 {
     *dice = dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *dice;

@@ -507,6 +507,23 @@ fn an_event_of_what_a_walk_has_passed_by() {
     assert!(step.next.take_call(&call(2, 920, 940)).is_some());
 }
 
+/// A service whose database went back writes a call again, with its old id and a new `created_at`. The
+/// walk that sees it remembers it for as long as the new one is listed: SYNC-2.
+#[test]
+fn a_call_that_is_written_again_is_returned_once() {
+    let now = at(10_000 * SECOND);
+    let (one, again, two) = (call(1, 990, 1_000), call(1, 990, 1_035), call(2, 1_085, 1_090));
+    let step = CallSync::new().apply(&page(&[&one], None), None, now).unwrap();
+    assert_eq!(fresh(&step), ["call_001"]);
+    let step = step.next.apply(&page(&[&two, &again], None), None, now).unwrap();
+    assert_eq!(fresh(&step), ["call_002"]);
+    // The query begins after the first time that it was written, and before the second.
+    assert_eq!(step.next.query().created_after, Some(at(1_030 * SECOND)));
+    let step = step.next.apply(&page(&[&two, &again], None), None, now).unwrap();
+    assert_eq!(fresh(&step), Vec::<&str>::new());
+    assert_eq!(step.next.take_call(&again), None);
+}
+
 /// SYNC-3: events and walks together give each call once, whichever comes first.
 #[test]
 fn events_and_walks_share_what_is_known() {

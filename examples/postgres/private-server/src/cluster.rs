@@ -21,7 +21,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::proxy::Proxy;
-use crate::{PATIENCE, StartError, command_in, programs, random, temporary_folder, user};
+use crate::{
+    PATIENCE, StartError, command_in, programs, random, signal_all, temporary_folder, user,
+};
 
 /// The servers of a cluster: 3.
 const NODES: usize = 3;
@@ -205,6 +207,12 @@ impl Cluster {
         &self.nodes[number].name
     }
 
+    /// Returns the file with the settings of a server and of its manager.
+    #[must_use]
+    pub fn settings(&self, number: usize) -> PathBuf {
+        self.folder.join(format!("{}.yml", self.name(number)))
+    }
+
     /// Returns what a server and its manager, or `etcd`, have written.
     #[must_use]
     pub fn log(&self, name: &str) -> String {
@@ -300,31 +308,19 @@ impl Cluster {
         }
     }
 
-    /// Signals to the manager first, so that it starts nothing again, and to the server before its
-    /// children. Returns whom it was sent to.
+    /// Signals to the manager first, so that it starts nothing again. Returns whom it was sent to.
     fn signal(&self, number: usize, signal: Signal) -> Vec<Pid> {
         let node = &self.nodes[number];
         let file = self.folder.join(&node.name).join("data/postmaster.pid");
         let said = fs::read_to_string(file).unwrap_or_default();
-        let server: Option<i32> = said.lines().next().and_then(|line| line.parse().ok());
-        let children = || {
-            let server = server?;
-            fs::read_to_string(format!("/proc/{server}/task/{server}/children")).ok()
-        };
-        let before = children().unwrap_or_default();
-        let patroni = node.patroni.as_ref().map(|child| child.id().cast_signed());
-        let mut sent: Vec<Pid> = Vec::new();
-        let mut send = |pid: i32| {
-            if let Some(pid) = Pid::from_raw(pid) {
-                let _ = kill_process(pid, signal);
-                sent.push(pid);
-            }
-        };
-        patroni.into_iter().chain(server).for_each(&mut send);
-        // A server that is killed has none any more.
-        let children = children().filter(|now| !now.is_empty()).unwrap_or(before);
-        children.split_whitespace().flat_map(str::parse).for_each(send);
-        sent
+        let server = said.lines().next().and_then(|line| line.parse().ok()).and_then(Pid::from_raw);
+        let manager =
+            node.patroni.as_ref().and_then(|child| Pid::from_raw(child.id().cast_signed()));
+        if let Some(manager) = manager {
+            let _ = kill_process(manager, signal);
+        }
+        let sent = server.map(|server| signal_all(server, signal)).unwrap_or_default();
+        manager.into_iter().chain(sent).collect()
     }
 
     fn start_etcd(&mut self) -> Result<(), StartError> {
@@ -409,8 +405,8 @@ postgresql:
   parameters: {{unix_socket_directories: '{folder}', fsync: 'off', logging_collector: 'off'}}
 "
         );
-        let file = self.folder.join(format!("{name}.yml"));
-        fs::write(&file, text).map_err(|error| StartError::Io("a server's settings", error))
+        fs::write(self.folder.join(format!("{name}.yml")), text)
+            .map_err(|error| StartError::Io("a server's settings", error))
     }
 
     /// Starts a program, with its output in a file and its number in another one.

@@ -116,6 +116,11 @@ impl PrivateServer {
         Ok(kill_process(pid, signal)?)
     }
 
+    /// Sends a signal to all of the server's processes, and returns them.
+    pub fn signal_all(&self, signal: Signal) -> Vec<Pid> {
+        self.pid().map(|server| signal_all(server, signal)).unwrap_or_default()
+    }
+
     /// Stops it as an operator does, and waits: connections are closed, nothing is lost.
     pub fn stop(&mut self) {
         let _ = self.signal(Signal::INT);
@@ -240,6 +245,25 @@ impl Drop for PrivateServer {
         self.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Sends a signal to a server's first process, and then to its children: one that was stopped starts no
+/// other meanwhile.
+fn signal_all(server: Pid, signal: Signal) -> Vec<Pid> {
+    let number = server.as_raw_nonzero();
+    let children =
+        || fs::read_to_string(format!("/proc/{number}/task/{number}/children")).unwrap_or_default();
+    let before = children();
+    let _ = kill_process(server, signal);
+    // A server that is killed has none any more.
+    let children = Some(children()).filter(|now| !now.is_empty()).unwrap_or(before);
+    let children = children.split_whitespace().flat_map(str::parse).filter_map(Pid::from_raw);
+    let mut sent = vec![server];
+    for pid in children {
+        let _ = kill_process(pid, signal);
+        sent.push(pid);
+    }
+    sent
 }
 
 fn random() -> Result<u64, StartError> {

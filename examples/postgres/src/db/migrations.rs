@@ -18,7 +18,7 @@ struct Migration {
 }
 
 /// What this build needs. Each must leave the previous build able to run beside it.
-const MIGRATIONS: [Migration; 15] = [
+const MIGRATIONS: [Migration; 16] = [
     Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") },
     Migration { number: 2, sql: include_str!("../../migrations/0002_renewals.sql") },
     Migration { number: 3, sql: include_str!("../../migrations/0003_clocks.sql") },
@@ -34,6 +34,7 @@ const MIGRATIONS: [Migration; 15] = [
     Migration { number: 13, sql: include_str!("../../migrations/0013_dashboard.sql") },
     Migration { number: 14, sql: include_str!("../../migrations/0014_traces.sql") },
     Migration { number: 15, sql: include_str!("../../migrations/0015_journal.sql") },
+    Migration { number: 16, sql: include_str!("../../migrations/0016_gauges.sql") },
 ];
 
 /// A large index that a migration needs. It is made before, outside of a transaction, so that nobody who
@@ -181,7 +182,7 @@ pub async fn check(database: &Database) -> Result<(), MigrationError> {
     }
 }
 
-/// Whether it is this connection's turn to migrate.
+/// Tells whether it is this connection's turn to migrate.
 async fn has_turn(client: &Object) -> Result<bool, DbError> {
     match query_opt(client, sql::MIGRATE_TURN, &[]).await? {
         Some(row) => row.field(0),
@@ -214,7 +215,7 @@ struct Applied {
     at: Timestamp,
 }
 
-/// What is applied, by number.
+/// Reads what is applied, by number.
 async fn applied(client: &impl GenericClient) -> Result<BTreeMap<i32, Applied>, DbError> {
     let rows = query(client, sql::MIGRATE_APPLIED, &[]).await?;
     let of = |row: &Row| {
@@ -224,7 +225,7 @@ async fn applied(client: &impl GenericClient) -> Result<BTreeMap<i32, Applied>, 
     rows.iter().map(of).collect()
 }
 
-/// What is applied, also where nothing ever was.
+/// Reads what is applied, also where nothing ever was.
 async fn read_applied(database: &Database) -> Result<BTreeMap<i32, Applied>, DbError> {
     let read = async |client: &Object| match query_opt(client, sql::MIGRATE_ANY, &[]).await? {
         Some(any) if any.field(0)? => applied(client).await,

@@ -11,7 +11,7 @@ use super::DbError;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Statement(&'static str);
 
-/// What a statement gives.
+/// Runs a statement, and returns its rows.
 pub(crate) async fn query(
     client: &impl GenericClient,
     sql: Statement,
@@ -21,7 +21,7 @@ pub(crate) async fn query(
     Ok(client.query(&statement, parameters).await?)
 }
 
-/// The first row of a statement, if there is one.
+/// Runs a statement, and returns its first row, if there is one.
 pub(crate) async fn query_opt(
     client: &impl GenericClient,
     sql: Statement,
@@ -30,7 +30,7 @@ pub(crate) async fn query_opt(
     Ok(query(client, sql, parameters).await?.into_iter().next())
 }
 
-/// How many rows a statement has changed.
+/// Runs a statement, and returns how many rows it has changed.
 pub(crate) async fn execute(
     client: &impl GenericClient,
     sql: Statement,
@@ -165,9 +165,11 @@ statements! {
     MISSED_PENDING = "missed/pending";
     MISSED_SHARD = "missed/shard";
     MISSED_WINDOW = "missed/window";
+    MONITORING_COUNT = "monitoring/count";
     MONITORING_GAUGES = "monitoring/gauges";
     MONITORING_SECRETS = "monitoring/secrets";
     MONITORING_STATE = "monitoring/state";
+    MONITORING_TURN = "monitoring/turn";
     MONITORING_WHOLE_TABLES = "monitoring/whole_tables";
     OWNERS_CLAIM = "owners/claim";
     OWNERS_FORGET = "owners/forget";

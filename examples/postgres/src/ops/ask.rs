@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use crate::clocks;
-use crate::db::{self, Address, Database};
+use crate::db::Address;
 use crate::key_ring::KeyRing;
 use crate::store::Postgres;
 use host::access::Access;
@@ -50,9 +50,7 @@ pub(crate) enum Print {
 /// The database does not answer, or the dashboard refuses: its words.
 pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
     let Asking { database, ring, method, path, mut query, body, print, .. } = asking;
-    let checking = Database::at(&database, 1)?;
-    db::check(&checking).await?;
-    clocks::hear(&checking).await?;
+    clocks::reach(&database).await?;
     // A ring of nobody opens nothing, and nothing asks it to.
     let ring = ring.unwrap_or_else(KeyRing::random);
     let store = Postgres::at(&database, ring)?.limited(asking.endpoint_limit);

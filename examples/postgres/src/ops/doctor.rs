@@ -11,7 +11,7 @@ use super::ring;
 use crate::clock;
 use crate::clocks;
 use crate::db::statements as sql;
-use crate::db::{self, Address, At, Database, DbError, Fields as _, query_opt};
+use crate::db::{Address, At, Database, DbError, Fields as _, query_opt};
 use crate::key_ring::KeyRing;
 use crate::store::Postgres;
 use host::rows::Writes;
@@ -51,7 +51,7 @@ impl Check {
         Self { what, state, found: found.into(), todo }
     }
 
-    /// As a line for people.
+    /// Returns a line for people.
     pub(crate) fn line(&self) -> String {
         let Self { what, state, found, todo } = self;
         let state = match state {
@@ -66,7 +66,7 @@ impl Check {
 
 /// Looks at everything. Where the database is not as it has to be, at nothing behind it.
 pub(crate) async fn look(address: &Address, ring: &KeyRing, backup: bool) -> Vec<Check> {
-    let database = match reach(address).await {
+    let database = match clocks::reach(address).await {
         Ok(database) => database,
         Err(error) => {
             let todo = "start it, look at --database, or run `migrate`";
@@ -97,13 +97,6 @@ pub(crate) async fn look(address: &Address, ring: &KeyRing, backup: bool) -> Vec
         Err(error) => checks.push(Check::new("leases", Fail, error.to_string(), todo)),
     }
     checks
-}
-
-async fn reach(address: &Address) -> Result<Database, String> {
-    let database = Database::at(address, 1)?;
-    db::check(&database).await.map_err(|error| error.to_string())?;
-    clocks::hear(&database).await.map_err(|error| error.to_string())?;
-    Ok(database)
 }
 
 async fn writes(address: &Address, ring: &KeyRing) -> Check {
@@ -224,7 +217,7 @@ fn of_ring(checked: &ring::Checked) -> Check {
     Check::new("ring", state, checked.text(), todo)
 }
 
-/// Whether somebody sends, and drops what is old.
+/// Checks that somebody sends, and drops what is old.
 async fn of_work(database: &Database) -> Result<Vec<Check>, DbError> {
     let now = At(clock::database::now());
     let (state, oldest) = database

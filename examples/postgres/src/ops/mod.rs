@@ -3,6 +3,6 @@
 pub(crate) mod ask;
 pub(crate) mod doctor;
 pub mod erase;
-pub mod recover;
+pub(crate) mod recover;
 pub mod ring;
 pub mod rotate;

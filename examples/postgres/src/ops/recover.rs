@@ -5,26 +5,34 @@ use call_assistant::webhook::sender::MissedDeliveries;
 use deadpool_postgres::Transaction;
 
 use crate::db::Database;
+use crate::journal::Deed;
 use crate::store::start_recoveries;
 use host::rows::RecoveryRow;
 use host::store::Refused;
 
-/// Starts a recovery of each endpoint that is active and has missed something, a page at a time. Returns
-/// how many were started: senders make their steps. It may be called again: where one is running, nothing
-/// changes.
+/// Starts a recovery of each endpoint that is active and has missed something, a page at a time, and notes the
+/// deed with the first page. Returns how many were started: senders make their steps. It may be called again:
+/// where one is running, nothing changes.
 ///
 /// # Errors
 /// There is no such account, or the database did not respond: call again.
-pub async fn all(
+pub(crate) async fn all(
     database: &Database,
     account: Option<&str>,
     missed: &MissedDeliveries,
+    deed: Deed<'_>,
     now: Timestamp,
 ) -> Result<usize, Refused> {
     let (mut started, mut after) = (0_usize, None);
+    let mut deed = Some(deed);
     loop {
+        let deed = deed.take();
         let page = async |change: &Transaction<'_>| {
-            start_recoveries(change, account, missed, after.as_deref(), now).await
+            let page = start_recoveries(change, account, missed, after.as_deref(), now).await?;
+            if let Some(deed) = deed {
+                deed.note(change).await?;
+            }
+            Ok::<_, Refused>(page)
         };
         let page = database.change(page).await?;
         page.started.iter().for_each(RecoveryRow::log_start);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::Alert;
+use call_assistant::webhook::sender::{Alert, REMINDER_DAYS};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
@@ -19,8 +19,7 @@ use host::log;
 /// How often to look. Shards that are new are looked at when they are owned.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// How long after it was disabled an endpoint's owner is reminded first.
-const FIRST_REMINDER: Duration = Duration::from_secs(86_400);
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// Reminds, until this is dropped.
 pub(super) async fn keep(database: Database, mut owned: watch::Receiver<Owned>, counted: Counted) {
@@ -53,10 +52,11 @@ async fn remind(
     shards: &[i16],
     now: Timestamp,
 ) -> Result<Vec<Alert>, DbError> {
-    let since = At(now.saturating_sub(FIRST_REMINDER));
+    let [first, second] =
+        REMINDER_DAYS.map(|days| At(now.saturating_sub(DAY.saturating_mul(days.into()))));
     let reminded = database.change(async |change| {
         let (mut alerts, mut writes, mut names) = (Vec::new(), Vec::new(), Vec::new());
-        for row in &query(change, sql::ALERTS_REMIND, &[&shards, &since]).await? {
+        for row in &query(change, sql::ALERTS_REMIND, &[&shards, &first, &second]).await? {
             // One that a later version wrote is for that version.
             let Ok(mut endpoint) = endpoint_of(row, "") else { continue };
             let number = row.field("number")?;

@@ -59,7 +59,7 @@ pub(super) struct KnownDelivery {
 }
 
 impl KnownDelivery {
-    /// Whether a row with its number is of the same delivery: the number alone says nothing once the
+    /// Tells whether a row with its number is of the same delivery: the number alone says nothing once the
     /// database went back.
     fn is_of(&self, endpoint: u32, event_created_at: Timestamp) -> bool {
         (self.endpoint, self.event_created_at) == (endpoint, event_created_at)
@@ -246,6 +246,7 @@ impl SenderTask {
                     }
                     self.release(id, endpoint.cast_unsigned(), each.again);
                     if disabled.contains(&endpoint) {
+                        self.forget_endpoint(endpoint.cast_unsigned());
                         self.park(endpoint);
                     }
                 }
@@ -345,6 +346,10 @@ impl SenderTask {
             Ok(attempt) => attempt,
             Err(BeginError::Parked) => {
                 self.put_back(id, endpoint, None);
+                // Of an endpoint that was enabled since, the others may be sent.
+                if receiver.health.disabled().is_some() {
+                    self.forget_endpoint(endpoint);
+                }
                 return self.park(endpoint.cast_signed());
             }
             Err(BeginError::Early { at }) => return self.put_back(id, endpoint, Some(at)),
@@ -387,7 +392,7 @@ impl SenderTask {
         let slot = Slot::new(move |outcome, took| {
             let _ = messages.send(Message::Finished { delivery: id, endpoint, outcome, took });
         });
-        self.attempts.spawn(async move {
+        let sending = async move {
             let waited = begun.elapsed();
             let target = destination.target();
             let sent = client.send(target, request, patience, &slot).await;
@@ -397,7 +402,8 @@ impl SenderTask {
             line(&sent).with("host", post::host(target)).write();
             let _ = ended.send(EndedAttempt { key, names, row, attempt, at, sent });
             slot.finish(outcome, took);
-        });
+        };
+        self.attempts.spawn(self.watch.without_panic("an attempt", sending));
     }
 
     /// Ends what is in hand of a delivery that was planned and not begun.
@@ -406,7 +412,7 @@ impl SenderTask {
         self.release(id, endpoint, due);
     }
 
-    /// A delivery is no longer in hand: it waits until it is due, or is forgotten.
+    /// Ends what is in hand of a delivery: it waits until it is due, or is forgotten.
     fn release(&mut self, id: u64, endpoint: u32, due: Option<Timestamp>) {
         let Some(known) = self.known.get_mut(&id) else { return };
         self.in_hand.remove(known.shard);
@@ -449,22 +455,30 @@ impl SenderTask {
         }
     }
 
-    /// Parks what is pending of an endpoint that is disabled, and forgets it.
-    fn park(&mut self, endpoint: i32) {
+    /// Forgets what is planned of an endpoint that is disabled.
+    fn forget_endpoint(&mut self, endpoint: u32) {
         let known = &mut self.known;
-        let mut stays = |id: u64, of: u32| {
-            let stays = of != endpoint.cast_unsigned();
-            if !stays {
+        // What is in hand may have been planned a second time, for an earlier time: it is known until it is stored.
+        let mut forget = |id: u64| {
+            if known.get(&id).is_some_and(|known| known.is_planned) {
                 known.remove(&id);
+            }
+        };
+        let mut stays = |id: u64, of: u32| {
+            let stays = of != endpoint;
+            if !stays {
+                forget(id);
             }
             stays
         };
         self.planner.retain(&mut stays);
         self.valves.retain(&mut stays);
-        for waiting in self.shares.forget(endpoint.cast_unsigned()) {
-            known.remove(&waiting);
-        }
+        self.shares.forget(endpoint).into_iter().for_each(forget);
         self.shares.retain(|id| known.contains_key(&id));
+    }
+
+    /// Parks what is pending of an endpoint that is disabled, or was enabled since.
+    fn park(&self, endpoint: i32) {
         let database = self.database.clone();
         let parking = async move {
             while let Err(error) = queue::park(&database, endpoint, clock::now()).await {

@@ -55,9 +55,9 @@ impl ApiStore for Postgres {
         }
     }
 
-    async fn admit(&self, identified: Identified, now: Timestamp) -> Result<Admitted, Rejection> {
+    async fn admit(&self, identified: Identified, _now: Timestamp) -> Result<Admitted, Rejection> {
         let (window, refusals) = (Window::of(&identified), &self.shared.refusals);
-        if let Some(wait) = refusals.wait(&window, now) {
+        if let Some(wait) = refusals.wait(&window) {
             return identified.admit_decided(Err(wait));
         }
         let database = self.api.clone();
@@ -65,7 +65,7 @@ impl ApiStore for Postgres {
         match self.shared.windows.ask(window.clone(), 1, admit).await {
             Ok(None) => identified.admit_decided(Ok(())),
             Ok(Some(wait)) => {
-                refusals.note(window, now.saturating_add(wait), now);
+                refusals.note(window, wait);
                 identified.admit_decided(Err(wait))
             }
             Err(refused) => Err(failed(&refused, identified.internal_error())),

@@ -1,4 +1,9 @@
-//! What monitoring shows of the database: read in the background, however many ask.
+//! What monitoring shows of the database: read in the background, however many ask. What costs little, each process
+//! reads. What reads whole tables, one process counts and stores, and all show what is stored.
+//!
+//! Nobody is the counter: whoever finds that it is time takes a lock for one count. The lock ends with its session. So
+//! a counter that dies is replaced at the next count, and one that stands still ten seconds after its statement has
+//! ended. A count of before the database went back, or of before its clock was set back, is old, and is made again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,15 +15,15 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::clock::database as clock;
 use crate::counted::Counted;
 use crate::db::statements::{self as sql, batch};
-use crate::db::{At, Database, DbError, Fields as _, query, query_opt};
+use crate::db::{At, Database, DbError, Fields as _, execute, query, query_opt};
 use host::log;
 use host::rows::{Family, Metrics, Writes};
 
-/// How long to wait before the next reading: 5 s.
+/// How long to wait before the next reading, and between two counts of all processes: 5 s.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// How many times as long a count is shown as it took, at least: counting costs a twentieth of a connection
-/// at most.
+/// at most, of all processes together.
 const SHARE: u32 = 20;
 
 /// How long a COMMIT takes at most, unless it waits for a standby server: 1 s.
@@ -28,25 +33,28 @@ const COMMIT: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Readings(Arc<Mutex<Latest>>);
 
-/// What was read last.
-#[derive(Clone, Debug, Default)]
-struct Latest {
-    /// What costs little; `None` while the database does not answer.
-    state: Option<Vec<Family>>,
-    /// What reads whole tables; `None` before the first count.
-    gauges: Option<Gauges>,
+/// What was read last; `None` while the database does not answer.
+type Latest = Option<Read>;
+
+/// What the database holds.
+#[derive(Clone, Debug)]
+struct Read {
+    families: Vec<Family>,
+    /// What was counted last, and how long ago; `None` before the first count.
+    counts: Option<(Gauges, Duration)>,
 }
 
 impl Readings {
     /// Returns what this process knows of itself, and of the database what was read last. It waits for nothing.
     pub(super) fn metrics(&self, counted: &Counted) -> Metrics {
-        let Latest { state, gauges } = self.latest().clone();
-        let is_up = state.is_some();
-        let mut others = state.unwrap_or_default();
+        let read = self.latest().clone();
+        let is_up = read.is_some();
+        let (mut others, counts) =
+            read.map(|read| (read.families, read.counts)).unwrap_or_default();
         others.extend(counted.families());
         let load = counted.load().map(|load| load.row());
         let behind = load.map(|load| load.behind).unwrap_or_default();
-        let gauges = gauges.filter(|_| is_up).map(|mut gauges| {
+        let gauges = counts.map(|(mut gauges, _)| {
             gauges.oldest_due = gauges.oldest_due.max(behind);
             gauges
         });
@@ -55,10 +63,9 @@ impl Readings {
 
     /// Reads for as long as the process runs: what costs little is held up by no count.
     pub(super) async fn keep(self, database: Database, counted: Counted) {
-        let state = async {
+        let reads = async {
             loop {
-                let read = state(&database).await;
-                self.latest().state = read.ok();
+                self.look(&database, &counted).await;
                 sleep(EVERY).await;
             }
         };
@@ -66,17 +73,23 @@ impl Readings {
             loop {
                 let began = Instant::now();
                 // It has its own time limit, which is longer than that of who waits for an answer.
-                match database.unhurried().snapshot(counts).await {
-                    Ok(gauges) => {
-                        self.latest().gauges = Some(gauges);
-                        counted.round("gauges");
-                    }
+                match database.unhurried().change(count).await {
+                    Ok(true) => self.look(&database, &counted).await,
+                    Ok(false) => {}
                     Err(error) => log::warn("counting for monitoring").because(&error).write(),
                 }
                 sleep(EVERY.max(began.elapsed().saturating_mul(SHARE))).await;
             }
         };
-        tokio::join!(state, counts);
+        tokio::join!(reads, counts);
+    }
+
+    async fn look(&self, database: &Database, counted: &Counted) {
+        let read = read(database).await.ok();
+        if let Some((_, age)) = read.as_ref().and_then(|read| read.counts) {
+            counted.round_before("gauges", age);
+        }
+        *self.latest() = read;
     }
 
     fn latest(&self) -> MutexGuard<'_, Latest> {
@@ -102,17 +115,22 @@ pub(super) async fn writes(database: &Database) -> Result<Writes, DbError> {
     }
 }
 
-/// What costs little, with how writes are taken.
-async fn state(database: &Database) -> Result<Vec<Family>, DbError> {
-    let mut families = database.read(async |client: &Object| what_is_set(client).await).await?;
-    families.extend(writes(database).await.ok().map(|writes| {
+/// Reads what is stored, with how writes are taken.
+async fn read(database: &Database) -> Result<Read, DbError> {
+    let mut read = database
+        .read(async |client: &Object| {
+            let (families, counts) = tokio::try_join!(what_is_set(client), last_counts(client))?;
+            Ok::<_, DbError>(Read { families, counts })
+        })
+        .await?;
+    read.families.extend(writes(database).await.ok().map(|writes| {
         Family::gauge(
             "call_assistant_writes_waiting",
             "Whether writes wait for a standby server.",
             u8::from(writes == Writes::Waiting),
         )
     }));
-    Ok(families)
+    Ok(read)
 }
 
 async fn what_is_set(client: &impl GenericClient) -> Result<Vec<Family>, DbError> {
@@ -163,11 +181,10 @@ async fn what_is_set(client: &impl GenericClient) -> Result<Vec<Family>, DbError
     Ok(families)
 }
 
-/// What reads whole tables.
-async fn counts(client: &Transaction<'_>) -> Result<Gauges, DbError> {
-    batch(client, sql::MONITORING_WHOLE_TABLES).await?;
-    let row = query_opt(client, sql::MONITORING_GAUGES, &[&At(clock::now())]).await?;
-    let row = row.ok_or_else(|| DbError::row("there is no count"))?;
+/// Reads what was counted last, and how long ago.
+async fn last_counts(client: &impl GenericClient) -> Result<Option<(Gauges, Duration)>, DbError> {
+    let Some(row) = query_opt(client, sql::MONITORING_GAUGES, &[]).await? else { return Ok(None) };
+    let age = Duration::try_from_secs_f64(row.field("age")?).map_err(DbError::row)?;
     let count = |name: &str| Ok::<_, DbError>(row.field::<i64>(name)?.unsigned_abs());
     let mut gauges = Gauges::default();
     (gauges.pending, gauges.held) = (count("pending")?, count("held")?);
@@ -175,5 +192,20 @@ async fn counts(client: &Transaction<'_>) -> Result<Gauges, DbError> {
     (gauges.active, gauges.suspect) = (count("active")?, count("suspect")?);
     (gauges.gone, gauges.failing) = (count("gone")?, count("failing")?);
     gauges.paused = count("paused")?;
-    Ok(gauges)
+    Ok(Some((gauges, age)))
+}
+
+/// Counts what reads whole tables, and stores it for all processes, if it is time and nobody else does. Returns
+/// whether it has.
+async fn count(change: &Transaction<'_>) -> Result<bool, DbError> {
+    let rest = [EVERY.as_secs_f64(), f64::from(SHARE)];
+    match query_opt(change, sql::MONITORING_TURN, &[&rest[0], &rest[1]]).await? {
+        Some(turn) if turn.field(0)? => {}
+        _ => return Ok(false),
+    }
+    batch(change, sql::MONITORING_WHOLE_TABLES).await?;
+    match execute(change, sql::MONITORING_COUNT, &[]).await? {
+        0 => Err(DbError::row("there is no row for what is counted")),
+        _ => Ok(true),
+    }
 }

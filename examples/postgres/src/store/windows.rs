@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use call_assistant::Timestamp;
 use call_assistant::rest::server::Identified;
+use tokio::time::Instant;
 
 use crate::db::statements as sql;
 use crate::db::{Database, DbError, Fields as _, query};
@@ -66,25 +66,29 @@ pub(super) async fn admit(
     Ok(requests.iter().map(decide).collect())
 }
 
-/// Refusals that still hold, so that a credential that asks too often costs the database nothing.
+/// Refusals that still hold, so that a credential that asks too often costs the database nothing. They end by what
+/// measures spans: a clock that is set back keeps none.
 #[derive(Debug, Default)]
-pub(super) struct Refusals(Mutex<HashMap<Window, Timestamp>>);
+pub(super) struct Refusals(Mutex<HashMap<Window, Instant>>);
 
 /// The most credentials that are refused at the same time: 10,000.
 const REFUSALS: usize = 10_000;
 
 impl Refusals {
-    pub(super) fn wait(&self, window: &Window, now: Timestamp) -> Option<Duration> {
+    /// Returns how long a window's refusal still holds.
+    pub(super) fn wait(&self, window: &Window) -> Option<Duration> {
         let refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        refusals.get(window).map(|until| until.since(now)).filter(|wait| !wait.is_zero())
+        refusals.get(window)?.checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
     }
 
-    pub(super) fn note(&self, window: Window, until: Timestamp, now: Timestamp) {
+    /// Notes that a window refuses for so long.
+    pub(super) fn note(&self, window: Window, wait: Duration) {
+        let now = Instant::now();
         let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if refusals.len() >= REFUSALS {
             refusals.retain(|_, until| *until > now);
         }
-        if refusals.len() < REFUSALS {
+        if let Some(until) = now.checked_add(wait).filter(|_| refusals.len() < REFUSALS) {
             refusals.insert(window, until);
         }
     }

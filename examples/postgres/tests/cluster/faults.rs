@@ -1,6 +1,7 @@
 //! What happens to the cluster, and to the host's processes.
 
 use std::fmt;
+use std::process::Command;
 use std::time::Duration;
 
 use private_server::{Cluster, Cut};
@@ -23,9 +24,11 @@ pub(crate) enum Fault {
     AllKilled,
     HostKilled,
     DiskFull,
+    /// What an operator does: it happens only when it is asked for.
+    MinorVersion,
 }
 
-/// Every kind. The gate has the first two.
+/// Every kind that happens by itself. The gate has the first two.
 pub(crate) const ALL: [Fault; 13] = [
     Fault::LeaderKilled,
     Fault::Switchover,
@@ -65,6 +68,11 @@ const GIVEN_UP: Duration = Duration::from_secs(3);
 /// It is less than a lease lasts, so the leases that are known then have not ended.
 const LAG: Duration = Duration::from_secs(2);
 
+/// The kind with this name.
+pub(crate) fn named(name: &str) -> Option<Fault> {
+    ALL.into_iter().chain([Fault::MinorVersion]).find(|fault| format!("{fault:?}") == name)
+}
+
 /// So many faults: each of these kinds in turn, each time in another order.
 pub(crate) fn in_turn(kinds: &[Fault], count: usize, seed: u64) -> Vec<Fault> {
     let mut dice = seed.max(1);
@@ -100,6 +108,7 @@ impl fmt::Display for Fault {
             Self::AllKilled => "all servers killed",
             Self::HostKilled => "senders and API processes killed",
             Self::DiskFull => "full disk of the leader for 10 s",
+            Self::MinorVersion => "each server restarted, the leader last",
         })
     }
 }
@@ -198,6 +207,12 @@ impl Fault {
                 cluster.fill(leader, true);
                 fleet.live(ENOUGH).await;
                 cluster.fill(leader, false);
+                fleet.live(ENOUGH).await;
+            }
+            Self::MinorVersion => {
+                let script = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/minor-version");
+                let output = Command::new(script).arg(cluster.settings(leader)).output().unwrap();
+                assert!(output.status.success(), "{output:?}");
                 fleet.live(ENOUGH).await;
             }
             Self::HostKilled => {

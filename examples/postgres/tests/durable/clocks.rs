@@ -8,6 +8,7 @@ use call_assistant::Timestamp;
 use private_server::Settings;
 use serde_json::json;
 
+use crate::levers::value;
 use crate::support::receiver::{Got, Reply};
 use crate::support::running::{File, eventually, request};
 use crate::support::service::Service;
@@ -258,4 +259,82 @@ async fn an_api_process_warns_and_the_dead_are_forgotten() {
             1
         );
     }
+}
+
+// D-62: a day that is dropped does not come back, so both clocks have to call it old.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_is_wrong_drops_no_day() {
+    let Some(shifted) = faketime() else { return };
+    let world = World::new(Settings::default()).await;
+    let session = world.database.session().await.unwrap();
+    let old = "(now() AT TIME ZONE 'UTC')::date - 33";
+    session.batch_execute(&format!("SELECT add_day({old})")).await.unwrap();
+    let sql = format!("SELECT to_regclass('events_' || to_char({old}, 'YYYYMMDD')) IS NULL");
+    let is_dropped = async || session.query_one(&sql, &[]).await.unwrap().get::<_, bool>(0);
+    let looks = |sender: &Running| {
+        let age = "loop_age_seconds{loop=\"days\"}";
+        eventually("a look for old days", || value(sender.metrics(), age));
+    };
+    // By its own clock, the database's is ten days ahead.
+    let wrong = shifted(&world, "sender", &SENDER, -864_000);
+    looks(&wrong);
+    assert!(!is_dropped().await);
+    let right = world.start("sender", &SENDER);
+    looks(&right);
+    assert!(is_dropped().await);
+}
+
+// D-80: what a command stores is by the database's clock, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_stores_no_time_of_its_own() {
+    let Some(library) = shifted::faketime() else { return };
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/", &[Reply::Status(204)]);
+    let record = || service.api.ask("POST", "/accounts/acct_1/calls", &json!({}), 201);
+    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    record();
+    service.api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
+    let pending = record();
+    let run = |role: &str, flags: &[&str]| {
+        let mut command = service.world.command(role, flags);
+        shifted::shift(&mut command, &library, -1200);
+        let done = command.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    run("recover", &["--account", "acct_1"]);
+    run("erase", &["--account", "acct_1", "--call", pending["id"].as_str().unwrap()]);
+    for (table, at, rows) in [("recoveries", "started_at", 1), ("ended", "at", 2)] {
+        let near = format!("abs(extract(epoch FROM {at} - now())) < 120");
+        let sql = format!("SELECT count(*) FILTER (WHERE {near}) FROM {table}");
+        assert_eq!(service.count(&sql).await, rows, "{table}");
+    }
+}
+
+// D-30: a refusal ends within its minute, although the clock is set back meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_is_set_back_refuses_nobody_for_longer() {
+    let Some(library) = shifted::faketime() else { return };
+    let service = Service::new().await;
+    let file = File::new("set-back", "+1200s\n");
+    let told = Path::new(file.path());
+    let mut command = service.world.command("api", &["--metrics", "127.0.0.1:0"]);
+    shifted::shift_as_told(&mut command, &library, told);
+    let api = Running::of(command);
+    let wait = || {
+        let refused = api.get("/v1/account");
+        assert_eq!(refused.status, 429, "{}", refused.text());
+        refused.header("retry-after").unwrap().parse::<u64>().unwrap()
+    };
+    for nth in 0..60 {
+        assert_eq!(api.get("/v1/account").status, 200, "{nth}");
+    }
+    assert!(wait() <= 60);
+    let is_set = |seconds: f64| {
+        let ahead = gauge(&api, "call_assistant_clock_ahead_seconds");
+        ((ahead - seconds).abs() < 2.0).then_some(())
+    };
+    eventually("it is ahead", || is_set(1200.0));
+    shifted::set(told, 0);
+    eventually("it is set back", || is_set(0.0));
+    assert!(wait() <= 60);
 }

@@ -103,14 +103,21 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
             &["accounts", "change", "acct_1", "--closing", "yes"],
             "--closing: expected true or false",
         ),
-        (&["accounts", "change", "acct_1", "--plan", "gold"], "plan: unknown plan"),
+        (&["accounts", "change", "acct_1", "--plan", "gold"], "--plan: expected one of none,"),
         (&["accounts", "show", "acct_none"], "account not found"),
         (&["accounts", "list", "acct_1"], "too many arguments"),
-        (&["keys", "create", "acct_1", "--name", "x", "--mode", "dead"], "mode: expected live"),
+        (
+            &["keys", "create", "acct_1", "--name", "x", "--mode", "dead"],
+            "--mode: expected one of live",
+        ),
+        (
+            &["keys", "create", "acct_1", "--name", "x", "--scopes", "account:read,call:read"],
+            "--scopes: expected one of account:read, calls:read",
+        ),
         (&["keys", "revoke", "cred_none"], "key not found"),
         (&["endpoints", "create", "acct_1", "--url", "http://127.0.0.1/"], "accepts it"),
         (&["endpoints", "disable", "whep_none"], "endpoint not found"),
-        (&["deliveries", "list", "acct_1", "--status", "lost"], "status: not "),
+        (&["deliveries", "list", "acct_1", "--status", "gone,lost"], "--status: expected one of "),
         (&["deliveries", "export", "acct_none"], "account not found"),
         (&["keygen"], "missing NUMBER"),
         (&["keygen", "256"], "NUMBER: expected 0 to 255"),
@@ -123,6 +130,14 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
         ),
     ] {
         refused(world, arguments, words);
+    }
+    // What is refused is not in the journal.
+    let noted = "SELECT count(*) FROM journal WHERE account_id = 'acct_none'";
+    assert_eq!(service.count(noted).await, 0);
+
+    let help = run_with(world, &world.ring, &["keys", "create", "--help"]).out;
+    for words in ["account:read, calls:read", "live, test"] {
+        assert!(help.contains(words), "{words}: {help}");
     }
 }
 
@@ -153,7 +168,7 @@ async fn deliveries_are_exported_without_what_their_events_say() {
         assert_eq!(row["attempts"].as_array().unwrap().len(), 1, "{row}");
         assert!(row.get("payload").is_none() && row.get("body").is_none(), "{row}");
     }
-    let found = export(&["--status", "gone"]);
+    let found = export(&["--status", "gone,failed"]);
     assert_eq!((found.len(), &found[0]["status"]), (1, &json!("gone")));
     let listed = json_of(world, &["deliveries", "list", "acct_1", "--status", "gone"]);
     assert_eq!(listed["data"][0]["id"], found[0]["id"]);

@@ -102,3 +102,29 @@ async fn what_is_accepted_while_an_endpoint_is_enabled_is_told() {
     assert_eq!(enabled["missed_count"], 1, "{enabled}");
     assert_eq!(enabled["missed_deliveries"].as_array().unwrap().len(), 1, "{enabled}");
 }
+
+// D-55: what was missed is counted within the time of an answer, though each look for older transactions is slow.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_look_for_older_transactions_ends_in_time() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/slow", &[Reply::Status(204)]);
+    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    service
+        .run(
+            "CREATE SCHEMA slow;
+            CREATE FUNCTION slow.pg_snapshot_xmin(pg_snapshot) RETURNS xid8 LANGUAGE plpgsql AS
+                'BEGIN PERFORM pg_sleep(0.1); RETURN pg_catalog.pg_snapshot_xmin($1); END'",
+        )
+        .await;
+    let mut command = service.world.command("api", &[]);
+    let slow = "options=-c%20search_path%3Dslow,pg_catalog,public";
+    command.env("DATABASE_URL", format!("{}?{slow}", service.world.server.url()));
+    let api = Running::of(command);
+    let mut relay = service.world.database.session().await.unwrap();
+    let change = relay.transaction().await.unwrap();
+    change.batch_execute("SET LOCAL idle_in_transaction_session_timeout = 0").await.unwrap();
+    change.query("SELECT pg_current_xact_id()", &[]).await.unwrap();
+    let enabled = api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
+    assert_eq!(enabled["missed_count"], 0, "{enabled}");
+    change.rollback().await.unwrap();
+}

@@ -5,13 +5,15 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use call_assistant::webhook::sender::{DisabledReason, FIRST_FAILURES_TO_SUSPECT};
-use call_assistant_postgres::db::endpoint_of;
+use call_assistant_postgres::db::{Session, endpoint_of};
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
+use private_server::Settings;
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::Running;
 use crate::support::receiver::Reply;
-use crate::support::running::{eventually, request};
+use crate::support::running::{PATIENCE, eventually, request};
 use crate::support::service::Service;
+use crate::support::{Running, World};
 
 const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
 
@@ -154,7 +156,9 @@ async fn a_scrape_waits_for_no_count() {
         LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE";
     change.batch_execute(lock).await.unwrap();
     let before = values(service.api.dashboard());
+    // What starts now cannot count, and shows what was counted before.
     let api = service.world.start("api", &SENDER[1..]);
+    shows(api.metrics(), &[("sender_pending", 0.0)]);
     let began = Instant::now();
     let mut scrapes: u32 = 0;
     while began.elapsed() < Duration::from_secs(8) {
@@ -163,13 +167,8 @@ async fn a_scrape_waits_for_no_count() {
             let values = values(address);
             let took = asked.elapsed();
             assert!(took < Duration::from_millis(500), "scrape {scrapes}: {took:?}");
-            // Nobody has counted for the one; the other shows what it knew.
             let pending = values.get("call_assistant_sender_pending");
-            assert_eq!(
-                pending.is_some(),
-                address != api.metrics(),
-                "scrape {scrapes}: {pending:?}"
-            );
+            assert_eq!(pending, Some(&0.0), "scrape {scrapes}");
         }
         scrapes += 1;
     }
@@ -180,6 +179,116 @@ async fn a_scrape_waits_for_no_count() {
     change.rollback().await.unwrap();
     held.keep();
     shows(api.metrics(), &[("store_up", 1.0), ("sender_pending", 0.0)]);
+}
+
+/// The name of the login whose session counts.
+const COUNTS: &str = "SELECT usename::text FROM pg_stat_activity JOIN pg_locks USING (pid)
+    WHERE locktype = 'advisory' AND objid = 7235912 AND granted";
+
+/// Waits until one of these counts, which takes a few seconds, and returns which.
+async fn who_counts(session: &Session, processes: &BTreeMap<String, Running>) -> String {
+    session.batch_execute("INSERT INTO slow VALUES (1)").await.unwrap();
+    let limit = Instant::now() + PATIENCE;
+    loop {
+        let rows = session.query(COUNTS, &[]).await.unwrap();
+        let who = rows.first().map(|row| row.get::<_, String>(0));
+        if let Some(who) = who.filter(|who| processes.contains_key(who)) {
+            session.batch_execute("DELETE FROM slow").await.unwrap();
+            return who;
+        }
+        assert!(Instant::now() < limit, "nobody counts");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Waits until one of these has counted, and returns how many seconds that took.
+async fn counted_by(session: &Session, processes: &BTreeMap<String, Running>) -> f64 {
+    let began = Instant::now();
+    let names: Vec<&String> = processes.keys().collect();
+    let now = session.query_one("SELECT clock_timestamp()::text", &[]).await.unwrap();
+    let now: &str = now.get(0);
+    let sql = "SELECT FROM counts WHERE who = ANY ($1) AND at > $2::text::timestamptz";
+    while session.query(sql, &[&names, &now]).await.unwrap().is_empty() {
+        assert!(began.elapsed() < PATIENCE, "{names:?} count nothing");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    began.elapsed().as_secs_f64()
+}
+
+// D-95: who counts for all is replaced, whether it dies or stands still.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_process_counts_for_all() {
+    let world = World::new(Settings::default()).await;
+    let session = world.database.session().await.unwrap();
+    let notes = "CREATE TABLE counts (at timestamptz, who text);
+        CREATE TABLE slow (of int);
+        CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            INSERT INTO counts VALUES (NEW.counted_at, session_user);
+            IF EXISTS (SELECT FROM slow) THEN PERFORM pg_sleep(4); END IF;
+            RETURN NEW;
+        END $$;
+        CREATE TRIGGER note BEFORE UPDATE ON gauges FOR EACH ROW EXECUTE FUNCTION note();";
+    session.batch_execute(notes).await.unwrap();
+    let mut processes = BTreeMap::new();
+    for name in ["one", "two", "three"] {
+        let login = format!("CREATE ROLE {name} SUPERUSER LOGIN PASSWORD 'x'");
+        session.batch_execute(&login).await.unwrap();
+        let mut url = url::Url::parse(&world.server.url()).unwrap();
+        url.set_username(name).unwrap();
+        url.set_password(Some("x")).unwrap();
+        let mut command = world.command("sender", &SENDER);
+        command.env("DATABASE_URL", url.as_str());
+        processes.insert(name.to_owned(), Running::of(command));
+    }
+
+    // Three count no more often than one would.
+    let limit = Instant::now() + PATIENCE;
+    let ats = loop {
+        let sql = "SELECT extract(epoch FROM at)::float8 FROM counts ORDER BY 1";
+        let ats = session.query(sql, &[]).await.unwrap();
+        if ats.len() > 3 {
+            break ats.iter().map(|row| row.get::<_, f64>(0)).collect::<Vec<_>>();
+        }
+        assert!(Instant::now() < limit, "{} counts", ats.len());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    let gaps: Vec<f64> = ats.windows(2).map(|of| of[1] - of[0]).collect();
+    assert!(gaps.iter().all(|gap| *gap >= 5.0), "{gaps:?}");
+
+    // All show what is stored, and how old it is. It has taken so long that nobody counts again.
+    let store = "UPDATE gauges SET pending = 777, took = '1 hour',
+        counted_at = clock_timestamp() - interval '100 s'";
+    session.batch_execute(store).await.unwrap();
+    for process in processes.values() {
+        shows(process.metrics(), &[("sender_pending", 777.0), ("store_up", 1.0)]);
+        let age = values(process.metrics())["call_assistant_loop_age_seconds{loop=\"gauges\"}"];
+        assert!((100.0..160.0).contains(&age), "{age}");
+    }
+    // It was counted before the database's clock was set back.
+    let later = "UPDATE gauges SET counted_at = clock_timestamp() + interval '1 hour'";
+    session.batch_execute(later).await.unwrap();
+    counted_by(&session, &processes).await;
+
+    let dies = who_counts(&session, &processes).await;
+    processes.remove(&dies);
+    let took = counted_by(&session, &processes).await;
+    // It is time within five seconds, and somebody looks within five more.
+    assert!(took < 30.0, "{took}");
+    let stands = who_counts(&session, &processes).await;
+    let still = processes.remove(&stands).unwrap();
+    let id = Pid::from_raw(still.id().cast_signed()).unwrap();
+    kill_process(id, Signal::STOP).unwrap();
+    let took = counted_by(&session, &processes).await;
+    // Its session is ended ten seconds after its statement.
+    assert!((10.0..45.0).contains(&took), "{took}");
+    let set = "UPDATE gauges SET pending = 778, took = '1 hour'";
+    session.batch_execute(set).await.unwrap();
+    kill_process(id, Signal::CONT).unwrap();
+    still.logs("counting for monitoring");
+    for process in processes.values().chain([&still]) {
+        shows(process.metrics(), &[("sender_pending", 778.0)]);
+    }
+    session.keep();
 }
 
 // D-95: suspect and disabled are what the library says of the same rows.

@@ -81,6 +81,65 @@ async fn a_sender_that_ends_leaves_no_gap() {
     assert_eq!(service.receiver.got("/slow").len(), 1, "nobody has sent it again");
 }
 
+// D-55: a delivery of a previous life is parked, and the retries of this one come when they are due.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_parked_holds_up_nothing_of_an_enabled_endpoint() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/", &[Reply::Status(500), Reply::Status(204)]);
+    service.ping(&endpoint);
+    let mut held = service.world.database.session().await.unwrap();
+    let change = held.transaction().await.unwrap();
+    change.execute("SELECT FROM deliveries FOR UPDATE", &[]).await.unwrap();
+    // So it is not parked yet when the endpoint is enabled.
+    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    service.api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
+    change.rollback().await.unwrap();
+    held.keep();
+    service.run("UPDATE deliveries SET at = now() + interval '4 seconds'").await;
+    let _sender = service.world.start("sender", &["--allow-loopback-endpoints"]);
+    let began = Instant::now();
+    service.ping(&endpoint);
+    service.becomes("SELECT count(*) FROM ended WHERE status = 'parked'", 1).await;
+    assert_eq!(service.receiver.got("/").len(), 1, "the new one waits for its second attempt");
+    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 1).await;
+    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+}
+
+// What is in hand when its endpoint is disabled is so until it is stored, also if it was planned twice: else its
+// shard would seem to have something in flight for good.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_in_hand_is_forgotten_with_its_endpoint() {
+    let service = Service::new().await;
+    let replies = [500, 500].map(Reply::Status);
+    let endpoint = service.endpoint("/", &[&replies[..], &[Reply::Held(410)]].concat());
+    let flags = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
+    let _sender = service.world.start("sender", &flags);
+    service.ping(&endpoint);
+    service.ping(&endpoint);
+    service.becomes("SELECT count(*) FROM attempts", 2).await;
+    // They are planned for ten seconds later, and for now.
+    let waiting = service.api.ask("GET", "/accounts/acct_1/deliveries", &json!({}), 200);
+    for delivery in waiting["data"].as_array().unwrap() {
+        let send = format!("/deliveries/{}/send", delivery["id"].as_str().unwrap());
+        service.api.ask("POST", &send, &json!({}), 202);
+    }
+    eventually("both attempts", || (service.receiver.got("/").len() == 4).then_some(()));
+    service.receiver.release();
+    service.becomes("SELECT count(*) FROM attempts", 4).await;
+    service.becomes("SELECT count(*) FROM deliveries", 0).await;
+
+    let levers = service.api.ask("GET", "/levers", &json!({}), 200);
+    let drain = format!("/senders/{}/drain", levers["senders"][0]["id"].as_str().unwrap());
+    service.api.ask("POST", &drain, &json!({}), 200);
+    // All at once: a shard with something in flight would stay for a second more.
+    let owned = "SELECT count(*) FROM shards WHERE owner IS NOT NULL";
+    let mut left = 64;
+    while left == 64 {
+        left = service.count(owned).await;
+    }
+    assert_eq!(left, 0);
+}
+
 // D-92: also where two processes add endpoints at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_has_so_many_endpoints_and_no_more() {

@@ -12,6 +12,7 @@ use call_assistant_postgres::db::{self, Database};
 use private_server::Settings;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+use tokio_postgres::{Client, NoTls};
 
 use crate::support::running::{self, File, eventually, request};
 use crate::support::{KEY, Running, World, data};
@@ -162,16 +163,8 @@ fn refused(process: &Running, pulse: &Pulse, what: &str) {
 struct Silent(Vec<Pid>);
 
 impl Silent {
-    async fn now(world: &World) -> Self {
-        let session = world.database.session().await.unwrap();
-        let rows = session.query("SELECT pid FROM pg_stat_activity", &[]).await.unwrap();
-        session.keep();
-        let all = rows.iter().filter_map(|row| Pid::from_raw(row.get(0)));
-        let all: Vec<Pid> = world.server.pid().into_iter().chain(all).collect();
-        for pid in &all {
-            let _ = kill_process(*pid, Signal::STOP);
-        }
-        Self(all)
+    fn now(world: &World) -> Self {
+        Self(world.server.signal_all(Signal::STOP))
     }
 }
 
@@ -186,7 +179,8 @@ impl Drop for Silent {
 // ERR-1, ERR-2: 500 in the envelope, at once, and back by itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_fails() {
-    let mut world = World::new(Settings { connections: 24, ..Settings::default() }).await;
+    const CONNECTIONS: u16 = 24;
+    let mut world = World::new(Settings { connections: CONNECTIONS, ..Settings::default() }).await;
     let file = File::new("fails.json", &data(3).to_string());
     let process = api(&world, &file);
     let pulse = Pulse::of(&process);
@@ -216,7 +210,7 @@ async fn a_database_that_fails() {
 
     // The server is silent. One tries whether it is better, for the two seconds that a step may take.
     // Nobody else waits, and a quarter of a second passes before the next one tries.
-    let silent = Silent::now(&world).await;
+    let silent = Silent::now(&world);
     let began = Instant::now();
     assert_eq!(process.get("/v1/account").status, 500, "it is silent");
     pulse.at_once(began, "it is silent");
@@ -232,15 +226,21 @@ async fn a_database_that_fails() {
     drop(silent);
     process.becomes("/v1/account", 200);
 
-    // Every connection is taken. What the process has goes with its server's restart.
-    world.server.stop();
-    world.server.launch().unwrap();
-    let url = world.server.url();
-    let mut held = Vec::new();
-    while let Ok((client, connection)) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await
-    {
-        tokio::spawn(connection);
-        held.push(client);
+    // Every connection is taken: who else has one loses it.
+    let mut config: tokio_postgres::Config = world.server.url().parse().unwrap();
+    config.application_name("taker");
+    let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                  WHERE backend_type = 'client backend' AND application_name <> 'taker'";
+    let mut held = Vec::<Client>::new();
+    while held.len() < CONNECTIONS.into() {
+        match (config.connect(NoTls).await, held.last()) {
+            (Ok((client, connection)), _) => {
+                tokio::spawn(connection);
+                held.push(client);
+            }
+            (Err(_), Some(first)) => drop(first.query(others, &[]).await.unwrap()),
+            (Err(_), None) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
     }
     refused(&process, &pulse, "it has no connection left");
     drop(held);
@@ -360,12 +360,12 @@ fn each_role_has_a_help_text() {
         String::from_utf8(output.stdout).unwrap()
     };
     let version = concat!("call-assistant-postgres ", env!("CARGO_PKG_VERSION"), "\n");
-    assert_eq!(said(&["--version"]), version);
     let mut waiting = vec![Vec::new()];
     let mut helps = BTreeMap::new();
     while let Some(path) = waiting.pop() {
         let help = said(&[&path[..], &["--help"]].concat());
         assert!(help.contains("\nUsage: call-assistant-postgres"), "{path:?}: {help}");
+        assert_eq!(said(&[&path[..], &["--version"]].concat()), version, "{path:?}");
         helps.insert(path.join(" "), help.clone());
         // The commands of a group stand below each other, with what they do.
         let Some((_, commands)) = help.split_once("\nCommands:\n") else { continue };

@@ -66,6 +66,11 @@ async fn writes_wait_for_a_standby_and_readiness_says_so() {
         let metrics = request(api.metrics(), "GET", "/metrics", "", b"").text();
         metrics.contains("\ncall_assistant_writes_waiting 1\n").then_some(())
     });
+    // What is counted for monitoring is stored all the same.
+    let now = service.count("SELECT (extract(epoch FROM clock_timestamp()) * 1e6)::bigint").await;
+    let counted =
+        format!("SELECT count(*) FROM gauges WHERE counted_at > to_timestamp({now} / 1e6)");
+    service.becomes(&counted, 1).await;
     // Nobody loses a shard meanwhile, for leases are renewed all the same.
     let others =
         "SELECT count(*) FROM shards WHERE owner IS NULL OR expires_at < clock_timestamp()";

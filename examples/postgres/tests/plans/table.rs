@@ -33,10 +33,10 @@ pub(crate) const FUNCTIONS: &[(&str, &[&str], usize)] = &[
 
 /// What a plan does, and why this one may.
 pub(crate) const REASONS: &[(&str, &str, &str)] = &[
-    ("monitoring/gauges", "reads all of deliveries", "it counts what is pending"),
-    ("monitoring/gauges", "reads all of endpoints", "it counts them"),
+    ("monitoring/count", "reads all of deliveries", "it counts what is pending"),
+    ("monitoring/count", "reads all of endpoints", "it counts them"),
     (
-        "monitoring/gauges",
+        "monitoring/count",
         "reads more than it needs of endpoints",
         "those that are suspect, at once",
     ),
@@ -160,7 +160,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
         "'{:endpoint}', '{1}', '{NULL}', '{:now}', '{0}', '{1}', '{2}', '{0}', '{NULL}', '{0}'",
     ),
     ("queue/park", ":endpoint, 0"),
-    ("alerts/remind", "'{1,2,3,:shard}', ':now'"),
+    ("alerts/remind", "'{1,2,3,:shard}', ':now', ':now'"),
     ("alerts/insert", "'{:endpoint}', '{77}', ':now', '{alert}'"),
     ("alerts/missed", ":endpoint, 1, 5"),
     ("alerts/drop", "'2026-03-02 00:00+00'"),
@@ -252,7 +252,8 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("endpoints/secrets", ":endpoint, 'sealed'"),
     ("endpoints/change", "'whep_:endpoint'"),
     ("endpoints/all", "':account', true"),
-    ("monitoring/gauges", "':now'"),
+    ("monitoring/count", ""),
+    ("monitoring/gauges", ""),
     ("monitoring/secrets", ""),
     ("monitoring/state", ""),
     ("doctor/server", ""),
@@ -260,6 +261,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("journal/after", "'0', 0, 1000"),
     ("journal/reached", "'1'"),
     ("journal/erase", "':account'"),
+    ("monitoring/turn", "5, 20"),
     ("monitoring/whole_tables", ""),
     (
         "accounts/insert_key",

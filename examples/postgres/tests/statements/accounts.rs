@@ -90,7 +90,7 @@ const SEVERAL: &[(&str, &str)] = &[
     ("migrate/calls_late_in_time", "an index of the table"),
     ("journal/after", "the journal of operators"),
     ("levers/all", "what operators have set, which every sender reads"),
-    ("monitoring/gauges", "counts over all"),
+    ("monitoring/count", "counts over all"),
     ("monitoring/secrets", "counts over all"),
     ("monitoring/state", "counts over all"),
     ("rotate/read", "every secret is sealed again"),

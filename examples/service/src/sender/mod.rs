@@ -106,7 +106,7 @@ impl Outbox {
 }
 
 impl Sender {
-    /// A sender of what is pending in a store by now. It has to be told of what comes later.
+    /// Creates a sender of what is pending in a store by now. It has to be told of what comes later.
     pub fn new(store: Arc<Store>, client: post::Client, pace: Pace, faults: Faults) -> Self {
         let (sender, messages) = unbounded_channel();
         let mut sender = Self {

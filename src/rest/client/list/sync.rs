@@ -51,6 +51,9 @@ use crate::rest::{ListCalls, Mode};
 /// the call takes at most the lag. Delayed replicas, and clocks of the service's machines that
 /// differ, count into that.
 ///
+/// A service that lost a call, with the end of its database, may write it again with a later
+/// `created_at`. The call is not returned again if that is done within the lag.
+///
 /// Without such transactions, store the calls first, by id, and then the state: a crash in between
 /// returns those calls once more, and storing a call again changes nothing, because a call never
 /// changes.
@@ -311,7 +314,8 @@ impl CallSync {
         if is_settled {
             // Its place says from now on that it has been returned.
             self.recent.remove(&call.id);
-        } else if is_new {
+        } else if is_new || self.recent.contains_key(&call.id) {
+            // A call that was lost and written again has a later `created_at` now.
             self.recent.insert(call.id.clone(), call.created_at);
         }
         Some(is_new)

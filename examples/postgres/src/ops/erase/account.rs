@@ -6,7 +6,7 @@ use tokio_postgres::types::ToSql;
 
 use super::{EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step};
 use super::{endpoints, every_step, has_row, older_have_ended};
-use crate::clock;
+use crate::clock::database as clock;
 use crate::db::statements::{self as sql, Statement};
 use crate::db::{Database, DbError, Fields as _, execute, query, query_opt, span};
 use crate::queue;
@@ -50,7 +50,7 @@ pub async fn account(
     Ok(Erased { found, left: Some(Left::Rows) })
 }
 
-/// Whether somebody holds a row for too long.
+/// Tells whether somebody holds a row for too long.
 fn is_held(code: Option<&SqlState>) -> bool {
     code == Some(&SqlState::LOCK_NOT_AVAILABLE) || code == Some(&SqlState::T_R_DEADLOCK_DETECTED)
 }

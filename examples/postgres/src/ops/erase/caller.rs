@@ -7,7 +7,7 @@ use tokio_postgres::types::ToSql;
 
 use super::{EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step, Subject};
 use super::{endpoints, every_step, has_row, len, older_have_ended};
-use crate::clock;
+use crate::clock::database as clock;
 use crate::db::statements as sql;
 use crate::db::{At, Database, DbError, Fields as _, execute, query, span};
 
@@ -114,7 +114,7 @@ async fn calls(
     Ok((next, Look { found: Found { calls, ..Found::default() }, held }))
 }
 
-/// A call without what it says of a person. The caller of a call that only mentions the subject stays.
+/// Returns a call without what it says of a person. The caller of a call that only mentions the subject stays.
 fn without_caller(id: &str, body: &str, subject: &Subject) -> Result<String, DbError> {
     let unreadable = |error: &dyn std::fmt::Display| DbError::row(format!("call {id}: {error}"));
     let mut call = Call::from_json(body.as_bytes()).map_err(|error| unreadable(&error))?;
