@@ -26,6 +26,7 @@ const PARTS: &str = concat!(
     include_str!("page/login.js"),
     include_str!("page/times.js"),
     include_str!("page/state.js"),
+    include_str!("page/find.js"),
     include_str!("page/draw.js"),
     include_str!("page/endpoints.js"),
     include_str!("page/alerts.js"),
