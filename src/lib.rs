@@ -55,7 +55,7 @@
 //! | keep a copy of all calls | [`rest::client::Client::sync`] | `client` |
 //! | serve the API | [`rest::server`] | `service` |
 //! | send webhooks | [`webhook::event::NewEvent`], then [`webhook::sender`] | `service` |
-//! | rotate signing secrets, API keys, cursor keys | [`guide::security`](guide::security#rotations) | |
+//! | rotate signing secrets, API keys, cursor keys | [`guide::security`](guide::security#rotations) | none |
 //! | watch a service | [`metrics`], then [`guide::operating`] | `client` or `service` |
 //! | write another language than Rust | [`guide::languages`] | none |
 //!

@@ -33,7 +33,7 @@ struct Host<S> {
 }
 
 impl<S: ApiStore> Api<S> {
-    /// The API over a store. Cursors are read by every process that has the same keys.
+    /// Creates the API over a store. Cursors are read by every process that has the same keys.
     pub fn new(store: S, cursors: CursorKeys) -> Self {
         let (stop, tally) = (None, ApiTally::default());
         Self { host: Arc::new(Host { store, cursors }), stop, tally }
@@ -129,7 +129,7 @@ fn failed(refused: &Refused, rejection: Rejection) -> Rejection {
     rejection
 }
 
-/// A path for the log: what stands where an id belongs may be anything, a secret included.
+/// Returns a path for the log: what stands where an id belongs may be anything, a secret included.
 fn route(path: &str) -> &'static str {
     match path {
         "/v1/account" => "/v1/account",

@@ -276,7 +276,7 @@ fn read_key(
     Ok((stored, key))
 }
 
-/// An IANA name by its form: which of them exist, changes several times a year.
+/// Checks an IANA name by its form: which of them exist changes several times a year.
 fn timezone(text: &str) -> Result<String, &'static str> {
     let part = |part: &str| {
         part.starts_with(|first: char| first.is_ascii_alphabetic())

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::random;
 
-/// A whole data file. Its secrets are random; what the calls are about is always the same.
+/// Returns a whole data file. Its secrets are random; what the calls are about is always the same.
 pub fn data(now: Timestamp) -> Value {
     let day = Duration::from_secs(86_400);
     let past = now.saturating_sub(day).to_string();

@@ -89,12 +89,12 @@ impl Flag {
         Self { name, value: Some(value), about, words: None }
     }
 
-    /// The flag with a value that is one of these words.
+    /// Limits the value to one of these words.
     pub const fn one_of(self, words: Words) -> Self {
         Self { words: Some((words, false)), ..self }
     }
 
-    /// The flag with a value that is one or several of these words, with commas in between.
+    /// Limits the value to one or several of these words, with commas in between.
     pub const fn some_of(self, words: Words) -> Self {
         Self { words: Some((words, true)), ..self }
     }

@@ -104,7 +104,7 @@ impl Login {
 }
 
 impl Logins {
-    /// With an owner's page that other sites may frame.
+    /// Sets whether other sites may frame an owner's page.
     pub(crate) fn framed(self, framed: bool) -> Self {
         Self { framed, ..self }
     }

@@ -62,7 +62,7 @@ impl<S: Store> Monitor<S> {
         Self { api: Some(tally), ..self }
     }
 
-    /// Not ready from the signal for shutdown on.
+    /// Sets the shutdown from whose signal on it is not ready.
     pub fn until(self, stop: Shutdown) -> Self {
         Self { stop: Some(stop), ..self }
     }

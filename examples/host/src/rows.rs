@@ -128,7 +128,7 @@ pub struct Hour {
 }
 
 impl Day {
-    /// How many events are counted of each of so many endpoints: 20,000 in all, from 200 to 2,000 of each.
+    /// Returns how many events are counted of each of so many endpoints: 20,000 in all, from 200 to 2,000 of each.
     pub fn most(endpoints: usize) -> u64 {
         let endpoints = u64::try_from(endpoints).unwrap_or(u64::MAX);
         20_000_u64.checked_div(endpoints).unwrap_or_default().clamp(200, 2_000)
@@ -285,7 +285,7 @@ pub struct RecoveryRow {
 }
 
 impl RecoveryRow {
-    /// A recovery of an endpoint that was counted, and does not rest. `ended_at` is when it was stored as
+    /// Returns a recovery of an endpoint that was counted, and does not rest. `ended_at` is when it was stored as
     /// ended.
     pub fn of<D>(
         id: String,

@@ -133,7 +133,7 @@ mod tests {
         Delivery::accept(&event, &Endpoint::new(1, at(0)), at(0))
     }
 
-    /// What is stored, logged and planned of one delivery by an attempt that ends at 100 s. The first
+    /// Returns what is stored, logged and planned of one delivery by an attempt that ends at 100 s. The first
     /// is not written where the row is another's.
     fn settled(
         row: Delivery,

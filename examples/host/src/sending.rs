@@ -87,7 +87,7 @@ impl fmt::Debug for Slot {
 }
 
 impl Slot {
-    /// A slot that calls `free` once nothing of its attempt is left.
+    /// Creates a slot that calls `free` once nothing of its attempt is left.
     pub fn new(free: impl Fn(Outcome, Duration) + Send + Sync + 'static) -> Self {
         Self(Arc::new(Held { outcome: OnceLock::new(), free: Box::new(free) }))
     }

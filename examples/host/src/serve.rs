@@ -7,7 +7,7 @@
 //!   closes its own side first;
 //! - a body is read by [`read_body`] only, with a limit on its size and on the time for all of it;
 //! - the number of connections is limited. A new connection replaces the one that has been idle for
-//!   longest, so idle clients block nobody;
+//!   longest, so idle clients block nobody. One whose request's body is still to come is idle;
 //! - a lack of file descriptors is treated in the same way.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::{Method, Request, Response};
+use http::{Extensions, Method, Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::server::conn::http1;
@@ -55,7 +55,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long an answer may still be on its way then. After that, who asks for nothing is left.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// A method for a log: those that are known, for anything else may be a secret, or very long.
+/// Returns a method for a log: those that are known, for anything else may be a secret, or very long.
 pub fn method(method: &Method) -> &str {
     match *method {
         Method::GET
@@ -124,8 +124,12 @@ async fn converse<H, F, B>(
     // Answers are small and written whole: waiting to fill a packet would only delay them.
     let _ = stream.set_nodelay(true);
     let place = Arc::new(place);
-    let service = service_fn(|request| {
-        place.busy();
+    let service = service_fn(|mut request: Request<Incoming>| {
+        match request.body().is_end_stream() {
+            true => place.busy(),
+            // Its sender may be slow on purpose: the connection stays idle until the body is read.
+            false => drop(request.extensions_mut().insert(Arc::clone(&place))),
+        }
         let (place, answer) = (Arc::clone(&place), handler(request, peer));
         async move {
             let answer = answer.await;
@@ -166,16 +170,21 @@ pub enum BodyError {
     Broken,
 }
 
-/// Reads a whole body, if it is short enough and comes soon enough.
+/// Reads the whole body of a request with these extensions, if it is short enough and comes soon enough.
 ///
 /// # Errors
 /// [`BodyError`] says why.
 pub async fn read_body(
+    of: &Extensions,
     body: Incoming,
     limit: usize,
     patience: Duration,
 ) -> Result<Bytes, BodyError> {
-    match tokio::time::timeout(patience, Limited::new(body, limit).collect()).await {
+    let read = tokio::time::timeout(patience, Limited::new(body, limit).collect()).await;
+    if let Some(place) = of.get::<Arc<Place>>() {
+        place.busy();
+    }
+    match read {
         Err(_) => Err(BodyError::TooSlow),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BodyError::TooLarge),
         Ok(Err(_)) => Err(BodyError::Broken),
@@ -218,7 +227,7 @@ impl Connections {
         lock(&self.0).count
     }
 
-    /// False if none is idle.
+    /// Closes an idle connection, and returns false if none is.
     fn close_oldest_idle(&self) -> bool {
         lock(&self.0).close_first()
     }

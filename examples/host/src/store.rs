@@ -118,7 +118,7 @@ impl EndpointLimit {
     }
 }
 
-/// The refusal of a store without levers.
+/// Returns the refusal of a store without levers.
 fn no_levers() -> Refused {
     Refused::Conflict("this host has one sender and no levers: pause its endpoints".to_owned())
 }
@@ -163,16 +163,16 @@ pub trait ApiStore: Clone + Send + Sync + 'static {
         found: Self::Found,
     ) -> impl Doing<(model::Account, AccountStatus)>;
 
-    /// The rows of a page.
+    /// Returns the rows of a page.
     fn page(&self, query: &CallsQuery) -> impl Doing<Vec<CallRow>>;
 
-    /// The row of a call.
+    /// Returns the row of a call.
     fn call(&self, query: &CallQuery) -> impl Doing<Option<CallRow>>;
 }
 
 /// The operations of the dashboard.
 pub trait Store: Clone + Send + Sync + 'static {
-    /// The time, as precise as this store keeps it.
+    /// Returns the time, as precise as this store keeps it.
     fn now(&self) -> Timestamp {
         clock::now()
     }
@@ -188,7 +188,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Adds initial accounts. Existing accounts do not change.
     fn load(&self, accounts: Vec<NewAccount>) -> impl Doing<()>;
 
-    /// Accounts, in the order in which they were added: so many at most, after those of the page
+    /// Returns accounts, in the order in which they were added: so many at most, after those of the page
     /// before with this [`AccountPage::next`]; all of them, or those whose id or name begins so. Case
     /// does not count in a name; beyond ASCII, as the store's locale has it.
     fn accounts(
@@ -206,7 +206,7 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     fn change_account(&self, by: Operator, id: &str, change: AccountChange) -> impl Doing<Account>;
 
-    /// The keys of an account, oldest first.
+    /// Returns the keys of an account, oldest first.
     fn keys(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<StoredKey>>;
 
     /// Adds a key to its account. A conflict if another key has its id or secret.
@@ -217,7 +217,7 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     // ---- Calls and events
 
-    /// The newest live calls of an account.
+    /// Returns the newest live calls of an account.
     fn latest_calls(&self, account: Allowed<'_, Account>, most: usize) -> impl Doing<Vec<Call>>;
 
     /// Records a live call and accepts the event that reports it, in one transaction. Both are composed
@@ -243,10 +243,10 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     // ---- Endpoints
 
-    /// The endpoints of an account, oldest first, deleted ones left out.
+    /// Returns the endpoints of an account, oldest first, deleted ones left out.
     fn endpoints(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<EndpointRow>>;
 
-    /// One endpoint, also if it is deleted.
+    /// Returns one endpoint, also if it is deleted.
     fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> impl Doing<EndpointRow>;
 
     /// Registers an endpoint. A conflict if its id is taken, or its account has as many as the
@@ -283,11 +283,11 @@ pub trait Store: Clone + Send + Sync + 'static {
         new: NewSecret,
     ) -> impl Doing<EndpointRow>;
 
-    /// How each endpoint of an account has answered in the last hour. One that is left out is shown
+    /// Returns how each endpoint of an account has answered in the last hour. One that is left out is shown
     /// without.
     fn last_hour(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<(EndpointId, LastHour)>>;
 
-    /// How the events of the day that begins at `from` stand at each endpoint of an account, the latest
+    /// Returns how the events of the day that begins at `from` stand at each endpoint of an account, the latest
     /// [`Day::most`] of each.
     fn day(
         &self,
@@ -297,7 +297,7 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     // ---- Deliveries
 
-    /// A page of an account's deliveries, newest first. An endpoint of another account is not
+    /// Returns a page of an account's deliveries, newest first. An endpoint of another account is not
     /// found; a `after` that this store did not write is a conflict.
     fn deliveries(
         &self,
@@ -340,7 +340,7 @@ pub trait Store: Clone + Send + Sync + 'static {
         after: Option<&str>,
     ) -> impl Doing<RecoveryPage>;
 
-    /// The recoveries of an account, newest first: those that run, and some that have ended.
+    /// Returns the recoveries of an account, newest first: those that run, and some that have ended.
     fn recoveries(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<RecoveryRow>>;
 
     fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> impl Doing<RecoveryRow>;
@@ -354,12 +354,12 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     // ---- Levers: a store that leaves these out has none
 
-    /// What is set, and the senders that live.
+    /// Returns what is set, and the senders that live.
     fn levers(&self, _: Operator) -> impl Doing<Levers> {
         std::future::ready(Ok(Levers::default()))
     }
 
-    /// What is set of an account, of its endpoints, or of everything.
+    /// Returns what is set of an account, of its endpoints, or of everything.
     fn levers_of(&self, _: Allowed<'_, Account>) -> impl Doing<Vec<LeverRow>> {
         std::future::ready(Ok(Vec::new()))
     }
@@ -406,10 +406,10 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     // ---- Operation
 
-    /// What an account's owner should be told, newest first: the latest hundred.
+    /// Returns what an account's owner should be told, newest first: the latest hundred.
     fn alerts(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<AlertRow>>;
 
-    /// The alerts of all accounts that were stored after a page with this [`AlertPage::next`], so many at
+    /// Returns the alerts of all accounts that were stored after a page with this [`AlertPage::next`], so many at
     /// most. None is left out, however late its transaction commits. A conflict if this store has not
     /// come as far as that page.
     fn alerts_after(&self, by: Operator, after: u64, limit: usize) -> impl Doing<AlertPage>;
@@ -428,10 +428,10 @@ pub trait Store: Clone + Send + Sync + 'static {
         std::future::ready(Err(Refused::Conflict("this host keeps no journal".into())))
     }
 
-    /// Whether requests can be answered now, and how writes are taken. [`Refused::Unavailable`] says why
+    /// Tells whether requests can be answered now, and how writes are taken. [`Refused::Unavailable`] says why
     /// not.
     fn ready(&self) -> impl Doing<Writes>;
 
-    /// What this process has counted, and what the store holds if it answers.
+    /// Returns what this process has counted, and what the store holds if it answers.
     fn metrics(&self) -> impl Future<Output = Metrics> + Send;
 }

@@ -171,7 +171,7 @@ async fn measure(database: &Database) -> Result<Measured, DbError> {
     Ok(measured)
 }
 
-/// The database's clock is taken to have been read in the middle of the round trip.
+/// Measures once. The database's clock is taken to have been read in the middle of the round trip.
 async fn once(client: &Object) -> Result<Measured, DbError> {
     let (began, before) = (Instant::now(), clock::now());
     let row = query_opt(client, sql::CLOCKS_NOW, &[]).await?;
@@ -183,7 +183,7 @@ async fn once(client: &Object) -> Result<Measured, DbError> {
     Ok(Measured { when: began.checked_add(half).unwrap_or(began), at, ahead_us, took })
 }
 
-/// Whose clock is wrong, by how far each is ahead of the database's.
+/// Judges whose clock is wrong, by how far each is ahead of the database's.
 fn judge(own: i64, others: &[i64]) -> Verdict {
     let differ = |one: i64, other: i64| {
         Duration::from_micros(one.saturating_sub(other).unsigned_abs()) > TOLERANCE

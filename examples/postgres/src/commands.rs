@@ -318,7 +318,7 @@ fn asking(help: &Help, flags: &Flags, method: Method, path: &str, print: Print) 
     }
 }
 
-/// Who runs the program: the name of `--as`, or that of the process's user.
+/// Returns who runs the program: the name of `--as`, or that of the process's user.
 pub(crate) fn by(help: &Help, flags: &Flags) -> By {
     let name = flags.text("--as").map_or_else(user, str::to_owned);
     By::person(&name).unwrap_or_else(|why| help.exit(&format!("--as: {why}")))
@@ -336,7 +336,7 @@ fn user() -> String {
     found.unwrap_or_else(|| format!("user {id}"))
 }
 
-/// The one argument that is no flag.
+/// Returns the one argument that is no flag.
 fn id<'a>(help: &Help, flags: &'a Flags, what: &str) -> &'a str {
     match flags.positional().first() {
         Some(id) if !id.is_empty() => id,
@@ -344,7 +344,7 @@ fn id<'a>(help: &Help, flags: &'a Flags, what: &str) -> &'a str {
     }
 }
 
-/// The values of these flags, as fields.
+/// Returns the values of these flags, as fields.
 fn given(flags: &Flags, fields: &[(&str, &str)]) -> Map<String, Value> {
     let given = fields
         .iter()

@@ -25,7 +25,7 @@ pub(crate) struct Deed<'a> {
 }
 
 impl<'a> Deed<'a> {
-    /// Something that changes nothing which can be shown.
+    /// Creates a deed that changes nothing which can be shown.
     pub(crate) fn new(
         by: By,
         action: &'static str,
@@ -35,7 +35,7 @@ impl<'a> Deed<'a> {
         Self { by, action, account, target, before: Value::Null, after: Value::Null }
     }
 
-    /// With what it changes.
+    /// Adds what it changes.
     pub(crate) fn changing(self, before: Value, after: Value) -> Self {
         Self { before, after, ..self }
     }

@@ -198,7 +198,7 @@ async fn note(database: &Database, deed: &Deed<'_>) -> Result<(), DbError> {
     database.change(async |change| deed.clone().note(change).await).await
 }
 
-/// Which migrations are applied, as JSON.
+/// Returns which migrations are applied, as JSON.
 fn migrations_line(status: &[MigrationStatus]) -> Value {
     let each = |migration: &MigrationStatus| {
         serde_json::json!({
@@ -250,13 +250,13 @@ fn listens(line: &Value) -> Option<String> {
     (!addresses.is_empty()).then(|| addresses.join(","))
 }
 
-/// What all tasks of a role are watched by, until so long after Ctrl-C.
+/// Creates what watches all tasks of a role, until so long after Ctrl-C.
 fn watch(drain: Duration) -> std::io::Result<Watch> {
     let (trigger, stop) = shutdown::on_ctrl_c(drain)?;
     Ok(Watch::new(trigger, stop))
 }
 
-/// Accounts to add: those of a file; or the demonstration's, whose keys are made now.
+/// Reads the accounts to add: those of a file; or the demonstration's, whose keys are made now.
 fn accounts(
     serving: &Serving,
     demonstration: bool,

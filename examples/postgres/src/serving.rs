@@ -164,7 +164,7 @@ fn monitoring(listener: TcpListener, monitor: Monitor<Postgres>, watch: &Watch) 
     Monitoring { task, end }
 }
 
-/// The same for a process that answers nothing else, and where it listens.
+/// Serves monitoring in a process that answers nothing else, and returns where it listens.
 ///
 /// # Errors
 /// The address is not available.

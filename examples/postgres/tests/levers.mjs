@@ -110,6 +110,8 @@ try {
   await until("they wait", `[...document.querySelectorAll(".line .badge")].filter((el) => el.textContent === "waiting").length === 3`);
   await new Promise((done) => setTimeout(done, 2000));
   assert.equal(got.length, 1, "sent while it is paused");
+  const heldBack = `[...document.querySelectorAll(".line")].filter((el) => /held: sending is paused *due .*sent once that is undone/.test(el.textContent)).length`;
+  await until("why they wait, and until when", `${heldBack} === 3`);
   const owner = dashboard + (await ask("POST", `/accounts/${account}/portal`, {})).path;
   await page("Page.navigate", { url: owner });
   await until("the owner is told, and not by whom", lever("/This account is paused *since /"));

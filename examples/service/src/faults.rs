@@ -113,8 +113,8 @@ pub struct Faults(Arc<Mutex<Orders>>);
 /// The most orders.
 const MOST_ORDERS: usize = 100;
 
-/// The documented error codes.
-const CODES: [&str; 11] = [
+/// The faults of requests: the documented error codes, and others.
+const OF_REQUESTS: [&str; 14] = [
     "invalid_parameter",
     "invalid_cursor",
     "invalid_credentials",
@@ -126,6 +126,9 @@ const CODES: [&str; 11] = [
     "rate_limit_exceeded",
     "internal_error",
     "method_not_allowed",
+    "lookup_fails",
+    "slow",
+    "cut",
 ];
 
 /// The longest that an answer may be late: a customer's time limit has passed long before.
@@ -167,6 +170,11 @@ impl DeliveryFault {
         ("burst", Self::Burst),
     ];
 
+    /// Returns the names of all.
+    fn names() -> [&'static str; 16] {
+        Self::NAMES.map(|(name, _)| name)
+    }
+
     /// Returns the name in an order.
     pub fn as_str(self) -> &'static str {
         Self::NAMES.iter().find(|(_, fault)| *fault == self).map_or("", |(name, _)| name)
@@ -197,6 +205,11 @@ impl Faults {
     /// Shows the orders that are not done, oldest first.
     pub(super) fn shown(&self) -> Vec<Value> {
         self.lock().orders.iter().map(Order::shown).collect()
+    }
+
+    /// Shows the faults that can be ordered: of requests, and of deliveries.
+    pub(super) fn known() -> Value {
+        json!({ "requests": OF_REQUESTS, "deliveries": DeliveryFault::names() })
     }
 
     /// Removes one order, or all. False if there is none of this id.
@@ -254,7 +267,7 @@ impl Faults {
         }
     }
 
-    /// The first order that fits and whose turn it is.
+    /// Returns the first order that fits and whose turn it is.
     fn next<T>(
         &self,
         strikes: impl Fn(&Whom) -> bool,
@@ -317,7 +330,7 @@ impl Order {
     }
 }
 
-/// A number from 0 up to 1, from dice that fall the same way for the same seed: SplitMix64.
+/// Returns a number from 0 up to 1, from dice that fall the same way for the same seed: SplitMix64.
 fn throw(dice: &mut u64) -> f64 {
     *dice = dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *dice;
@@ -356,13 +369,8 @@ fn fault(name: &str, fields: &Fields<'_>) -> Result<Fault, Bad> {
         name => match ErrorCode::from(name) {
             code if code.status().is_some() => RequestFault::Error(code),
             _ => {
-                let deliveries = DeliveryFault::NAMES.map(|(name, _)| name);
-                let known = format!(
-                    "expected {}, lookup_fails, slow, cut, {}",
-                    CODES.join(", "),
-                    deliveries.join(", ")
-                );
-                return Err(Bad::new(fields.path("fault"), known));
+                let known = [&OF_REQUESTS[..], &DeliveryFault::names()].concat().join(", ");
+                return Err(Bad::new(fields.path("fault"), format!("expected {known}")));
             }
         },
     };

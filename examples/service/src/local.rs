@@ -43,13 +43,13 @@ pub struct Local {
 }
 
 impl Local {
-    /// The store with its sender.
+    /// Creates the store with its sender.
     pub fn new(store: Arc<Store>, outbox: Outbox) -> Self {
         let rates = Arc::new(Mutex::new(RateWindows::new(WINDOWS)));
         Self { store, rates, logins: Arc::default(), outbox }
     }
 
-    /// Ids of what was accepted, when its sender has been told.
+    /// Returns ids of what was accepted, when its sender has been told.
     fn send(&self, tables: &Tables, accepted: Vec<ToSend>) -> Vec<DeliveryId> {
         let ids = accepted.iter().filter_map(|sent| tables.delivery_id(sent.delivery));
         let ids = ids.cloned().collect();

@@ -79,9 +79,9 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     // The key of cursors is that of this process, so cursors expire with it.
     let api = Api::new(store.clone(), CursorKeys::new(1, random::bytes())).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
-    let dashboard = Dashboard::new(store, options.access, options.allow_loopback)
+    let (access, allow_loopback) = (options.access, options.allow_loopback);
+    let dashboard = Dashboard::extended(store, sandbox.clone(), access, allow_loopback)
         .framed_by(&options.ancestors)
-        .extended(sandbox.clone())
         .monitored(monitor.clone())
         .until(stop.clone());
     let answer_api =

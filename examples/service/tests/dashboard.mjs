@@ -65,7 +65,7 @@ const text = (selector) => `(document.querySelector(${JSON.stringify(selector)})
 const says = (words) => `document.body.innerText.includes(${JSON.stringify(words)})`;
 const asks = (title) => `document.querySelector("dialog[open] h2")?.textContent === ${JSON.stringify(title)}`;
 const closed = `!document.querySelector("dialog")`;
-const KEYS = { Tab: 9, Enter: 13, Escape: 27, " ": 32, ArrowLeft: 37, ArrowRight: 39 };
+const KEYS = { Tab: 9, Enter: 13, Escape: 27, " ": 32, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40 };
 async function press(key) {
   const event = { key, code: key === " " ? "Space" : key, windowsVirtualKeyCode: KEYS[key], text: key === "Enter" ? "\r" : key === " " ? " " : undefined };
   await page("Input.dispatchKeyEvent", { type: "keyDown", ...event });
@@ -90,6 +90,14 @@ async function tab(name) {
   const key = names.indexOf(name) < now ? "ArrowLeft" : "ArrowRight";
   for (let n = Math.abs(names.indexOf(name) - now); n > 0; n--) await press(key);
   await until("the tab " + name, `document.activeElement.id === "tab-${name}" && document.activeElement.ariaSelected === "true" && document.querySelectorAll(".tabs [tabindex='0']").length === 1 && document.querySelector("[role=tabpanel]").getAttribute("aria-labelledby") === "tab-${name}"`);
+}
+// One field finds accounts, events and deliveries.
+const typeSearch = (words) => run(`{ search.focus(); search.value = ""; search.dispatchEvent(new Event("input")); }`).then(() => type(words));
+async function find(words, key = "id") {
+  await typeSearch(words);
+  await until("it is offered: " + words, `document.querySelector("#found li[aria-selected=true]")?.dataset.key === ${JSON.stringify(key)} && document.querySelectorAll("#found li").length === ${key === "id" ? 6 : 1} && document.activeElement.getAttribute("aria-activedescendant") === document.querySelector("#found li[aria-selected=true]").id`);
+  await press("Enter");
+  await until("the list has closed", `document.querySelector("#found").hidden && document.activeElement.id !== "search" && search.value === ""`);
 }
 // What is done less often is behind "More".
 const menu = (id) => run(`document.querySelector('[data-key="more ${id}"]').open = true`);
@@ -121,7 +129,7 @@ try {
   if (process.env.SLOWER) await page("Emulation.setCPUThrottlingRate", { rate: Number(process.env.SLOWER) });
   await page("Page.navigate", { url: first.dashboard + "/" });
   await until("the first account", `${text("h1")} === "Fjord Dental Clinic"`);
-  await until("all five accounts", `document.querySelectorAll("#accounts li").length === 5`);
+  await until("how many accounts there are", `${text("#count")} === "5 accounts" && document.querySelector("#search").ariaExpanded === "false" && document.querySelector("#found").hidden`);
   await until("it is live", `${text("#live-text")} === "Live"`);
   await tab("keys");
   await until("every state of a key", `["full","account only","calls only","none","test","expired","revoked"].every((s) => [...document.querySelectorAll(".badge")].some((b) => b.textContent === s))`);
@@ -277,7 +285,7 @@ try {
   await until("only calls", `${rows} === 3 && ![...document.querySelectorAll(".line > td:first-child .clip")].some((el) => el.textContent !== "call.ended")`);
   await set("status", "missed");
   await until("the one that failed", `${rows} >= 1 && ${rows} < 3`);
-  await set("id", "evt_nobody");
+  await find("evt_nobody");
   await until("none", says("No delivery of the last thirty days fits the filters."));
   await focus("filter none");
   await press("Enter");
@@ -322,7 +330,7 @@ try {
   await choose("input[name=type][value=note]");
   await counts("3 deliveries");
   await choose("input[name=type][value=note]");
-  for (const [value, words] of [["2020-01-01 10:00", "0 deliveries"], ["soon", "Until: expected a time such as 2026-11-22 14:03"], ["", "6 deliveries"]]) {
+  for (const [value, words] of [["2020-01-01 10:00", "0 deliveries"], ["soon", "Until: expected a day or a time such as 2026-11-22 14:03"], ["", "6 deliveries"]]) {
     await choose("input[name=until]", value);
     await counts(words);
   }
@@ -378,6 +386,7 @@ try {
   // The sandbox: a fault on order, and the clock.
   await tab("sandbox");
   await run(`document.querySelector('[data-key="order"]').click()`);
+  await until("what can be ordered", `document.querySelectorAll("dialog select[name=fault] option").length === 30`);
   await axe("the dialog of a fault");
   const fault = (name) => run(`{ const el = document.querySelector("dialog select[name=fault]"); el.value = "${name}"; el.onchange({ target: el }); }`);
   const late = `(() => { const el = document.querySelector("dialog input[name=late]"); return el.checkVisibility() ? el.closest("label").textContent + " " + el.value : ""; })()`;
@@ -395,8 +404,7 @@ try {
   await until("eight hours later, and it has struck", `/28,[78]\\d\\d s ahead/.test(${text("#faults")}) && !${text("#faults")}.includes("lookup_fails")`);
 
   // Another account, and how it stands.
-  await focus("account acct_closing");
-  await press("Enter");
+  await find("corner bakery", "account acct_closing");
   await until("its deliveries", says("Nothing has been sent yet"));
   await go("settings");
   await until("the other account", `${text(".verdict")}.includes("403 account_closed")`);
@@ -452,7 +460,22 @@ try {
   await until("its event", `!!document.querySelector('.detail [data-key^="event "]')`);
   await run(`document.querySelector('.detail [data-key^="event "]').click()`);
   await until("one row for each endpoint", `/^#acct_fjord_dental[?]id=evt_[^&]+$/.test(location.hash) && ${rows} === 3 && new Set([...document.querySelectorAll('[data-label="Endpoint"]')].map((el) => el.textContent)).size === 3`);
-  await set("id", "");
+  const event = await run(`filters.id`);
+  await run(`document.querySelector('[data-key="filter id"]').click()`);
+  await until("no longer that event alone", `location.hash === "#acct_fjord_dental" && ${rows} === 50`);
+  // The same by its id, and a delivery by its own, also while another account is shown.
+  await find(event);
+  await until("its deliveries", `location.hash === "#acct_fjord_dental?id=${event}" && ${rows} === 3`);
+  const delivery = await run(`document.querySelector("tbody .expand").dataset.key.slice(5)`);
+  await find("acct_harbour_hair", "account acct_harbour_hair");
+  await until("another account", `${text("h1")} === "Harbour Hair" && location.hash === "#acct_harbour_hair"`);
+  await find(delivery);
+  await until("that delivery", `${text("h1")} === "Fjord Dental Clinic" && location.hash === "#acct_fjord_dental?id=${delivery}" && ${rows} === 1 && document.querySelector("tbody .expand").dataset.key === "open ${delivery}"`);
+  await find("dlv_nobody");
+  await until("none", `${text("#errors .toast")}.startsWith("delivery not found")`);
+  await run(`document.querySelector("#errors .toast button").click()`);
+  await run(`document.querySelector('[data-key="filter id"]').click()`);
+  await until("all of them", `location.hash === "#acct_fjord_dental" && ${rows} === 50`);
   await chip("failing");
   await chip("failing");
   await until("all of them", `location.hash === "#acct_fjord_dental" && ${rows} === 50`);
@@ -473,7 +496,7 @@ try {
   await page("Page.navigate", { url: linked.replace("status=missed", "type=ping") });
   await until("it is open though the filter leaves it out", `document.querySelectorAll(".detail .exact").length === 1`);
   await run(`location.hash = "#acct_fjord_dental?status=lost&from=soon"`);
-  await until("a filter that is refused says why", says("from: expected a day such as 2026-11-22"));
+  await until("a filter that is refused says why", says("from: expected a day or a time such as 2026-11-22 14:03"));
   await axe("a refused filter");
   await run(`location.hash = "#acct_unknown"`);
   await until("an unknown account is an error", `${text("h1")} === "There is no such account" && ${text("#live-text")} === "Live"`);
@@ -488,14 +511,24 @@ try {
   assert.ok(heights.every((height) => height <= 41), `lines of ${heights} pixels`);
   await run("document.activeElement?.blur()");
   await page("Input.dispatchKeyEvent", { type: "keyDown", key: "/", text: "/" });
-  await until("the search", `document.activeElement?.id === "search" && document.activeElement.value === ""`);
+  const offered = `[...document.querySelectorAll("#found li")]`;
+  const chosen = (id) => `document.querySelector("#found [aria-selected=true]").dataset.key === "account ${id}" && document.activeElement.getAttribute("aria-activedescendant") === document.querySelector("#found [aria-selected=true]").id`;
+  await until("the search, and all accounts", `document.activeElement?.id === "search" && document.activeElement.value === "" && document.activeElement.ariaExpanded === "true" && document.querySelector("#found").checkVisibility() && ${offered}.length === 5 && ${chosen("acct_fjord_dental")}`);
+  await axe("all accounts");
+  await press("ArrowDown");
+  await until("the next", chosen("acct_harbour_hair"));
+  await press("ArrowUp");
+  await until("the one before", chosen("acct_fjord_dental"));
   await type("harb");
-  await until("one account", `document.querySelectorAll("#accounts li").length === 1 && ${text("#accounts")}.startsWith("Harbour Hair")`);
+  await until("one account", `${offered}.length === 1 && ${text("#found")}.startsWith("Harbour Hair")`);
   await axe("a search");
   await type("x");
-  await until("none", `${text("#accounts")} === "No id or name begins so."`);
-  await run(`{ const el = document.querySelector("#search"); el.value = ""; el.dispatchEvent(new Event("input")); }`);
-  await until("all of them", `document.querySelectorAll("#accounts li").length === 5`);
+  await until("none", `${text("#found")} === "No id or name begins so."`);
+  await press("Enter");
+  await press("Escape");
+  await until("the list has closed", `document.querySelector("#found").hidden && document.activeElement.ariaExpanded === "false" && ${text("h1")} === "Fjord Dental Clinic"`);
+  await run(`{ search.value = ""; search.dispatchEvent(new Event("input")); search.blur(); }`);
+  await until("all of them", `${offered}.length === 5 && document.querySelector("#found").hidden`);
 
   // Times are exact, with a zone, in one format; each button is named by what it does it to.
   const times = await run(`[...document.querySelectorAll("time .stamp")].map((el) => el.textContent)`);
@@ -572,6 +605,33 @@ try {
   await until("its deliveries", `${rows} === 50`);
   const stops = await run(`(() => { const all = [...document.querySelectorAll("main :is(a[href], button, input, select, summary, [tabindex])")].filter((el) => el.tabIndex >= 0 && el.checkVisibility()); return all.indexOf(document.querySelector("tbody .expand")); })()`);
   assert.ok(stops > 0 && stops <= 20, `${stops} stops before the first delivery`);
+
+  // How each stands is told by a shape of its own, beside the word.
+  const states = await run(`[...document.querySelectorAll(".line [data-label=Status] .badge")].map((el) => [el.textContent, el.querySelector("svg[aria-hidden] path").getAttribute("d")])`);
+  assert.equal(states.length, 50);
+  const shapes = new Map(states);
+  assert.ok(shapes.size >= 2 && states.every(([word, shape]) => shapes.get(word) === shape), "one shape for each word");
+  const known = await run(`Object.entries(KIND).map(([word, [, shape]]) => shape)`);
+  assert.ok(known.length === 7 && new Set(known).size === 7 && [...shapes.values()].every((shape) => known.includes(shape)), "no shape for two words");
+
+  // A line stands where another day begins; below it a time needs no day.
+  await fetch(first.dashboard + "/clock", { method: "POST", body: JSON.stringify({ advance_seconds: 86_400 }) });
+  await emit("tomorrow");
+  const days = `[...document.querySelectorAll("tbody .day")].map((el) => el.textContent)`;
+  await until("another day", `${text(".line .clip")} === "tomorrow" && ${days}.length >= 2`);
+  const list = await run(`[...document.querySelectorAll("[aria-labelledby=h-deliveries] tbody tr")].map((el) => el.className === "day" ? el.textContent : [[...el.querySelector(".stamp").childNodes].filter((node) => node.className !== "skip").map((node) => node.textContent).join("").trim(), el.querySelector("time").dateTime])`);
+  let day = null;
+  for (const one of list) {
+    if (typeof one === "string") {
+      const [, name, date] = /^([A-Z][a-z]+day) (\d{4}-\d\d-\d\d) UTC(?:[+−]\d+(?::\d\d)?)?$/.exec(one) ?? [];
+      assert.ok(name && (day === null || date < day), one);
+      day = date;
+    } else {
+      const stamp = await run(`stamp(${JSON.stringify(one[1])})`);
+      assert.equal(one[0], stamp.startsWith(day) ? stamp.split(" ")[1] : stamp, `below ${day}`);
+    }
+  }
+  await axe("two days");
 
   // Without the service, it says so and stays.
   await go("endpoints");

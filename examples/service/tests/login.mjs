@@ -46,7 +46,7 @@ try {
   const until = async (what, expression) => { await browser.until(what, expression); passed++; };
   const text = (selector) => `(document.querySelector(${JSON.stringify(selector)})?.textContent || "")`;
   const says = (words) => `(() => { const el = document.querySelector(".login .wrong"); return !!el?.checkVisibility() && ${words}.test(el.textContent); })()`;
-  const form = `document.activeElement?.name === "token" && !document.querySelector("nav li") && ${text("#live-text")} === "Logged out"`;
+  const form = `document.activeElement?.name === "token" && document.querySelector("#find").hidden && !/acct_/.test(document.querySelector("#found").textContent) && ${text("#live-text")} === "Logged out"`;
   const shows = (name) => `${text("h1")} === ${JSON.stringify(name)} && ${text("#live-text")} === "Live"`;
   async function logIn(token) {
     await run(`document.querySelector("input[name=token]").value = ""; document.querySelector("input[name=token]").focus()`);

@@ -54,7 +54,7 @@ impl Got {
         self.headers[name].to_str().unwrap()
     }
 
-    /// Whether this secret signed it, as of now.
+    /// Tells whether this secret signed it, as of now.
     pub fn is_signed_with(&self, secret: &str) -> bool {
         let verifier = Verifier::new(SigningSecret::parse(secret).unwrap());
         verifier.verify(&self.headers, &self.body, now()).is_ok()
@@ -107,7 +107,7 @@ impl Receiver {
         Self { address: format!("{host}:{port}"), scheme, state }
     }
 
-    /// A URL whose requests are answered with these replies in turn, and then with the last.
+    /// Returns a URL whose requests are answered with these replies in turn, and then with the last.
     pub fn url(&self, path: &str, replies: &[Reply]) -> String {
         self.state.0.lock().unwrap().replies.insert(path.to_owned(), replies.to_vec());
         format!("{}://{}{path}", self.scheme, self.address)
@@ -119,12 +119,12 @@ impl Receiver {
         self.state.1.notify_all();
     }
 
-    /// When the sender closed the last connection to a path whose answer is [`Reply::Stuck`].
+    /// Returns when the sender closed the last connection to a path whose answer is [`Reply::Stuck`].
     pub fn closed_at(&self, path: &str) -> Option<Timestamp> {
         self.state.0.lock().unwrap().closed.get(path).copied()
     }
 
-    /// What came to a path, in its order.
+    /// Returns what came to a path, in its order.
     pub fn got(&self, path: &str) -> Vec<Got> {
         let state = self.state.0.lock().unwrap();
         state.got.iter().filter(|got| got.path == path).cloned().collect()

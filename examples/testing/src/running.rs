@@ -69,7 +69,7 @@ impl Running {
         Self::of(spawn(command.stdin(Stdio::null())))
     }
 
-    /// A program that was started. Its streams are read, unless somebody has taken them.
+    /// Watches a program that was started. Its streams are read, unless somebody has taken them.
     pub fn of(mut child: Child) -> Self {
         let stdout = child.stdout.take().map_or_else(Stream::default, read);
         let stderr = child.stderr.take().map_or_else(Stream::default, read);
@@ -88,7 +88,7 @@ impl Running {
         line_with(&self.stderr, text)
     }
 
-    /// What it has written to standard error, and was read: all of it only once it has ended.
+    /// Returns what it has written to standard error, and was read: all of it only once it has ended.
     pub fn log(&self) -> String {
         text(&self.stderr)
     }
@@ -101,19 +101,19 @@ impl Running {
         });
     }
 
-    /// As `kill -9` does: without a word, wherever it stands.
+    /// Ends it as `kill -9` does: without a word, wherever it stands.
     pub fn kill(&self) -> Told {
         self.child.lock().unwrap().kill().unwrap();
         self.ended()
     }
 
-    /// As Ctrl-C does.
+    /// Asks it to end, as Ctrl-C does.
     pub fn interrupt(&self) -> Told {
         self.signal("INT");
         self.ended()
     }
 
-    /// As an init system does.
+    /// Asks it to end, as an init system does.
     pub fn terminate(&self) -> Told {
         self.signal("TERM");
         self.ended()
@@ -137,7 +137,7 @@ impl Running {
         Told { code: status.code(), stdout, stderr }
     }
 
-    /// Its peak memory in KiB, where the system tells.
+    /// Returns its peak memory in KiB, where the system tells.
     pub fn peak_memory(&self) -> Option<u64> {
         let id = self.child.lock().unwrap().id();
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
@@ -222,27 +222,32 @@ impl Deref for Service {
 impl Service {
     /// Starts the demonstration with these flags, on ports of its own.
     pub fn start(flags: &[&str]) -> Self {
-        let process = Running::start(&mut service(flags));
+        Self::of(&mut service(flags))
+    }
+
+    /// Starts it with this command.
+    pub fn of(command: &mut Command) -> Self {
+        let process = Running::start(command);
         let first = serde_json::from_str(&process.said("")).unwrap();
         Self { process, first }
     }
 
-    /// The address of the public API, `127.0.0.1:PORT`.
+    /// Returns the address of the public API, `127.0.0.1:PORT`.
     pub fn api(&self) -> &str {
         self.address("api")
     }
 
-    /// The address of the dashboard.
+    /// Returns the address of the dashboard.
     pub fn dashboard(&self) -> &str {
         self.address("dashboard")
     }
 
-    /// An address that the first line has.
+    /// Returns an address that the first line has.
     pub fn address(&self, name: &str) -> &str {
         self.first[name].as_str().unwrap().strip_prefix("http://").unwrap()
     }
 
-    /// The secret of a key, by account and state.
+    /// Returns the secret of a key, by account and state.
     pub fn key(&self, account: &str, state: &str) -> String {
         let accounts = self.first["accounts"].as_array().unwrap();
         let account = accounts.iter().find(|found| found["id"] == account).unwrap();
@@ -266,7 +271,7 @@ impl Service {
         answer.json()
     }
 
-    /// What the dashboard shows at a path.
+    /// Returns what the dashboard shows at a path.
     #[track_caller]
     pub fn show(&self, path: &str) -> Value {
         self.ask("GET", path, &json!({}), 200)
@@ -303,7 +308,7 @@ impl Service {
         delivery_path(&self.ask("POST", &format!("{endpoint}/ping"), &json!({}), 201))
     }
 
-    /// The delivery at this path, once so many attempts were made.
+    /// Waits for the delivery at this path until so many attempts were made.
     #[track_caller]
     pub fn after_attempts(&self, delivery: &str, count: usize) -> Value {
         eventually("the attempts", || {
@@ -312,7 +317,7 @@ impl Service {
         })
     }
 
-    /// What is at this path, once it is pending no longer.
+    /// Waits for what is at this path until it is pending no longer.
     #[track_caller]
     pub fn after_pending(&self, delivery: &str) -> Value {
         eventually("its end", || {
@@ -321,12 +326,12 @@ impl Service {
     }
 }
 
-/// The path of an endpoint that was shown.
+/// Returns the path of an endpoint that was shown.
 pub fn endpoint_path(endpoint: &Value) -> String {
     format!("/endpoints/{}", endpoint["id"].as_str().unwrap())
 }
 
-/// The path of the first delivery of what was accepted.
+/// Returns the path of the first delivery of what was accepted.
 pub fn delivery_path(accepted: &Value) -> String {
     format!("/deliveries/{}", accepted["deliveries"][0].as_str().unwrap())
 }
@@ -409,12 +414,12 @@ impl Answer {
 /// Names another host to test: its program and what goes before the flags, separated by spaces.
 const OTHER: &str = "CALL_ASSISTANT_SERVICE";
 
-/// Whether another host is tested.
+/// Tells whether another host is tested.
 pub fn is_other() -> bool {
     std::env::var_os(OTHER).is_some()
 }
 
-/// The service, which `cargo test` builds before it runs any test; or another host.
+/// Returns the service, which `cargo test` builds before it runs any test; or another host.
 pub fn command() -> Command {
     let Ok(other) = std::env::var(OTHER) else { return example("service") };
     let mut words = other.split_whitespace();
@@ -423,14 +428,14 @@ pub fn command() -> Command {
     command
 }
 
-/// The service with these flags, on ports of its own.
+/// Prepares the service with these flags, on ports of its own.
 pub fn service(flags: &[&str]) -> Command {
     let mut command = command();
     command.args(["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]).args(flags);
     command
 }
 
-/// The program of an example.
+/// Prepares the program of an example.
 pub fn example(name: &str) -> Command {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let path = profile().join("examples").join(file);
@@ -440,7 +445,7 @@ pub fn example(name: &str) -> Command {
     command
 }
 
-/// Where the build is: `target/PROFILE` of `target/PROFILE/deps/TEST`.
+/// Returns where the build is: `target/PROFILE` of `target/PROFILE/deps/TEST`.
 fn profile() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.parent().and_then(Path::parent).unwrap().to_owned()
@@ -471,7 +476,7 @@ pub fn exchange(address: &str, bytes: &[u8]) -> Option<Answer> {
     Answer::parse(&answer)
 }
 
-/// A connection on which nothing lasts for ever.
+/// Connects, with a limit on every wait.
 pub fn connect(address: &str) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -31,7 +31,7 @@ pub fn set(file: &Path, seconds: i64) {
     std::fs::rename(next, file).unwrap();
 }
 
-/// What measures a span is not shifted.
+/// Loads the library. What measures a span is not shifted.
 fn preload<'a>(command: &'a mut Command, library: &Path) -> &'a mut Command {
     command
         .env("LD_PRELOAD", library)

@@ -90,10 +90,12 @@ impl Intake {
         let began = Instant::now();
         let (head, body) = request.into_parts();
         let outcome = match head.method {
-            Method::POST => match read_body(body, LONGEST_BODY, BODY_PATIENCE).await {
-                Ok(body) => self.take(&head.headers, &body).await,
-                Err(error) => unread(error),
-            },
+            Method::POST => {
+                match read_body(&head.extensions, body, LONGEST_BODY, BODY_PATIENCE).await {
+                    Ok(body) => self.take(&head.headers, &body).await,
+                    Err(error) => unread(error),
+                }
+            }
             _ => {
                 Outcome { status: StatusCode::METHOD_NOT_ALLOWED, what: "expected POST".to_owned() }
             }

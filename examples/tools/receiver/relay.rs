@@ -157,7 +157,8 @@ impl Relay {
         if head.method != Method::POST {
             return plain(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
         }
-        let Ok(body) = read_body(body, LONGEST_BODY, BODY_PATIENCE).await else {
+        let read = read_body(&head.extensions, body, LONGEST_BODY, BODY_PATIENCE).await;
+        let Ok(body) = read else {
             say("not forwarded: a request whose body is too long, too slow or incomplete");
             return plain(StatusCode::BAD_REQUEST, Bytes::new());
         };

@@ -76,7 +76,7 @@ pub struct Ended<'a, D, E> {
     pub response: Option<&'a [u8]>,
 }
 
-/// The beginning of a response's body.
+/// The beginning of a response's body, or of its header fields.
 ///
 /// ```
 /// use call_assistant::webhook::sender::Excerpt;

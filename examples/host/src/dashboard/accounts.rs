@@ -29,7 +29,7 @@ fn search(text: &str) -> Result<Option<&str>, Bad> {
 }
 
 impl<S: Store, X> Dashboard<S, X> {
-    /// A page of accounts: the first, unless `after` says which; of all, unless `search` says how an id or a
+    /// Returns a page of accounts: the first, unless `after` says which; of all, unless `search` says how an id or a
     /// name begins.
     pub(super) async fn accounts(&self, by: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
         let (mut begins, mut after, mut most) = (None, None, MAX_LIST);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::deliveries::{MAX_LIST, limit};
@@ -17,6 +18,39 @@ const LONGEST_WAIT: u64 = 30;
 
 /// How often a request that waits looks.
 const EVERY: Duration = Duration::from_millis(500);
+
+/// The most requests that wait: 16. One more has the one that has waited longest answered, whose client may be
+/// gone: clients that give up sooner than their wait must not take all connections.
+const MOST_WAITING: u64 = 16;
+
+/// How many requests have begun to wait. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiting(watch::Sender<u64>);
+
+/// A request that waits: its number, and those that come later.
+struct Place(u64, watch::Receiver<u64>);
+
+impl Waiting {
+    fn enter(&self) -> Place {
+        let mut number = 0;
+        self.0.send_modify(|newest| {
+            *newest = newest.saturating_add(1);
+            number = *newest;
+        });
+        Place(number, self.0.subscribe())
+    }
+}
+
+impl Place {
+    /// Returns once too many others have come.
+    async fn taken(&mut self) {
+        let Self(number, newest) = self;
+        let is_taken = |newest: &u64| newest.saturating_sub(*number) >= MOST_WAITING;
+        if newest.wait_for(is_taken).await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
 
 impl<S: Store, X: Extension> Dashboard<S, X> {
     pub(super) async fn alerts(&self, account: Allowed<'_, Account>) -> Result<Answer, Error> {
@@ -46,7 +80,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                 _ => return Err(Bad::new("query", "there are after, limit and wait").into()),
             }
         }
-        let began = Instant::now();
+        let (began, mut place) = (Instant::now(), self.waiting.enter());
         loop {
             let page = self.store.alerts_after(by, after, most).await?;
             if !page.rows.is_empty() || began.elapsed() >= Duration::from_secs(wait) {
@@ -56,6 +90,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             }
             tokio::select! {
                 () = sleep(EVERY) => {}
+                () = place.taken() => wait = 0,
                 () = self.stopping() => return Err(Error::Stopping),
             }
         }

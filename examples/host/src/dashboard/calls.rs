@@ -141,7 +141,7 @@ fn new_event(account: AccountId, origin: Origin, now: Timestamp) -> NewEvent {
     NewEvent::new(id, account, version, origin, now)
 }
 
-/// The library composes the nine types it knows; a type from the future is written by hand.
+/// Composes an event: by the library if it knows the type. A type from the future is written field by field.
 fn any_event(
     account: AccountId,
     event_type: &str,
@@ -180,7 +180,7 @@ fn dashboard() -> Origin {
     Origin::new(OriginSource::from("dashboard"))
 }
 
-/// What a call recorded by hand has where nothing is said: it took a minute, and has just ended.
+/// Returns what a call recorded by hand has where nothing is said: it took a minute, and has just ended.
 fn defaults(said: &Value, now: Timestamp) -> Map<String, Value> {
     let instant = |name: &str| {
         let text = said.get(name).and_then(Value::as_str);

@@ -76,7 +76,7 @@ impl<S: Store, X> Dashboard<S, X> {
         Ok(ok(&show::endpoint(&self.store.delete_endpoint(id).await?)))
     }
 
-    /// What it missed is not sent by itself; its owner may redeliver each, or recover a range.
+    /// Enables an endpoint. What it missed is not sent by itself; its owner may redeliver each, or recover a range.
     pub(super) async fn enable(
         &self,
         id: Allowed<'_, EndpointRow>,

@@ -20,7 +20,7 @@ pub trait Extension: Clone + Send + Sync + 'static {
         asked: &Asked<'_>,
     ) -> impl Future<Output = Result<Answer, Error>> + Send;
 
-    /// What the page shows of it, under `sandbox`.
+    /// Returns what the page shows of it, under `sandbox`.
     fn shown(&self) -> Value;
 }
 

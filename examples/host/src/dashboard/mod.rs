@@ -63,6 +63,7 @@ pub struct Dashboard<S, X = ()> {
     access: Access,
     logins: Logins,
     days: day::Days,
+    waiting: alerts::Waiting,
     allow_loopback: bool,
     /// Of the operator's page, and of the owner's.
     policies: [HeaderValue; 2],
@@ -84,59 +85,36 @@ pub struct Asked<'a> {
 }
 
 impl<S: Store> Dashboard<S> {
-    /// A dashboard over a store. With `allow_loopback`, endpoints may be on this machine.
+    /// Creates a dashboard over a store. With `allow_loopback`, endpoints may be on this machine.
     pub fn new(store: S, access: Access, allow_loopback: bool) -> Self {
-        let monitor = Monitor::new(store.clone());
-        let policy = page::policy(&page::DASHBOARD, "'none'");
-        let (logins, days) = (Logins::default(), day::Days::default());
-        let policies = [policy.clone(), policy];
-        Self {
-            store,
-            extension: (),
-            access,
-            logins,
-            days,
-            allow_loopback,
-            policies,
-            stop: None,
-            monitor,
-        }
-    }
-
-    /// With what a host adds to it.
-    pub fn extended<X: Extension>(self, extension: X) -> Dashboard<S, X> {
-        let Self {
-            store,
-            extension: (),
-            access,
-            logins,
-            days,
-            allow_loopback,
-            policies,
-            stop,
-            monitor,
-        } = self;
-        Dashboard {
-            store,
-            extension,
-            access,
-            logins,
-            days,
-            allow_loopback,
-            policies,
-            stop,
-            monitor,
-        }
+        Self::extended(store, (), access, allow_loopback)
     }
 }
 
 impl<S: Store, X: Extension> Dashboard<S, X> {
-    /// With a monitor that knows more than the store: the public API of this process.
+    /// Creates a dashboard to which its host adds something.
+    pub fn extended(store: S, extension: X, access: Access, allow_loopback: bool) -> Self {
+        let policy = page::policy(&page::DASHBOARD, "'none'");
+        Self {
+            monitor: Monitor::new(store.clone()),
+            store,
+            extension,
+            access,
+            logins: Logins::default(),
+            days: day::Days::default(),
+            waiting: alerts::Waiting::default(),
+            allow_loopback,
+            policies: [policy.clone(), policy],
+            stop: None,
+        }
+    }
+
+    /// Shows what this monitor knows, which is more than the store: the public API of this process.
     pub fn monitored(self, monitor: Monitor<S>) -> Self {
         Self { monitor, ..self }
     }
 
-    /// With an owner's page that these sites may frame.
+    /// Allows these sites to frame an owner's page.
     pub fn framed_by(self, ancestors: &Ancestors) -> Self {
         let [own, _] = self.policies;
         let framed = page::policy(&page::DASHBOARD, ancestors.as_str());
@@ -172,7 +150,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             };
             let body = match head.method {
                 Method::POST | Method::PATCH => {
-                    let read = read_body(body, MAX_BODY, PATIENCE);
+                    let read = read_body(&head.extensions, body, MAX_BODY, PATIENCE);
                     let read = tokio::select! {
                         read = read => read,
                         () = self.stopping() => return Err(Error::Stopping),
@@ -413,7 +391,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     }
 }
 
-/// Where everybody who reaches the dashboard is an operator, a link would bind nobody.
+/// Returns the refusal of a link where everybody who reaches the dashboard is an operator: it would bind nobody.
 fn no_token() -> Error {
     Refused::Conflict("this dashboard requires no token".to_owned()).into()
 }
@@ -422,7 +400,7 @@ fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
     Fields::of("", &asked.body, "").map(drop).map_err(Error::Bad)
 }
 
-/// The methods of a path, if there is such a path.
+/// Returns the methods of a path, if there is such a path.
 fn methods(path: &[&str]) -> Option<&'static str> {
     match path {
         [path] if monitor::PATHS.contains(path) => Some("GET, HEAD"),
@@ -452,7 +430,7 @@ fn methods(path: &[&str]) -> Option<&'static str> {
     }
 }
 
-/// A path for the log: what stands where an id belongs may be anything, a secret included.
+/// Returns a path for the log: what stands where an id belongs may be anything, a secret included.
 fn template<X: Extension>(path: &[&str]) -> String {
     if let Some(first) = path.first().filter(|first| X::PATHS.contains(first)) {
         return format!("/{first}");

@@ -25,7 +25,7 @@ struct Overview<'a> {
 }
 
 impl<S: Store, X: Extension> Dashboard<S, X> {
-    /// Everything that a page shows of an account. The tag tells whether it has changed.
+    /// Returns everything that a page shows of an account. The tag tells whether it has changed.
     pub(super) async fn overview(
         &self,
         id: Allowed<'_, Account>,

@@ -26,6 +26,7 @@ const PARTS: &str = concat!(
     include_str!("page/login.js"),
     include_str!("page/times.js"),
     include_str!("page/state.js"),
+    include_str!("page/find.js"),
     include_str!("page/draw.js"),
     include_str!("page/endpoints.js"),
     include_str!("page/alerts.js"),
@@ -43,7 +44,7 @@ const PARTS: &str = concat!(
 /// The page that explains signatures: examples/explain-web builds it.
 pub(super) const EXPLAIN: &str = include_str!("../../../explain-web/explain.html");
 
-/// The policy that a page states itself, and that no other page frames it.
+/// Returns the policy that a page states itself, and that no other page frames it.
 pub(super) fn own_policy(page: &str) -> HeaderValue {
     let (_, stated) = page.split_once("Security-Policy\" content=\"").unwrap_or_default();
     let (stated, _) = stated.split_once('"').unwrap_or_default();
@@ -51,7 +52,7 @@ pub(super) fn own_policy(page: &str) -> HeaderValue {
     policy.unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"))
 }
 
-/// The script and the style that the page has, by their digests, and nothing else. These sites may frame it.
+/// Allows the script and the style that the page has, by their digests, and nothing else. These sites may frame it.
 pub(super) fn policy(page: &str, ancestors: &str) -> HeaderValue {
     let digest = |open: &str, close: &str| {
         let inside = page.split_once(open).and_then(|(_, rest)| rest.split_once(close));

@@ -83,7 +83,7 @@ impl<S: Store, X> Dashboard<S, X> {
     }
 }
 
-/// What is to be recovered.
+/// Returns what is to be recovered.
 fn missed(fields: &Fields<'_>, now: Timestamp) -> Result<MissedDeliveries, Bad> {
     let from = fields.read("from", Timestamp::parse)?.unwrap_or(Timestamp::MIN);
     let until = fields.read("until", Timestamp::parse)?.unwrap_or(Timestamp::MAX);

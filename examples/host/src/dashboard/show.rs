@@ -17,7 +17,7 @@ use crate::rows::{
 use crate::scope::Operator;
 use crate::signed::{self, ShownRequest, SignatureState};
 
-/// An account, and for an operator how it stands.
+/// Returns an account, and for an operator how it stands.
 pub(super) fn account(row: &Account, by: Option<Operator>) -> Value {
     if by.is_none() {
         return json!({
@@ -43,7 +43,7 @@ pub(super) fn account(row: &Account, by: Option<Operator>) -> Value {
     })
 }
 
-/// A key without its secret.
+/// Returns a key without its secret.
 pub(super) fn key(key: &StoredKey, now: Timestamp) -> Value {
     json!({
         "id": key.id,
@@ -60,7 +60,7 @@ pub(super) fn key(key: &StoredKey, now: Timestamp) -> Value {
     })
 }
 
-/// An endpoint and its health.
+/// Returns an endpoint and its health.
 pub(super) fn endpoint(row: &EndpointRow) -> Value {
     let health = &row.health;
     json!({
@@ -105,7 +105,7 @@ pub(super) struct Delivery<'a> {
     body_sha256: Option<String>,
 }
 
-/// A delivery, with all of its body.
+/// Returns a delivery, with all of its body.
 pub(super) fn delivery(row: &DeliveryRow) -> Delivery<'_> {
     let mut shown = listed(row);
     shown.body = row.body.as_ref().map(|body| body.as_str());
@@ -114,7 +114,7 @@ pub(super) fn delivery(row: &DeliveryRow) -> Delivery<'_> {
     shown
 }
 
-/// A delivery as one of many.
+/// Returns a delivery as one of many.
 pub(super) fn listed(row: &DeliveryRow) -> Delivery<'_> {
     let body = row.body.as_ref().map(|body| body.as_str());
     let body = body.filter(|body| body.len() <= LISTED_BODY);
@@ -157,7 +157,7 @@ fn attempt(row: &AttemptRow) -> Value {
     shown
 }
 
-/// The request of an attempt: its signature only where nobody can replay it.
+/// Returns the request of an attempt: its signature only where nobody can replay it.
 fn request(sent: &ShownRequest) -> Value {
     let from = match sent.signature {
         SignatureState::TooRecent(from) => Some(from),
@@ -173,7 +173,7 @@ fn request(sent: &ShownRequest) -> Value {
     })
 }
 
-/// A recovery, as far as it has come.
+/// Returns a recovery, as far as it has come.
 pub(super) fn recovery(row: &RecoveryRow) -> Value {
     json!({
         "id": row.id,
@@ -193,7 +193,7 @@ pub(super) fn recovery(row: &RecoveryRow) -> Value {
     })
 }
 
-/// An alert, with where the page shows what it is about.
+/// Returns an alert, with where the page shows what it is about.
 pub(super) fn alert(row: &AlertRow) -> Value {
     let mut shown = value(row);
     shown["severity"] = row.severity().into();
@@ -201,7 +201,7 @@ pub(super) fn alert(row: &AlertRow) -> Value {
     shown
 }
 
-/// What is set of an account, for its owner: not by whom.
+/// Returns what is set of an account, for its owner: not by whom.
 pub(super) fn levers_of(rows: &[LeverRow]) -> Value {
     let row = |row: &LeverRow| {
         json!({
@@ -215,12 +215,12 @@ pub(super) fn levers_of(rows: &[LeverRow]) -> Value {
     json!({ "levers": rows.iter().map(row).collect::<Vec<_>>(), "senders": [] })
 }
 
-/// A list.
+/// Returns a list.
 pub(super) fn list(items: Vec<Value>) -> Value {
     json!({ "data": items })
 }
 
-/// What is shown as it is.
+/// Returns what is shown as it is.
 pub(super) fn value(shown: &impl Serialize) -> Value {
     // Rows have names for keys and nothing that JSON has no form for.
     serde_json::to_value(shown).unwrap_or_default()

@@ -93,7 +93,7 @@ impl Writer {
     }
 }
 
-/// The time, the level, the message and the fields. Nothing forges another line or another field.
+/// Writes the time, the level, the message and the fields. Nothing forges another line or another field.
 fn write_text(line: &Line, text: &mut String) {
     let level = line.level.as_str().to_ascii_uppercase();
     let _ = write!(text, "{} {level:5} {}", fixed(line.at), escaped(&line.message));

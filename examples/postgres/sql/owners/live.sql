@@ -1,5 +1,5 @@
--- This sender lives; how many do that are not drained, itself included, and whether it is; and what tells whether the database went back: how often this one has
--- renewed by now, and the history that the server writes.
+-- This sender lives. How many do that are not drained, itself included; whether it is drained; and what tells whether
+-- the database went back: how often this one has renewed by now, and the history that the server writes.
 WITH me AS (
     INSERT INTO senders (id, expires_at)
     VALUES ($1, clock_timestamp() + make_interval(secs => $2))

@@ -57,7 +57,7 @@ impl Address {
         format!("{}/{}", hosts.join(","), config.get_dbname().unwrap_or_default())
     }
 
-    /// What a connection needs.
+    /// Reads what a connection needs.
     pub(super) fn read(&self) -> Result<(Config, MakeRustlsConnect), String> {
         let config: Config = self.url.parse().map_err(|error: tokio_postgres::Error| {
             let cause = error.source().map(ToString::to_string).unwrap_or_default();

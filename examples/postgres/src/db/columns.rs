@@ -44,15 +44,15 @@ impl ToSql for At {
 
 /// Columns of a row, with the error of a step.
 pub(crate) trait Fields {
-    /// A column's value.
+    /// Reads a column's value.
     fn field<'a, T: FromSql<'a>>(&'a self, name: impl RowIndex + Display) -> Result<T, DbError>;
 
-    /// An instant.
+    /// Reads an instant.
     fn instant(&self, name: &str) -> Result<Timestamp, DbError> {
         Ok(self.field::<At>(name)?.0)
     }
 
-    /// An instant that may be `NULL`.
+    /// Reads an instant that may be `NULL`.
     fn instant_opt(&self, name: &str) -> Result<Option<Timestamp>, DbError> {
         Ok(self.field::<Option<At>>(name)?.map(|at| at.0))
     }
@@ -93,14 +93,14 @@ macro_rules! columns {
 }
 pub(crate) use columns;
 
-/// The first and the last of some instants.
+/// Returns the first and the last of some instants.
 pub(crate) fn span(instants: impl Iterator<Item = Timestamp>) -> (At, At) {
     instants.map(At).fold((At(Timestamp::MAX), At(Timestamp::MIN)), |(first, last), at| {
         (first.min(at), last.max(at))
     })
 }
 
-/// A row's [`Delivery`].
+/// Reads a row's [`Delivery`].
 ///
 /// # Errors
 /// A column is not what this version writes: its row is left as it is.
@@ -111,7 +111,7 @@ pub fn delivery_of(row: &Row) -> Result<Delivery, DbError> {
         .map_err(DbError::row)
 }
 
-/// The columns of a delivery.
+/// Reads the columns of a delivery.
 ///
 /// # Errors
 /// A text is none that this version writes.
@@ -127,7 +127,7 @@ pub fn delivery_columns(row: &Row) -> Result<DeliveryColumns, DbError> {
     })
 }
 
-/// A row's [`Endpoint`]. The names have a prefix where a row has a delivery as well.
+/// Reads a row's [`Endpoint`]. The names have a prefix where a row has a delivery as well.
 ///
 /// # Errors
 /// A column is not what this version writes.
@@ -137,7 +137,7 @@ pub fn endpoint_of(row: &Row, prefix: &str) -> Result<Endpoint, DbError> {
     Endpoint::from_columns(number.cast_unsigned(), columns).map_err(DbError::row)
 }
 
-/// The columns of an endpoint.
+/// Reads the columns of an endpoint.
 ///
 /// # Errors
 /// A text is none that this version writes.
@@ -156,7 +156,7 @@ pub fn endpoint_columns(row: &Row, prefix: &str) -> Result<EndpointColumns, DbEr
     })
 }
 
-/// The plan of a row's account.
+/// Reads the plan of a row's account.
 pub(crate) fn plan_of(row: &Row) -> Result<Plan, DbError> {
     let name: &str = row.try_get("plan")?;
     Plan::named(name).ok_or_else(|| DbError::row(format!("unknown plan {name}")))

@@ -182,7 +182,7 @@ pub async fn check(database: &Database) -> Result<(), MigrationError> {
     }
 }
 
-/// Whether it is this connection's turn to migrate.
+/// Tells whether it is this connection's turn to migrate.
 async fn has_turn(client: &Object) -> Result<bool, DbError> {
     match query_opt(client, sql::MIGRATE_TURN, &[]).await? {
         Some(row) => row.field(0),
@@ -215,7 +215,7 @@ struct Applied {
     at: Timestamp,
 }
 
-/// What is applied, by number.
+/// Reads what is applied, by number.
 async fn applied(client: &impl GenericClient) -> Result<BTreeMap<i32, Applied>, DbError> {
     let rows = query(client, sql::MIGRATE_APPLIED, &[]).await?;
     let of = |row: &Row| {
@@ -225,7 +225,7 @@ async fn applied(client: &impl GenericClient) -> Result<BTreeMap<i32, Applied>, 
     rows.iter().map(of).collect()
 }
 
-/// What is applied, also where nothing ever was.
+/// Reads what is applied, also where nothing ever was.
 async fn read_applied(database: &Database) -> Result<BTreeMap<i32, Applied>, DbError> {
     let read = async |client: &Object| match query_opt(client, sql::MIGRATE_ANY, &[]).await? {
         Some(any) if any.field(0)? => applied(client).await,

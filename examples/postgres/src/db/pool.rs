@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// How long a new connection may take, of which its server has said that it leads.
 const PROBE: Duration = Duration::from_secs(1);
 
-/// How every session is set. The server gives up a little earlier than we do, so that its answer says
+/// How every session is set. The server gives up a little earlier than a step, so that its answer says
 /// why. A statement is planned once a connection, as tests have it planned: over forty days of
 /// partitions a plan takes longer than its execution, and so does the start of a parallel worker. It is
 /// planned to use an index, for what the planner knows of a queue's size is of another hour. Whoever gave
@@ -116,7 +116,7 @@ impl Database {
         Self::at(&url.into(), connections)
     }
 
-    /// As [`new`](Self::new), where a private authority may be believed.
+    /// Prepares to connect as [`new`](Self::new) does, where a private authority may be believed.
     ///
     /// # Errors
     /// The URL is not one of a database, or there is no certificate in the authority's file.
@@ -285,7 +285,7 @@ impl Drop for Session {
     }
 }
 
-/// With the server's own message, which the error's text leaves out.
+/// Describes an error with the server's own message, which the error's text leaves out.
 fn describe(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(db) => format!("{}: {}", db.code().code(), db.message()),
@@ -293,7 +293,7 @@ fn describe(error: &tokio_postgres::Error) -> String {
     }
 }
 
-/// The cause behind all causes, which is what a person needs.
+/// Returns the cause behind all causes, which is what a person needs.
 pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {

@@ -11,7 +11,7 @@ use super::DbError;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Statement(&'static str);
 
-/// What a statement gives.
+/// Runs a statement, and returns its rows.
 pub(crate) async fn query(
     client: &impl GenericClient,
     sql: Statement,
@@ -21,7 +21,7 @@ pub(crate) async fn query(
     Ok(client.query(&statement, parameters).await?)
 }
 
-/// The first row of a statement, if there is one.
+/// Runs a statement, and returns its first row, if there is one.
 pub(crate) async fn query_opt(
     client: &impl GenericClient,
     sql: Statement,
@@ -30,7 +30,7 @@ pub(crate) async fn query_opt(
     Ok(query(client, sql, parameters).await?.into_iter().next())
 }
 
-/// How many rows a statement has changed.
+/// Runs a statement, and returns how many rows it has changed.
 pub(crate) async fn execute(
     client: &impl GenericClient,
     sql: Statement,

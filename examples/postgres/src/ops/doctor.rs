@@ -51,7 +51,7 @@ impl Check {
         Self { what, state, found: found.into(), todo }
     }
 
-    /// As a line for people.
+    /// Returns a line for people.
     pub(crate) fn line(&self) -> String {
         let Self { what, state, found, todo } = self;
         let state = match state {
@@ -217,7 +217,7 @@ fn of_ring(checked: &ring::Checked) -> Check {
     Check::new("ring", state, checked.text(), todo)
 }
 
-/// Whether somebody sends, and drops what is old.
+/// Checks that somebody sends, and drops what is old.
 async fn of_work(database: &Database) -> Result<Vec<Check>, DbError> {
     let now = At(clock::database::now());
     let (state, oldest) = database

@@ -22,14 +22,14 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// As a line of JSON.
+    /// Returns a line of JSON.
     #[must_use]
     pub fn line(&self) -> Value {
         let Self { in_use, unreadable, outdated } = self;
         json!({ "in_use": in_use, "unreadable": unreadable, "outdated": outdated })
     }
 
-    /// As a sentence.
+    /// Returns a sentence.
     #[must_use]
     pub fn text(&self) -> String {
         let keys =

@@ -22,7 +22,7 @@ pub struct Rotated {
 }
 
 impl Rotated {
-    /// As a line of JSON.
+    /// Returns a line of JSON.
     #[must_use]
     pub fn line(&self) -> Value {
         json!({ "sealed": self.sealed, "unreadable": self.unreadable })

@@ -26,10 +26,8 @@ use tokio_postgres::types::ToSql;
 
 use crate::db::statements as sql;
 use crate::db::{At, DbError, Fields as _, columns, endpoint_of, execute, query, query_opt};
+use host::plan::PLANS;
 use host::trace::TraceParent;
-
-/// The plans that have webhooks, as the column `accounts.plan` has them.
-const PLANS: [&str; 2] = ["pro", "business"];
 
 /// The result of accepting an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +68,8 @@ pub async fn accept(
     let (account, id) = (event.account_id().as_str(), event.id().as_str());
     let created_at = At(event.created_at());
     let (event_type, body) = (event.event_type().as_str(), event.as_bytes());
-    let plans = PLANS.as_slice();
+    let with_webhooks = PLANS.iter().filter(|plan| plan.webhooks.check_webhooks().is_ok());
+    let plans: Vec<&str> = with_webhooks.map(|plan| plan.name).collect();
     let trace = trace.map(TraceParent::as_str);
     let of_event: [&(dyn ToSql + Sync); 6] =
         [&account, &id, &created_at, &event_type, &body, &trace];

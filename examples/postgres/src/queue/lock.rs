@@ -72,7 +72,7 @@ pub async fn lock(
     Ok(found)
 }
 
-/// A row by its number, if this version can read it.
+/// Reads a row by its number, if this version can read it.
 fn locked(row: &tokio_postgres::Row, table: Table) -> Result<Option<(i64, Locked)>, DbError> {
     let id = row.field("id")?;
     Ok(delivery_of(row).ok().map(|delivery| (id, Locked { table, row: delivery })))
@@ -100,7 +100,7 @@ pub async fn lock_endpoints(
     endpoints(query(change, sql::QUEUE_LOCK_ENDPOINTS, &[&numbers]).await?)
 }
 
-/// One that cannot be read by this version is left out.
+/// Reads endpoints, and leaves out what this version cannot read.
 fn endpoints(rows: Vec<tokio_postgres::Row>) -> Result<BTreeMap<i32, Endpoint>, DbError> {
     let mut found = BTreeMap::new();
     for row in rows {

@@ -34,17 +34,17 @@ pub(crate) async fn write_recovery(
     }
 }
 
-/// A row's recovery.
+/// Reads a row's recovery.
 pub(crate) fn recovery_of(row: &tokio_postgres::Row) -> Result<Recovery<i64>, DbError> {
     serde_json::from_str(row.field("recovery")?).map_err(DbError::row)
 }
 
-/// A recovery as it is stored.
+/// Returns a recovery as it is stored.
 pub(crate) fn recovery_json(recovery: &Recovery<i64>) -> Result<String, DbError> {
     serde_json::to_string(recovery).map_err(DbError::row)
 }
 
-/// The public id of a recovery.
+/// Returns the public id of a recovery.
 pub(crate) fn recovery_text(number: i64) -> String {
     format!("rcv_{number}")
 }

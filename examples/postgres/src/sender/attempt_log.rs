@@ -76,7 +76,7 @@ pub(super) async fn write(
     Ok(())
 }
 
-/// A part of an answer, and whether there was more. PostgreSQL's text holds every character but one.
+/// Returns a part of an answer, and whether there was more. PostgreSQL's text holds every character but one.
 fn stored(part: Option<&Excerpt>) -> (Option<String>, bool) {
     (part.map(|part| part.text.replace('\0', "\u{fffd}")), part.is_some_and(|part| part.cut))
 }

@@ -102,7 +102,7 @@ async fn try_drop(database: &Database, now: Timestamp) -> Result<bool, DbError> 
     Ok(kept)
 }
 
-/// Whether nothing that is pending needs it, so that it is gone now.
+/// Drops a day, unless something pending needs it, and returns whether it is gone.
 async fn drop_day(database: &Database, day: &str) -> Result<bool, DbError> {
     database
         .change(async |change| {
@@ -170,9 +170,9 @@ async fn page(
         let group = groups.entry((row.field("endpoint")?, reason));
         group.or_insert(Group { version, names, ids: Vec::new() }).ids.push(row.field("id")?);
     }
-    let mut told = Vec::new();
+    let (mut told, at) = (Vec::new(), At(clock::database::now()));
     for ((endpoint, reason), Group { version, names, ids }) in groups {
-        let parked = execute(change, sql::QUEUE_GIVE_UP, &[&ids, &At(now)]).await?;
+        let parked = execute(change, sql::QUEUE_GIVE_UP, &[&ids, &at]).await?;
         if parked == 0 {
             continue;
         }
@@ -181,7 +181,7 @@ async fn page(
         if let Some(version) = version {
             let text = serde_json::to_string(&alert).map_err(DbError::row)?;
             let parameters: [&(dyn ToSql + Sync); 4] =
-                [&vec![endpoint], &vec![version], &At(now), &vec![text]];
+                [&vec![endpoint], &vec![version], &at, &vec![text]];
             execute(change, sql::ALERTS_INSERT, &parameters).await?;
         }
         told.push((names, alert));
@@ -189,7 +189,7 @@ async fn page(
     Ok((rows.last().map(|row| row.field("id")).transpose()?, told))
 }
 
-/// Why nobody can end a delivery, if this sender cannot.
+/// Returns why nobody can end a delivery, if this sender cannot.
 fn reason(row: &Row, ring: &KeyRing, now: Timestamp) -> Result<Option<AbandonedReason>, DbError> {
     if row.field::<Option<i32>>("endpoint_number")?.is_none() {
         return Ok(Some(AbandonedReason::Endpoint));

@@ -345,7 +345,7 @@ impl Owner {
         self.history.read_again();
     }
 
-    /// The shards whose leases are renewed. No standby is waited for, so nobody else gets them meanwhile.
+    /// Renews leases, and returns their shards. No standby is waited for, so nobody else gets them meanwhile.
     async fn renew(&self, held: &BTreeMap<i16, i64>) -> Result<Vec<i16>, DbError> {
         let (seconds, (shards, epochs)) = (LEASE.as_secs_f64(), columns(held));
         let lease: [&(dyn ToSql + Sync); 4] = [&self.id, &shards, &epochs, &seconds];
@@ -354,7 +354,7 @@ impl Owner {
         kept.iter().map(|row| row.field("shard")).collect()
     }
 
-    /// What is known of the senders, once a standby knows it, too: by its count, one history is told from
+    /// Counts the senders, once a standby knows of this one, too: by its count, one history is told from
     /// another. While that waits, no result is stored either, so nothing begins.
     async fn live(&self) -> Result<Renewal, DbError> {
         let seconds = LEASE.as_secs_f64();

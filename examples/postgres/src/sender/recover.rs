@@ -43,7 +43,7 @@ const RUNNING: Duration = Duration::from_millis(50);
 const IDLE: Duration = Duration::from_millis(500);
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 
-/// Steps, until this is dropped.
+/// Makes steps, until this is dropped.
 pub(super) async fn keep(database: Database, owned: watch::Receiver<Owned>, counted: Counted) {
     let mut failed = HashMap::new();
     loop {
@@ -106,7 +106,7 @@ async fn step_all(
     Ok(running.len() > failed.len())
 }
 
-/// One step of a recovery: a transaction with the deliveries that it makes due. Says what came of it
+/// Makes a step of a recovery: a transaction with the deliveries that it makes due. Says what came of it
 /// if that is its last.
 async fn step(
     change: &Transaction<'_>,

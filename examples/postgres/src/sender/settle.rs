@@ -254,7 +254,7 @@ fn in_memory(batch: &[EndedAttempt]) -> BTreeMap<i64, Locked> {
     batch.iter().map(row).collect()
 }
 
-/// The stored rows, locked. Where one still is as it was when the attempt began, the attempt stands
+/// Locks the stored rows. Where one still is as it was when the attempt began, the attempt stands
 /// as it was begun in memory.
 async fn as_stored(
     change: &Transaction<'_>,

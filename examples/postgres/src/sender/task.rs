@@ -59,7 +59,7 @@ pub(super) struct KnownDelivery {
 }
 
 impl KnownDelivery {
-    /// Whether a row with its number is of the same delivery: the number alone says nothing once the
+    /// Tells whether a row with its number is of the same delivery: the number alone says nothing once the
     /// database went back.
     fn is_of(&self, endpoint: u32, event_created_at: Timestamp) -> bool {
         (self.endpoint, self.event_created_at) == (endpoint, event_created_at)
@@ -412,7 +412,7 @@ impl SenderTask {
         self.release(id, endpoint, due);
     }
 
-    /// A delivery is no longer in hand: it waits until it is due, or is forgotten.
+    /// Ends what is in hand of a delivery: it waits until it is due, or is forgotten.
     fn release(&mut self, id: u64, endpoint: u32, due: Option<Timestamp>) {
         let Some(known) = self.known.get_mut(&id) else { return };
         self.in_hand.remove(known.shard);

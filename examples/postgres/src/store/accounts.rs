@@ -19,7 +19,7 @@ use host::store::{Done, Refused};
 /// How far `last_used_at` may be behind the last use of a key.
 pub(super) const NOTED: Duration = Duration::from_secs(60);
 
-/// A page of accounts, or of those whose id or name begins so, after the position of the last of the page before.
+/// Reads a page of accounts, or of those whose id or name begins so, after the last position of the page before.
 pub(super) async fn page(
     client: &impl GenericClient,
     begins: Option<&str>,
@@ -44,19 +44,19 @@ pub(super) async fn page(
     Ok(AccountPage { rows, next: next.map(|position| position.to_string()) })
 }
 
-/// One account.
+/// Reads one account.
 pub(super) async fn one(client: &impl GenericClient, id: &str) -> Done<Account> {
     let row = query_opt(client, sql::ACCOUNTS_ONE, &[&id]).await?;
     account_of(&row.ok_or(Refused::NotFound("account"))?)
 }
 
-/// One account, locked.
+/// Locks one account, and reads it.
 pub(super) async fn locked(change: &impl GenericClient, id: &str) -> Done<Account> {
     execute(change, sql::ACCOUNTS_LOCK, &[&id]).await?;
     one(change, id).await
 }
 
-/// Whether it was new.
+/// Inserts an account, and returns whether it was new.
 pub(super) async fn insert(client: &impl GenericClient, new: &Account) -> Result<bool, DbError> {
     let inserted = execute(
         client,
@@ -86,7 +86,7 @@ pub(super) async fn change(
     one(client, id).await
 }
 
-/// The keys of an account, oldest first.
+/// Reads the keys of an account, oldest first.
 pub(super) async fn keys(client: &impl GenericClient, account: &str) -> Done<Vec<StoredKey>> {
     let rows = query(client, sql::ACCOUNTS_KEYS, &[&account]).await?;
     if rows.is_empty() {
@@ -150,7 +150,7 @@ pub(super) fn key_of(row: &Row) -> Done<StoredKey> {
     })
 }
 
-/// The account of a key's row as the public API has it, and how it stands.
+/// Reads the account of a key's row as the public API has it, and how it stands.
 pub(super) fn standing_of(row: &Row) -> Done<(model::Account, AccountStatus)> {
     let id = AccountId::parse(row.field("account_id")?).map_err(unreadable)?;
     let mut account = model::Account::new(id.clone(), row.field::<&str>("timezone")?);

@@ -12,13 +12,13 @@ use crate::db::{At, Fields as _, execute, query, query_opt};
 use host::rows::{Acknowledged, AlertPage, AlertRow, MOST_COUNTED};
 use host::store::{Done, Refused};
 
-/// The latest alerts of an account, newest first.
+/// Reads the latest alerts of an account, newest first.
 pub(super) async fn latest(client: &impl GenericClient, account: &str) -> Done<Vec<AlertRow>> {
     let rows = query(client, sql::ALERTS_LATEST, &[&account]).await?;
     rows.iter().filter_map(|row| shown(row).transpose()).collect()
 }
 
-/// Whether there is an alert without a number.
+/// Tells whether there is an alert without a number.
 pub(super) async fn has_new(client: &impl GenericClient) -> Done<bool> {
     let row = query_opt(client, sql::ALERTS_NEW, &[]).await?;
     Ok(row.map_or(Ok(false), |row| row.field("has_new"))?)
@@ -32,7 +32,7 @@ pub(super) async fn number(change: &Transaction<'_>) -> Done<()> {
     Ok(())
 }
 
-/// The alerts behind a number, in the order of their numbers.
+/// Reads the alerts behind a number, in the order of their numbers.
 pub(super) async fn after(
     client: &impl GenericClient,
     after: u64,
@@ -70,7 +70,7 @@ fn text_of(number: i64) -> String {
     format!("alrt_{number}")
 }
 
-/// What a later version tells is for that version to show.
+/// Shows an alert, but for what a later version tells: that is for that version to show.
 fn shown(row: &Row) -> Done<Option<AlertRow>> {
     let Ok(alert) = serde_json::from_str::<Alert>(row.field("alert")?) else { return Ok(None) };
     let missed: Option<i64> = row.field("missed")?;

@@ -82,7 +82,7 @@ pub(super) async fn by_id(database: Database, asked: Vec<Id>) -> Done<Vec<Done<V
     look_up(database, sql::API_CALL, &ids.parameters(), count).await
 }
 
-/// The rows that belong to each question.
+/// Reads the rows that belong to each question.
 async fn look_up(
     database: Database,
     statement: Statement,
@@ -102,7 +102,7 @@ async fn look_up(
     Ok(found)
 }
 
-/// A call, with the account and mode that its row names.
+/// Reads a call, with the account and mode that its row names.
 pub(super) fn call_of(row: &Row) -> Done<CallRow> {
     let live: bool = row.field("livemode")?;
     let account_id = AccountId::parse(row.field("account_id")?).map_err(unreadable)?;
@@ -111,7 +111,7 @@ pub(super) fn call_of(row: &Row) -> Done<CallRow> {
     Ok(CallRow { account_id, mode: if live { Mode::Live } else { Mode::Test }, call })
 }
 
-/// The newest live calls of an account.
+/// Reads the newest live calls of an account.
 pub(super) async fn latest(
     client: &impl GenericClient,
     account: &str,
@@ -155,7 +155,7 @@ pub(super) async fn insert(
     Ok(written)
 }
 
-/// The object that is served, as it is stored.
+/// Writes the object that is served, as it is stored.
 fn json(call: &Call) -> Done<String> {
     serde_json::to_string(call).map_err(unreadable)
 }

@@ -449,7 +449,8 @@ impl Store for Postgres {
             .change(async |change| {
                 let row = recoveries::pause(change, id.as_str(), paused).await?;
                 let action = if paused { "recovery.paused" } else { "recovery.continued" };
-                Deed::new(id.by(), action, None, id.as_str()).note(change).await?;
+                let account = Some(row.account_id.as_str());
+                Deed::new(id.by(), action, account, id.as_str()).note(change).await?;
                 Ok(row)
             })
             .await
@@ -460,7 +461,8 @@ impl Store for Postgres {
         self.dashboard
             .change(async |change| {
                 let row = recoveries::cancel(change, id.as_str(), now).await?;
-                let deed = Deed::new(id.by(), "recovery.cancelled", None, id.as_str());
+                let account = Some(row.account_id.as_str());
+                let deed = Deed::new(id.by(), "recovery.cancelled", account, id.as_str());
                 deed.note(change).await?;
                 Ok(row)
             })
@@ -680,7 +682,7 @@ impl Postgres {
     }
 }
 
-/// How an account stands, for the journal.
+/// Returns how an account stands, for the journal.
 fn standing(account: &Account) -> Value {
     json!({
         "plan": account.plan.name,
@@ -706,7 +708,7 @@ async fn note_endpoint(
     deed.changing(before.map(shown).unwrap_or_default(), shown(after)).note(change).await
 }
 
-/// Ids of what was accepted, in the order of the endpoints. What was accepted before has its own.
+/// Returns the ids of what was accepted, in the order of the endpoints. What was accepted before has its own.
 fn ids(accepted: &Accepted) -> Vec<DeliveryId> {
     let Accepted::New(deliveries) = accepted else { return Vec::new() };
     let mut keys: Vec<DeliveryKey> =

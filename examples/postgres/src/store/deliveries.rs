@@ -23,7 +23,7 @@ use host::rows::{AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_B
 use host::signed::{SecretMark, Signed};
 use host::store::{Done, Refused};
 
-/// A page of deliveries of these endpoints, newest first.
+/// Reads a page of deliveries of these endpoints, newest first.
 pub(super) async fn page(
     client: &impl GenericClient,
     endpoints: &[StoredEndpoint],
@@ -85,7 +85,7 @@ pub(super) async fn page(
     Ok(DeliveryPage { rows: shown, next: last.filter(|_| more).map(|last| format!("{last:x}")) })
 }
 
-/// One delivery with its log.
+/// Reads one delivery with its log.
 pub(super) async fn one(
     client: &impl GenericClient,
     key: DeliveryKey,
@@ -94,7 +94,7 @@ pub(super) async fn one(
     Ok(read_one(client, key, now).await?.1)
 }
 
-/// One delivery with its log, and the requests of its attempts.
+/// Reads one delivery with its log, and the requests of its attempts.
 pub(super) async fn one_with_requests(
     client: &impl GenericClient,
     ring: &KeyRing,
@@ -220,7 +220,7 @@ async fn fill_logs(client: &impl GenericClient, rows: &mut [DeliveryRow]) -> Don
     Ok(())
 }
 
-/// An entry of the log, by its stored form: its fields may grow.
+/// Reads an entry of the log, by its stored form: its fields may grow.
 fn entry_of(row: &Row) -> Done<Option<AttemptRow>> {
     let excerpt = |text: Option<&str>, cut: bool| match text {
         Some(text) => json!({ "text": text, "cut": cut }),

@@ -40,7 +40,7 @@ pub(super) enum Change {
     Delete,
 }
 
-/// The endpoints of an account, oldest first.
+/// Reads the endpoints of an account, oldest first.
 pub(super) async fn of_account(
     client: &impl GenericClient,
     ring: &KeyRing,
@@ -55,7 +55,7 @@ pub(super) async fn of_account(
     rows.iter().map(|row| found_in(row, ring, now)).collect()
 }
 
-/// One endpoint.
+/// Reads one endpoint.
 pub(super) async fn one(
     client: &impl GenericClient,
     ring: &KeyRing,
@@ -201,7 +201,7 @@ const SETTLE: Duration = Duration::from_millis(750);
 /// How long to wait before the next look whether they have ended: 10 ms.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The newest deliveries that an endpoint missed, newest first, once they are all stored: call it when
+/// Reads the newest deliveries that an endpoint missed, newest first, once they are all stored: call it when
 /// the endpoint's change is committed.
 ///
 /// Events are accepted without a lock on the endpoint, so transactions that may have read it before that are
@@ -237,7 +237,7 @@ pub(super) async fn missed(
     Ok(ids)
 }
 
-/// How each endpoint has answered in the last hour, as far as its latest deliveries tell.
+/// Reads how each endpoint has answered in the last hour, as far as its latest deliveries tell.
 pub(super) async fn last_hour(
     client: &impl GenericClient,
     found: &[StoredEndpoint],
@@ -266,7 +266,7 @@ pub(super) async fn last_hour(
     Ok(hours)
 }
 
-/// An endpoint as it is before a change, locked.
+/// Locks an endpoint, and returns it as it is before a change.
 pub(super) async fn locked(
     change: &Transaction<'_>,
     ring: &KeyRing,
@@ -276,7 +276,7 @@ pub(super) async fn locked(
     Ok(lock(change, ring, id, now).await?.1.shown)
 }
 
-/// An endpoint to change, locked, with the row it was read from.
+/// Locks an endpoint to change, and returns it with the row it was read from.
 async fn lock(
     change: &Transaction<'_>,
     ring: &KeyRing,
@@ -331,12 +331,12 @@ fn refuse_deleted(found: &StoredEndpoint) -> Done<()> {
     }
 }
 
-/// Whether an address is one that only a development mode allows.
+/// Tells whether an address is one that only a development mode allows.
 fn needs_loopback(target: &Target) -> bool {
     Target::parse(target.as_str()).is_err()
 }
 
-/// How the events of the day that begins at `from` stand at each endpoint.
+/// Reads how the events of the day that begins at `from` stand at each endpoint.
 pub(super) async fn day(
     client: &impl GenericClient,
     found: &[StoredEndpoint],

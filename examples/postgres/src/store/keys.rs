@@ -46,7 +46,7 @@ fn found(row: &Row) -> Done<Found> {
     Ok((accounts::key_of(row)?, accounts::standing_of(row)?))
 }
 
-/// The id of a key whose use is to be noted. One that cannot be read has an error of its own.
+/// Returns the id of a key whose use is to be noted. One that cannot be read has an error of its own.
 fn to_note(row: &Row, now: Timestamp) -> Option<String> {
     let key = accounts::key_of(row).ok()?;
     let is_stale =

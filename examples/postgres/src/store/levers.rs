@@ -38,7 +38,7 @@ impl Postgres {
     }
 }
 
-/// What is set, and the senders that live.
+/// Reads what is set, and the senders that live.
 pub(super) async fn all(client: &impl GenericClient) -> Done<Levers> {
     let (levers, senders) = tokio::try_join!(
         query(client, sql::LEVERS_ALL, &[]),
@@ -50,7 +50,7 @@ pub(super) async fn all(client: &impl GenericClient) -> Done<Levers> {
     })
 }
 
-/// What is set of an account, of its endpoints, or of everything.
+/// Reads what is set of an account, of its endpoints, or of everything.
 pub(super) async fn of_account(client: &impl GenericClient, account: &str) -> Done<Vec<LeverRow>> {
     query(client, sql::LEVERS_OF_ACCOUNT, &[&account]).await?.iter().map(lever).collect()
 }
@@ -118,7 +118,7 @@ pub(super) async fn cancel(
     Ok(Cancelled { cancelled, next })
 }
 
-/// The place among what is pending at which a step begins.
+/// Reads the place among what is pending at which a step begins.
 fn place(after: Option<&str>) -> Done<(i32, i64)> {
     let Some(text) = after else { return Ok((0, i64::MIN)) };
     let place = text

@@ -75,7 +75,7 @@ impl Postgres {
         })
     }
 
-    /// The store in a process with a sender, which counts.
+    /// Returns the store of a process that counts.
     pub(crate) fn counting(self, counted: Counted) -> Self {
         counted.uses("api", &self.api);
         counted.uses("dashboard", &self.dashboard);
@@ -83,17 +83,17 @@ impl Postgres {
         Self { counted, ..self }
     }
 
-    /// The store in a process that answers nobody: it is ready where it can store.
+    /// Returns the store of a process that answers nobody: it is ready where it can store.
     pub(crate) fn sending(self) -> Self {
         Self { only_sends: true, ..self }
     }
 
-    /// The store with another limit of endpoints.
+    /// Returns the store with another limit of endpoints.
     pub(crate) fn limited(self, endpoint_limit: EndpointLimit) -> Self {
         Self { endpoint_limit, ..self }
     }
 
-    /// The look for keys that the ring lacks.
+    /// Returns the look for keys that the ring lacks.
     pub(crate) fn keys_in_use(&self) -> KeysInUse {
         KeysInUse {
             database: self.monitoring.clone(),
@@ -108,7 +108,7 @@ impl Postgres {
         self.readings.clone().keep(self.monitoring.clone(), self.counted.clone())
     }
 
-    /// The keys of cursors, the same in every process that has the same ring.
+    /// Returns the keys of cursors, the same in every process that has the same ring.
     pub(crate) fn cursors(&self) -> CursorKeys {
         self.ring.cursors()
     }
@@ -129,7 +129,7 @@ impl StepError for Refused {
     }
 }
 
-/// Whether a row was refused because what it belongs to is not there.
+/// Tells whether a row was refused because what it belongs to is not there.
 fn breaks_reference(error: &DbError) -> bool {
     let code = match error {
         DbError::Statement(error) => error.code(),
@@ -138,7 +138,7 @@ fn breaks_reference(error: &DbError) -> bool {
     code == Some(&SqlState::FOREIGN_KEY_VIOLATION)
 }
 
-/// A row that no version before this one can have written.
+/// Makes the error of a row that no version up to this one can have written.
 fn unreadable(error: impl std::fmt::Display) -> Refused {
     Refused::Unavailable(format!("a row cannot be read: {error}"))
 }

@@ -115,7 +115,7 @@ pub(super) async fn writes(database: &Database) -> Result<Writes, DbError> {
     }
 }
 
-/// What is stored, with how writes are taken.
+/// Reads what is stored, with how writes are taken.
 async fn read(database: &Database) -> Result<Read, DbError> {
     let mut read = database
         .read(async |client: &Object| {
@@ -181,7 +181,7 @@ async fn what_is_set(client: &impl GenericClient) -> Result<Vec<Family>, DbError
     Ok(families)
 }
 
-/// What was counted last, and how long ago.
+/// Reads what was counted last, and how long ago.
 async fn last_counts(client: &impl GenericClient) -> Result<Option<(Gauges, Duration)>, DbError> {
     let Some(row) = query_opt(client, sql::MONITORING_GAUGES, &[]).await? else { return Ok(None) };
     let age = Duration::try_from_secs_f64(row.field("age")?).map_err(DbError::row)?;

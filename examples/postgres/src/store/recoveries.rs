@@ -145,12 +145,12 @@ async fn insert(
     Ok(started.map(|row| row.field("id")).transpose()?)
 }
 
-/// The recoveries of an account, newest first.
+/// Reads the recoveries of an account, newest first.
 pub(super) async fn all(client: &impl GenericClient, account: &str) -> Done<Vec<RecoveryRow>> {
     query(client, sql::RECOVERIES_ALL, &[&account]).await?.iter().map(shown).collect()
 }
 
-/// One recovery.
+/// Reads one recovery.
 pub(super) async fn one(client: &impl GenericClient, id: &str) -> Done<RecoveryRow> {
     let row = query_opt(client, sql::RECOVERIES_ONE, &[&number(id)?]).await?;
     shown(&row.ok_or(MISSING)?)
@@ -196,13 +196,13 @@ fn shown(row: &Row) -> Done<RecoveryRow> {
     })
 }
 
-/// The account and the endpoint of a row.
+/// Reads the account and the endpoint of a row.
 fn owners(row: &Row, endpoint: &str) -> Done<(AccountId, EndpointId)> {
     let account = AccountId::parse(row.field("account_id")?).map_err(unreadable)?;
     Ok((account, EndpointId::parse(row.field(endpoint)?).map_err(unreadable)?))
 }
 
-/// The number in a public id.
+/// Returns the number in a public id.
 fn number(id: &str) -> Done<i64> {
     let number = id.strip_prefix("rcv_").and_then(|number| number.parse().ok());
     // No two texts are one recovery.

@@ -126,7 +126,7 @@ impl<Q: Send + 'static, A: Send + 'static> Turn<Q, A> {
         }
     }
 
-    /// The next batch, without the questions of callers that are gone. The turn is over if there is none.
+    /// Takes the next batch, without the questions of callers that are gone. The turn is over if there is none.
     fn take(&mut self) -> Option<(Vec<Q>, Vec<Caller<A>>)> {
         let mut queue = self.of.lock();
         queue.waiting.retain(|waiting| !waiting.caller.is_closed());

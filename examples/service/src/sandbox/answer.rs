@@ -63,7 +63,7 @@ pub async fn answer<S: ApiStore>(
     answer
 }
 
-/// The account whose key a request has.
+/// Returns the account whose key a request has.
 fn account(store: &Store, headers: &HeaderMap) -> Option<String> {
     let (_, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let digest = KeyDigest::compute(key.trim().as_bytes());
@@ -77,7 +77,7 @@ fn http_date(instant: Timestamp) -> String {
     date.replace("+0000", "GMT")
 }
 
-/// A canned error under an id of its own.
+/// Returns a canned error under an id of its own.
 fn error(canned: Response<Vec<u8>>) -> Response<Body> {
     const CANNED: &str = "req_7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e";
     let id = RequestId::from_random(random::bytes());
@@ -91,7 +91,7 @@ fn error(canned: Response<Vec<u8>>) -> Response<Body> {
     Response::from_parts(head, Either::Left(Full::from(body)))
 }
 
-/// The first half of a body whose length is promised. Then the connection ends.
+/// Sends the first half of a body whose length is promised. Then the connection ends.
 async fn cut(whole: Response<Full<Bytes>>) -> Response<Body> {
     let (mut head, body) = whole.into_parts();
     let Ok(body) = body.collect().await;

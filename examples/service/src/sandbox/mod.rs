@@ -52,7 +52,9 @@ impl Extension for Sandbox {
             *asked.method == Method::DELETE,
         );
         match asked.path.as_slice() {
-            ["faults"] if get => Ok(ok(&json!({ "data": faults.shown() }))),
+            ["faults"] if get => {
+                Ok(ok(&json!({ "data": faults.shown(), "known": Faults::known() })))
+            }
             ["faults"] if post => order(asked, faults, store),
             ["faults"] if delete => {
                 faults.remove(None);

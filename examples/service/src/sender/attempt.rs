@@ -30,7 +30,7 @@ const LARGE: usize = 1024 * 1024;
 /// How many come in a burst.
 const BURST: usize = 100;
 
-/// Step 3, with the fault that is ordered for it, if one is.
+/// Makes step 3, with the fault that is ordered for it, if one is.
 pub(super) async fn send(
     begun: &Begun,
     endpoint: u32,
@@ -159,7 +159,7 @@ fn change_headers(
     }
 }
 
-/// An event with a field that no version has.
+/// Returns an event with a field that no version has.
 fn extended<'a>(body: &'a EventBody, text: &str) -> Cow<'a, EventBody> {
     let extended = serde_json::from_slice::<Value>(body.as_bytes()).ok().and_then(|mut json| {
         json.as_object_mut()?.insert("sandbox".to_owned(), text.into());
@@ -168,7 +168,7 @@ fn extended<'a>(body: &'a EventBody, text: &str) -> Cow<'a, EventBody> {
     extended.map_or(Cow::Borrowed(body), Cow::Owned)
 }
 
-/// An event with another value at one place.
+/// Returns an event with another value at one place.
 fn altered<'a>(body: &'a EventBody, at: &str, value: &str) -> Cow<'a, EventBody> {
     let altered = serde_json::from_slice::<Value>(body.as_bytes()).ok().and_then(|mut json| {
         *json.pointer_mut(at)? = value.into();

@@ -4,7 +4,6 @@
 //! is the one `call_assistant::webhook::sender` documents, its steps are functions of the store.
 
 mod attempt;
-mod steps;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,16 +16,15 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use attempt::send;
-use steps::Watch;
 
 use crate::faults::Faults;
 use crate::store::{Begun, Store, ToSend};
+use host::clock;
 use host::post;
 use host::rows::LoadRow;
 use host::scale::Scale;
 use host::sending::{LIMITS, Load, Slot, given_up, until};
 use host::shutdown::Shutdown;
-use host::{clock, log};
 
 /// How often what is older than thirty days is forgotten, and owners are reminded.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
@@ -106,7 +104,7 @@ impl Outbox {
 }
 
 impl Sender {
-    /// A sender of what is pending in a store by now. It has to be told of what comes later.
+    /// Creates a sender of what is pending in a store by now. It has to be told of what comes later.
     pub fn new(store: Arc<Store>, client: post::Client, pace: Pace, faults: Faults) -> Self {
         let (sender, messages) = unbounded_channel();
         let mut sender = Self {
@@ -149,14 +147,8 @@ impl Sender {
     pub async fn run(mut self, shutdown: Shutdown) {
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
         let mut step_at = Instant::now();
-        let mut watch = Watch::new(clock::machine());
         while !shutdown.is_requested() {
-            let now = clock::now();
-            if let Some(step) = watch.look(clock::machine()) {
-                log::info(format!("the clock was set: {step:?}")).write();
-                self.store.lock().clock_was_set(step);
-                self.plan(now);
-            }
+            let now = self.look_at_clock();
             if step_at <= Instant::now() {
                 let recovered = self.store.lock().step_recoveries(now);
                 self.add(recovered);
@@ -181,6 +173,17 @@ impl Sender {
             let Some(message) = self.messages.recv().await else { break };
             self.hear(message);
         }
+    }
+
+    /// Returns the time. What is pending is planned anew if somebody has set the clock.
+    fn look_at_clock(&mut self) -> Timestamp {
+        let (mut tables, now) = self.store.write();
+        let was_set = tables.was_clock_set();
+        drop(tables);
+        if was_set {
+            self.plan(now);
+        }
+        now
     }
 
     /// Takes the next step of a move of the clock, if one is under way and nothing is in flight.
@@ -275,7 +278,7 @@ impl Sender {
                 sent = send(&begun, endpoint, &client, scale, &slot, &faults) => sent,
                 () = given_up(&shutdown) => post::Sent::stopped(began),
             };
-            let again = store.lock().finish(delivery, &begun, &sent, scale);
+            let again = store.write().0.finish(delivery, &begun, &sent, scale);
             sent.line(begun.attempt.number().into())
                 .with("account", begun.body.account_id().as_str())
                 .with("endpoint", begun.endpoint.as_str())

@@ -23,7 +23,7 @@ pub struct AccountRow {
 }
 
 impl AccountRow {
-    /// An account with nothing in it.
+    /// Creates an account with nothing in it.
     pub fn new(account: Account) -> Self {
         Self {
             account,
@@ -43,18 +43,18 @@ impl AccountRow {
         self.account.plan.webhooks.check_webhooks().map_err(Refused::Plan)
     }
 
-    /// A call of it, as the public API looks it up.
+    /// Returns a call of it, as the public API looks it up.
     pub fn call_row(&self, mode: Mode, call: Call) -> CallRow {
         CallRow { account_id: self.account.id.clone(), mode, call }
     }
 
-    /// As the dashboard has it.
+    /// Returns it as the dashboard has it.
     pub fn shown(&self) -> Account {
         let calls = u64::try_from(self.live.len()).unwrap_or(u64::MAX);
         Account { calls, ..self.account.clone() }
     }
 
-    /// Its calls: test keys reach test data, and nothing else.
+    /// Returns its calls: test keys reach test data, and nothing else.
     pub fn calls(&self, mode: Mode) -> &Calls {
         match mode {
             Mode::Live => &self.live,
@@ -62,7 +62,7 @@ impl AccountRow {
         }
     }
 
-    /// Its calls, to add one.
+    /// Returns its calls, to add one.
     pub fn calls_mut(&mut self, mode: Mode) -> &mut Calls {
         match mode {
             Mode::Live => &mut self.live,

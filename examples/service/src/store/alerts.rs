@@ -103,7 +103,7 @@ impl Tables {
     }
 }
 
-/// The machine's time as a number.
+/// Returns the machine's time as a number.
 fn micros(now: Timestamp) -> u64 {
     u64::try_from(now.unix_micros()).unwrap_or_default()
 }

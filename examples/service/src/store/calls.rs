@@ -37,13 +37,13 @@ impl Calls {
         Ok(())
     }
 
-    /// The call of this id.
+    /// Returns the call of this id.
     pub fn find(&self, id: &CallId) -> Option<&Call> {
         let started_at = *self.started.get(id)?;
         self.rows.get(&(started_at, id.clone()))
     }
 
-    /// The rows of a page, newest first: O(log n) to the first of them, and one step for each; and
+    /// Returns the rows of a page, newest first: O(log n) to the first of them, and one step for each; and
     /// one for each call that is newer than a wide window of `created_before`.
     pub fn page(&self, query: &CallsQuery) -> Vec<Call> {
         let created = query.created();
@@ -70,12 +70,12 @@ impl Calls {
         rows.filter(|call| query.matches_call(call)).take(query.rows_to_read()).cloned().collect()
     }
 
-    /// The newest calls.
+    /// Returns the newest calls.
     pub fn newest(&self, most: usize) -> impl Iterator<Item = &Call> {
         self.rows.values().rev().take(most)
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }

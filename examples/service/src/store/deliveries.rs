@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
@@ -68,18 +67,11 @@ impl fmt::Display for Begun {
     }
 }
 
-/// The distance and the direction in which a clock was set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClockStep {
-    Back(Duration),
-    Forward(Duration),
-}
-
 /// The most attempts in a log: six by schedule, and the latest manual ones.
 const KEPT_ATTEMPTS: usize = 50;
 
 impl DeliveryRow {
-    /// When the next attempt is due. `None` while one is in flight, and when there is none to come.
+    /// Returns when the next attempt is due. `None` while one is in flight, and when there is none to come.
     pub fn next_at(&self) -> Option<Timestamp> {
         let columns = DeliveryColumns::from(self.state);
         (columns.status == DeliveryStatus::Waiting).then_some(columns.at)
@@ -94,7 +86,7 @@ impl DeliveryRow {
         }
     }
 
-    /// It as the planner has it, if it waits.
+    /// Returns it as the planner has it, if it waits.
     pub(super) fn to_send(&self, number: u64, now: Timestamp) -> Option<ToSend> {
         let is_retry = self.state.attempts() > 0 && !self.state.is_manual();
         Some(ToSend {
@@ -116,18 +108,8 @@ impl DeliveryRow {
     }
 }
 
-impl ClockStep {
-    /// The same instant by the clock as it is now.
-    pub fn moved(self, at: Timestamp) -> Timestamp {
-        match self {
-            Self::Back(by) => at.saturating_sub(by),
-            Self::Forward(by) => at.saturating_add(by),
-        }
-    }
-}
-
 impl Tables {
-    /// Step 1: accepts an event for every endpoint of its account, or for one of them. When this
+    /// Accepts an event (step 1) for every endpoint of its account, or for one of them. When this
     /// returns, it is stored.
     ///
     /// An account whose plan has no webhooks gets none.
@@ -176,7 +158,7 @@ impl Tables {
         Ok(accepted)
     }
 
-    /// Step 2: begins an attempt. When this returns, it is stored, and may be sent.
+    /// Begins an attempt (step 2). When this returns, it is stored, and may be sent.
     ///
     /// # Errors
     /// There is nothing to send now; with a time, look again then.
@@ -206,7 +188,7 @@ impl Tables {
         made
     }
 
-    /// Step 4: stores what came of an attempt: delivery, endpoint, log and alerts. The delivery is to
+    /// Stores what came of an attempt (step 4): delivery, endpoint, log and alerts. The delivery is to
     /// be sent again where this says so.
     pub fn finish(
         &mut self,
@@ -297,7 +279,7 @@ impl Tables {
         Ok(sent)
     }
 
-    /// One delivery.
+    /// Returns one delivery.
     ///
     /// # Errors
     /// It does not exist.
@@ -306,32 +288,23 @@ impl Tables {
         self.deliveries.get(&number).ok_or(Refused::NotFound("delivery"))
     }
 
-    /// The id of a delivery.
+    /// Returns the id of a delivery.
     pub fn delivery_id(&self, number: u64) -> Option<&DeliveryId> {
         self.deliveries.get(&number).map(|row| &row.id)
     }
 
-    /// The deliveries of an account, newest first.
+    /// Returns the deliveries of an account, newest first.
     pub fn deliveries(&self, account: &AccountRow) -> impl Iterator<Item = &DeliveryRow> {
         account.deliveries.iter().rev().filter_map(|number| self.deliveries.get(number))
     }
 
-    /// Everything that is pending, for a planner that starts.
+    /// Returns everything that is pending, for a planner that starts.
     pub fn pending(&self, now: Timestamp) -> impl Iterator<Item = (u64, u32, Timestamp, bool)> {
         let pending = self.endpoints.iter().flat_map(|endpoint| &endpoint.pending);
         pending.filter_map(move |number| {
             let row = self.deliveries.get(number)?;
             Some((*number, row.endpoint, row.state.due(now)?, row.state.attempts() > 0))
         })
-    }
-
-    /// Keeps the waits as long as they are when somebody has set the clock.
-    pub fn clock_was_set(&mut self, step: ClockStep) {
-        for row in self.deliveries.values_mut() {
-            let at = step.moved(DeliveryColumns::from(row.state).at);
-            row.make_due(at);
-        }
-        self.changed();
     }
 
     /// Does the periodic work, about once a minute.

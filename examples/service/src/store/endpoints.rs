@@ -35,7 +35,7 @@ pub struct EndpointRow {
 }
 
 impl EndpointRow {
-    /// Where its events go, and what signs them.
+    /// Returns where its events go, and what signs them.
     pub(super) fn destination(&self) -> Destination {
         Destination::new(&self.health, self.target.clone(), self.signer.clone())
     }
@@ -82,7 +82,7 @@ impl Tables {
         Ok(())
     }
 
-    /// One endpoint and its number.
+    /// Returns one endpoint and its number.
     ///
     /// # Errors
     /// It does not exist.
@@ -91,17 +91,17 @@ impl Tables {
         Ok((number, self.endpoint_of(number).ok_or(Refused::NotFound("endpoint"))?))
     }
 
-    /// The endpoint of a number.
+    /// Returns the endpoint of a number.
     pub fn endpoint_of(&self, number: u32) -> Option<&EndpointRow> {
         self.endpoints.get(usize::try_from(number).ok()?)
     }
 
-    /// The number that the planner knows an endpoint's account by: that of its first endpoint.
+    /// Returns the number that the planner knows an endpoint's account by: that of its first endpoint.
     pub fn account_of(&self, endpoint: u32) -> u32 {
         self.endpoint_of(endpoint).map_or(endpoint, |row| row.account_number)
     }
 
-    /// The endpoints of an account that are not deleted, oldest first.
+    /// Returns the endpoints of an account that are not deleted, oldest first.
     pub fn endpoints(&self, account: &AccountRow) -> impl Iterator<Item = &EndpointRow> {
         let endpoints = account.endpoints.iter().filter_map(|number| self.endpoint_of(*number));
         endpoints.filter(|row| !row.is_deleted())
@@ -188,7 +188,7 @@ impl Tables {
             .map_err(|error| Refused::Conflict(error.to_string()))
     }
 
-    /// An endpoint that its owner may still change.
+    /// Returns an endpoint that its owner may still change.
     fn own_endpoint(&mut self, id: &str) -> Result<(u32, &mut EndpointRow), Refused> {
         let (number, _) = self.endpoint(id)?;
         self.changed();
@@ -199,7 +199,7 @@ impl Tables {
         Ok((number, row))
     }
 
-    /// What is pending of an endpoint that is disabled now is parked, and the log says so.
+    /// Parks what is pending of an endpoint that is disabled now, and says so in the log.
     pub(super) fn disabled(&mut self, number: u32, reason: DisabledReason, now: Timestamp) {
         let Some(endpoint) = self.endpoint_of(number) else { return };
         let pending = endpoint.pending.clone();

@@ -14,12 +14,12 @@ use host::store::Refused;
 /// How many deliveries of an account are looked at for a day: 20,000.
 const LOOKED: usize = 20_000;
 
-/// Whether an attempt of it has failed, and it is not delivered.
+/// Tells whether an attempt of it has failed, and it is not delivered.
 fn is_failing(row: &DeliveryRow) -> bool {
     row.state.attempts() > 0 && row.state.status() != DeliveryStatus::Delivered
 }
 
-/// One event, as it stands.
+/// Returns one event, as it stands.
 fn standing(row: &DeliveryRow) -> Hour {
     let pending = row.state.is_pending();
     Hour {
@@ -31,7 +31,7 @@ fn standing(row: &DeliveryRow) -> Hour {
 }
 
 impl Tables {
-    /// A page of an account's deliveries. Filters apply to all of them, not to the latest alone.
+    /// Returns a page of an account's deliveries. Filters apply to all of them, not to the latest alone.
     ///
     /// # Errors
     /// There is no such account or endpoint, or the page does not follow one of this store.
@@ -79,7 +79,7 @@ impl Tables {
         Ok(page)
     }
 
-    /// How the events of the day that begins at `from` stand at each endpoint of an account. The latest of the
+    /// Returns how the events of the day that begins at `from` stand at each endpoint of an account. The latest of the
     /// account are looked at.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl Tables {
         Ok(numbered.collect())
     }
 
-    /// An endpoint as the dashboard has it.
+    /// Returns an endpoint as the dashboard has it.
     pub fn shown_endpoint(&self, row: &EndpointRow, now: Timestamp) -> rows::EndpointRow {
         rows::EndpointRow {
             id: row.id.clone(),
@@ -121,7 +121,7 @@ impl Tables {
         }
     }
 
-    /// A delivery as the dashboard has it.
+    /// Returns a delivery as the dashboard has it.
     pub fn shown_delivery(&self, row: &DeliveryRow) -> Result<rows::DeliveryRow, Refused> {
         let endpoint = self.endpoint_of(row.endpoint).ok_or(Refused::NotFound("endpoint"))?;
         Ok(rows::DeliveryRow {

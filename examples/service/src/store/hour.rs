@@ -36,7 +36,7 @@ impl Hour {
         self.0.push_back(Sample { at: sent.at, took: sent.took, succeeded });
     }
 
-    /// The last hour's.
+    /// Returns the last hour's.
     pub fn shown(&self, now: Timestamp) -> LastHour {
         let from = now.saturating_sub(Duration::from_secs(3600));
         let recent: Vec<&Sample> = self.0.iter().filter(|sample| sample.at >= from).collect();

@@ -7,6 +7,7 @@
 mod accounts;
 mod alerts;
 mod calls;
+mod clock;
 mod deliveries;
 mod endpoints;
 mod find;
@@ -23,14 +24,14 @@ use call_assistant::rest::Mode;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::sender::SenderTally;
 
-use host::clock;
 use host::rows::NewAccount;
 use host::store::{EndpointLimit, Refused};
 
 pub use accounts::AccountRow;
 use alerts::Alerts;
 pub use calls::Calls;
-pub use deliveries::{Begun, ClockStep, DeliveryRow, ToSend};
+pub use clock::ClockStep;
+pub use deliveries::{Begun, DeliveryRow, ToSend};
 pub use endpoints::EndpointRow;
 pub use hour::Hour;
 use recovery::Recoveries;
@@ -58,27 +59,29 @@ pub struct Tables {
     next_delivery: u64,
     recoveries: Recoveries,
     alerts: Alerts,
+    watch: clock::Watch,
     tally: SenderTally,
     /// Changes whenever anything that a page shows does.
     version: u64,
 }
 
 impl Store {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new(endpoint_limit: EndpointLimit) -> Self {
         Self(Mutex::new(Tables { endpoint_limit, ..Tables::default() }))
     }
 
-    /// The tables, for as long as the guard lives.
+    /// Locks the tables, for as long as the guard lives.
     pub fn lock(&self) -> MutexGuard<'_, Tables> {
         // Nothing under the lock panics half way through a change.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tables to change, and the time of the change: what is changed later is not earlier.
+    /// Locks the tables to change, and returns the time of the change: what is changed later is not earlier.
     pub fn write(&self) -> (MutexGuard<'_, Tables>, Timestamp) {
-        let tables = self.lock();
-        (tables, clock::now())
+        let mut tables = self.lock();
+        tables.look_at_clock();
+        (tables, host::clock::now())
     }
 }
 
@@ -128,12 +131,12 @@ impl Tables {
         Ok(())
     }
 
-    /// Every account, in the order in which they were added.
+    /// Returns every account, in the order in which they were added.
     pub fn accounts(&self) -> impl Iterator<Item = &AccountRow> {
         self.order.iter().filter_map(|id| self.accounts.get(id))
     }
 
-    /// One account.
+    /// Returns one account.
     ///
     /// # Errors
     /// It does not exist.
@@ -141,7 +144,7 @@ impl Tables {
         self.accounts.get(id).ok_or(Refused::NotFound("account"))
     }
 
-    /// One account, to change.
+    /// Returns one account, to change.
     ///
     /// # Errors
     /// It does not exist.
@@ -164,12 +167,12 @@ impl Tables {
         Ok(())
     }
 
-    /// The keys of an account, oldest first.
+    /// Returns the keys of an account, oldest first.
     pub fn keys(&self, account: &AccountRow) -> impl Iterator<Item = &StoredKey> {
         account.keys.iter().filter_map(|id| self.keys.get(self.digests.get(id)?))
     }
 
-    /// One key, to change.
+    /// Returns one key, to change.
     ///
     /// # Errors
     /// It does not exist.
@@ -179,12 +182,12 @@ impl Tables {
         self.keys.get_mut(digest).ok_or(Refused::NotFound("key"))
     }
 
-    /// The key with this secret, to note that it is used.
+    /// Returns the key with this secret, to note that it is used.
     pub fn key_of(&mut self, digest: &[u8; 32]) -> Option<&mut StoredKey> {
         self.keys.get_mut(digest)
     }
 
-    /// Whether an account has a call of this id, in whichever mode.
+    /// Tells whether an account has a call of this id, in whichever mode.
     pub fn has_call(&self, account: &AccountRow, id: &CallId) -> bool {
         [Mode::Live, Mode::Test].iter().any(|mode| account.calls(*mode).find(id).is_some())
     }

@@ -168,7 +168,7 @@ impl Tables {
         running.into_iter().flat_map(|id| self.step_recovery(id, now).unwrap_or_default()).collect()
     }
 
-    /// Whether a recovery runs.
+    /// Tells whether a recovery runs.
     pub fn is_recovering(&self) -> bool {
         self.recoveries.entries.values().any(Entry::goes_on)
     }
@@ -220,14 +220,14 @@ impl Tables {
         Some(again)
     }
 
-    /// The recoveries of an account, newest first.
+    /// Returns the recoveries of an account, newest first.
     pub fn recoveries(&self, account: &str) -> Vec<RecoveryRow> {
         let newest = self.recoveries.entries.iter().rev();
         let of_it = newest.filter(|(_, entry)| entry.account_id.as_str() == account);
         of_it.map(|(id, entry)| entry.shown(*id)).collect()
     }
 
-    /// One recovery, cancelled if that is asked for.
+    /// Returns one recovery, cancelled if that is asked for.
     ///
     /// # Errors
     /// It does not exist.
@@ -255,7 +255,7 @@ impl Tables {
         Ok((id, self.recoveries.entries.get_mut(&id).ok_or(missing)?))
     }
 
-    /// What an endpoint missed, oldest first, after a delivery.
+    /// Returns what an endpoint missed, oldest first, after a delivery.
     fn missed<'a>(
         &'a self,
         account: &str,

@@ -1,12 +1,16 @@
 //! What an owner is told, and when: each fact once.
 
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use testing::receiver::{Receiver, Reply};
-use testing::running::{FJORD, Folder, Running, Service, endpoint_path, eventually};
+use testing::running::{
+    Answer, FJORD, Folder, Running, Service, connect, endpoint_path, eventually,
+};
 
 fn alerts(service: &Service) -> Vec<Value> {
     let shown = service.show(&format!("{FJORD}/alerts"));
@@ -143,6 +147,30 @@ fn one_feed_of_all_accounts() {
     ] {
         service.ask(method, path, &body, status);
     }
+}
+
+// Those whose clients have given up take no place for as long as they would have waited.
+#[test]
+fn requests_that_wait_make_room() {
+    let service = Service::start(&[]);
+    let began = Instant::now();
+    let ask = |_| {
+        let mut stream = connect(service.dashboard());
+        let head = format!("GET /alerts HTTP/1.1\r\nHost: {}\r\n", service.dashboard());
+        stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).unwrap();
+        stream
+    };
+    // They are numbered as they are heard, which is not the order in which they were sent.
+    let read = |mut stream: TcpStream| {
+        std::thread::spawn(move || {
+            let answer = Answer::read(&mut stream);
+            assert_eq!((answer.status, answer.json()), (200, json!({ "data": [], "next": "0" })));
+            began.elapsed() < Duration::from_secs(25)
+        })
+    };
+    let reading: Vec<_> = (0..40).map(ask).map(read).collect();
+    let early = reading.into_iter().filter_map(|one| one.join().unwrap().then_some(()));
+    assert_eq!(early.count(), 24);
 }
 
 /// The guide's program sends each alert on.

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use http::Response;
+use http::{Request, Response};
 use http_body_util::Full;
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use tokio::sync::Notify;
 
-use host::serve::{Limits, serve};
+use host::serve::{Limits, read_body, serve};
 use host::shutdown;
 use testing::running::{Answer, PATIENCE, Service, connect, eventually, exchange};
 
@@ -74,6 +74,45 @@ fn who_asks_for_nothing_makes_room() {
     honest.read_exact(&mut start).unwrap();
     assert_eq!(&start, b"HTTP/1.1 200");
     assert_eq!(idle[0].read(&mut start).unwrap_or(0), 0, "the oldest was shown out");
+}
+
+// Nor does who announces a body and sends none of it keep anybody out.
+#[test]
+fn a_body_that_does_not_come_makes_room() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let guard = runtime.enter();
+    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+    drop(guard);
+    let answer = |request: Request<Incoming>, _| async move {
+        let (head, body) = request.into_parts();
+        let read = read_body(&head.extensions, body, 9, PATIENCE * 60).await;
+        Response::new(Full::new(read.unwrap_or_default()))
+    };
+    let (_trigger, stop) = shutdown::manual();
+    let limits = Limits { connections: CONNECTIONS, patience: PATIENCE * 60 };
+    runtime.spawn(serve(listener, limits, answer, stop));
+
+    let head = format!("POST / HTTP/1.1\r\nHost: {address}\r\nContent-Length: 4\r\n\r\n");
+    let slow = |_| {
+        let mut stream = connect(&address);
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let mut slow: Vec<TcpStream> = (0..3 * CONNECTIONS).map(slow).collect();
+    let mut honest = connect(&address);
+    honest.write_all(format!("{head}here").as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"here") {
+        let mut more = [0; 1024];
+        let read = honest.read(&mut more).unwrap();
+        assert_ne!(read, 0, "{answer:?}");
+        answer.extend(&more[..read]);
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 200"));
+    assert_eq!(slow[0].read(&mut [0]).unwrap_or(0), 0, "the oldest was shown out");
 }
 
 #[test]

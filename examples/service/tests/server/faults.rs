@@ -183,6 +183,18 @@ fn a_wrong_order_is_refused_by_its_field() {
     let unknown = service.ask("POST", "/faults", &json!({ "fault": "nothing" }), 400);
     let said = unknown["error"]["message"].as_str().unwrap();
     assert!(said.contains("account_closed") && said.contains("two_digests"), "{said}");
+    // What it says can be ordered, can.
+    let known = &service.show("/faults")["known"];
+    let names = |kind: &str| known[kind].as_array().unwrap().clone();
+    for name in [names("requests"), names("deliveries")].concat() {
+        let mut body = json!({ "fault": name });
+        if name == "slow" {
+            body["milliseconds"] = json!(1);
+        }
+        assert_eq!(order(&service, &body)["fault"], name, "{known}");
+    }
+    assert_eq!((names("requests").len(), names("deliveries").len()), (14, 16));
+    service.ask("DELETE", "/faults", &json!({}), 200);
     for whom in [json!({ "account": "acct_nobody" }), json!({ "endpoint": "whep_nobody" })] {
         let mut body = json!({ "fault": "twice" });
         body.as_object_mut().unwrap().extend(whom.as_object().unwrap().clone());

@@ -1,6 +1,7 @@
 //! The store's steps and the sender over them, without a process around: what a test from outside
 //! meets only when it is lucky.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,8 @@ use host::rows::EndpointEdit;
 use host::scale::Scale;
 use host::{clock, data, shutdown};
 use testing::receiver::{Receiver, Reply};
-use testing::running::eventually;
+use testing::running::{File, Service, eventually, service};
+use testing::shifted;
 
 /// Ten seconds in one millisecond.
 const FAST: Scale = Scale { waits: 0.0001, timeouts: 1.0 };
@@ -126,6 +128,36 @@ fn a_clock_that_is_set_changes_no_wait() {
         assert_eq!(tables.pending(moved).map(|(_, _, due, _)| due).collect::<Vec<_>>(), [due]);
         assert_eq!(tables.begin(sent.delivery, due).unwrap().attempt.number(), 2, "{step:?}");
     }
+}
+
+// Only what waited when the clock was set is moved, not what was written by the new clock before the sender looked.
+#[test]
+fn what_is_written_after_the_clock_was_set_is_not_moved() {
+    let Some(library) = shifted::faketime() else {
+        println!("skipped: there is no libfaketime");
+        return;
+    };
+    let (file, receiver) = (File::new("clock", "+0s\n"), Receiver::start());
+    let flags = ["--allow-loopback-endpoints", "--time-scale", "0.01", "--timeout-scale", "2.5"];
+    let mut command = service(&flags);
+    shifted::shift_as_told(&mut command, &library, Path::new(file.path()));
+    let service = Service::of(&mut command);
+    let tried_again = service.hook(&receiver.url("/old", &[Reply::Held(503), Reply::Status(204)]));
+    service.ping(&tried_again);
+    eventually("it is in flight", || (receiver.got("/old").len() == 1).then_some(()));
+    let new = service.hook(&receiver.url("/new", &[Reply::Status(204)]));
+
+    shifted::set(Path::new(file.path()), 3600);
+    eventually("its clock is an hour ahead", || {
+        let machine = service.show("/clock")["machine"].as_str().unwrap().parse::<Timestamp>();
+        (machine.unwrap().since(clock::now()) > Duration::from_secs(3000)).then_some(())
+    });
+    service.ping(&new);
+    receiver.release();
+    for (path, times) in [("/new", 1), ("/old", 2)] {
+        eventually(path, || (receiver.got(path).len() == times).then_some(()));
+    }
+    service.logged_times("the clock was set: Forward", 1);
 }
 
 // A thread that nobody waits for any more still counts against its endpoint's limit.

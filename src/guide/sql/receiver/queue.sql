@@ -11,7 +11,8 @@ CREATE INDEX webhook_events_waiting ON webhook_events (received_at) WHERE handle
 -- Store, then answer. A copy changes nothing: its event is stored already.
 INSERT INTO webhook_events (account, id, body) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING;
 
--- Handle later: both statements and the effects in one transaction.
+-- Handle later: both statements and the effects in one transaction. An event whose handler fails each time is
+-- the first one each time: mark it as handled, too, and keep it elsewhere, or all behind it wait.
 SELECT account, id, body FROM webhook_events WHERE handled_at IS NULL
 ORDER BY received_at LIMIT 1 FOR UPDATE SKIP LOCKED;
 UPDATE webhook_events SET handled_at = now() WHERE account = $1 AND id = $2;

@@ -13,28 +13,26 @@ function troubles(alerts) {
 // One that is over, or that somebody has taken note of, waits for nobody.
 const isOpen = ({ alert }) => alert.severity !== "info" && !alert.acknowledged;
 function alertsCard(rows) {
-  return card("alerts", { "aria-labelledby": "h-alerts" },
-    h("header", {}, h("div", {}, h("h2", { id: "h-alerts" }, "Alerts"), h("p", {}, "What the owner of this account should know."))),
-    rows.length ? h("ul", { class: "alerts" }, rows.map(alertRow)) :
-      h("div", { class: "empty" }, h("b", {}, "No alert"), "An endpoint that fails for long, or is disabled, is told here."));
+  return card("alerts", "Alerts", "What the owner of this account should know.", null,
+    rows.length ? h("ul.alerts", byDay(rows, ({ alert }) => alert.at, alertRow, (props, text) => h("li", props, text))) :
+      empty("No alert", "An endpoint that fails for long, or is disabled, is told here."));
 }
-function alertRow({ alert, before }) {
+function alertRow({ alert, before }, line) {
   // The first alert of a trouble names its row, so that a later one changes it.
   const key = (before[before.length - 1] || alert).id;
   const { by, at: noted } = alert.acknowledged || {};
-  return keyed("alert " + key, h("li", {},
+  return h("li", { key: "alert " + key },
     badge(alert.severity, SEVERITY[alert.severity]),
-    h("span", { class: "what" }, h("span", { class: "strong" }, alert.message), " ",
-      keyed("about " + key, h("a", { href: alert.link.slice(1), title: alert.url }, clipped(alert.url, 60))),
-      before.length ? h("details", {}, h("summary", {}, `${before.length} before`), h("ul", {}, before.map((old) => h("li", {}, old.message, " ", when(old.at))))) : null),
-    h("span", { class: "faint" }, when(alert.at), by ? h("div", {}, `acknowledged by ${by} `, when(noted)) : null),
-    by ? null :
-      keyed("acknowledge " + key, button("Acknowledge", { class: "small", "aria-label": `Acknowledge: ${alert.message}: ${alert.url}` }, () => acknowledgeDialog(alert)))));
+    h("span.what", h("span.strong", alert.message), " ",
+      h("a", { key: "about " + key, href: alert.link.slice(1), title: alert.url }, clipped(alert.url, 60)),
+      before.length > 0 && h("details", h("summary", `${before.length} before`), h("ul", before.map((old) => h("li", old.message, " ", when(old.at)))))),
+    faint(when(alert.at, line), by && h("div", `acknowledged by ${by} `, when(noted))),
+    !by && button("Acknowledge", { key: "acknowledge " + key, of: `${alert.message}: ${alert.url}` }, () => acknowledgeDialog(alert)));
 }
 let operator = "";
 function acknowledgeDialog(alert) {
   dialog("Acknowledge this alert", alert.message, [
-    field("By", "Whoever reads the feed sees this name.", h("input", { type: "text", name: "by", required: true, maxlength: "100", autofocus: true, value: operator || (portal ? "owner" : ""), autocomplete: "nickname" })),
+    field("By", "Whoever reads the feed sees this name.", written("by", { required: true, maxlength: "100", autofocus: true, value: operator || (portal ? "owner" : ""), autocomplete: "nickname" })),
   ], "Acknowledge", async (data) => {
     operator = data.get("by");
     await ask("POST", at("alerts", alert.id, "acknowledge"), { by: operator });

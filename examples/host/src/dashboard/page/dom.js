@@ -1,35 +1,44 @@
 // Everything shown is made of text nodes: nothing that came from a caller is ever read as HTML.
 const $ = (id) => document.getElementById(id);
-const SVG = "http://www.w3.org/2000/svg";
 
-function h(tag, props, ...children) {
-  const el = document.createElement(tag);
-  for (const [name, value] of Object.entries(props || {})) {
-    if (value === undefined || value === null || value === false) continue;
-    if (name === "on") for (const [event, handler] of Object.entries(value)) el["on" + event] = handler;
-    else if (name === "class") el.className = value;
-    else el.setAttribute(name, value === true ? "" : value);
+// h("td.end", { key: "row 1", onclick: run }, "text", [nodes], null): classes, properties, and what is inside.
+function h(name, ...inside) {
+  const [tag, ...classes] = name.split(".");
+  const el = ["svg", "path"].includes(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  const { key, class: more, ...props } = inside[0]?.constructor === Object ? inside.shift() : {};
+  if (more) classes.push(more);
+  if (classes.length) el.setAttribute("class", classes.join(" "));
+  if (key) el.dataset.key = key;
+  for (const [name, value] of Object.entries(props)) {
+    if (typeof value === "function") el[name] = value;
+    else if ((value ?? false) !== false) el.setAttribute(name, value === true ? "" : value);
   }
-  el.append(...children.flat(Infinity).filter((c) => c !== undefined && c !== null && c !== false).map((c) => c instanceof Node ? c : String(c)));
+  el.append(...inside.flat(Infinity).filter((one) => (one ?? false) !== false));
   return el;
 }
-function chevron() {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", "0 0 12 12"); svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", "M4 2l4 4-4 4"); path.setAttribute("fill", "none");
-  path.setAttribute("stroke", "currentColor"); path.setAttribute("stroke-width", "1.75");
-  path.setAttribute("stroke-linecap", "round"); path.setAttribute("stroke-linejoin", "round");
-  svg.append(path);
-  return svg;
+const icon = (d) => h("svg", { viewBox: "0 0 12 12", "aria-hidden": "true" }, h("path", { d }));
+const faint = (...inside) => h("span.faint", inside);
+const mono = (...inside) => h("span.mono", inside);
+const badge = (text, kind) => h("span.badge", { class: kind }, text);
+// Its name says what it is done to, too.
+const button = (text, { of, ...props }, run) => h("button.btn", { type: "button", "aria-label": of && `${text}: ${of}`, ...props, onclick: run }, text);
+const select = (props, values, chosen) => h("select", props, values.map(([value, text]) => h("option", { value, selected: value === chosen }, text ?? value)));
+const empty = (title, ...text) => h("div.empty", title && h("b", title), text);
+const facts = (pairs) => h("dl.keys", pairs.map(([name, value]) => [h("dt", name), h("dd", value)]));
+const many = (n, one, more = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : more}`;
+const moreThan = ({ more }) => more ? "more than " : "";
+function card(name, title, hint, actions, ...inside) {
+  const id = "h-" + name;
+  return h("section.card", { key: "card " + name, "aria-labelledby": id }, h("header", h("div", h("h2", { id }, title), h("p", hint)), actions), inside);
 }
-const badge = (text, kind) => h("span", { class: "badge " + (kind || "") }, text);
-const button = (text, props, handler) => h("button", { type: "button", ...props, class: "btn " + (props?.class || ""), on: { click: handler } }, text);
-function keyed(key, el) { el.dataset.key = key; return el; }
-const card = (key, props, ...children) => keyed("card " + key, h("section", { class: "card", ...props }, ...children));
+// A row is a card on a phone, where each cell has the label of its column.
+const ACTIONS = "Actions";
+const table = (name, heads, rows) => h("div.scroll", h("table", { "aria-labelledby": "h-" + name },
+  h("thead", h("tr", heads.map((head) => h("th", { scope: "col" }, head === ACTIONS ? h("span.skip", head) : head)))), h("tbody", rows)));
+const row = (heads, props, ...cells) => h("tr", props, cells.map((cell, n) => heads[n] === ACTIONS ? h("td.end", cell) : h("td", { "data-label": n > 0 && heads[n] }, cell)));
 
 // ---- What is shown becomes what should be: what has not changed is not touched ----
-const HANDLERS = ["onclick", "onchange", "oninput", "onkeydown"];
+const HANDLERS = ["onclick", "onchange", "onkeydown"];
 const keyOf = (node) => node.dataset?.key;
 const alike = (old, next) => old.nodeName === next.nodeName && keyOf(old) === keyOf(next);
 
@@ -56,14 +65,15 @@ function patchChildren(old, wanted) {
   for (const node of [...old.childNodes]) if (keyOf(node) && !keys.has(keyOf(node))) node.remove();
   const known = new Map([...old.childNodes].filter(keyOf).map((node) => [keyOf(node), node]));
   let at = old.firstChild;
+  const skip = () => { const gone = at; at = at.nextSibling; gone.remove(); };
   for (const next of wanted) {
     let have = known.get(keyOf(next));
     if (!keyOf(next)) for (have = at; have && !alike(have, next); ) have = keyOf(have) ? null : have.nextSibling;
     if (!have || !alike(have, next)) { old.insertBefore(next, at); continue; }
     // Those without a key keep their order: what stands before the one that stays is gone.
-    if (!keyOf(next)) while (at !== have) { const gone = at; at = at.nextSibling; gone.remove(); }
+    if (!keyOf(next)) while (at !== have) skip();
     if (have === at) at = at.nextSibling; else old.moveBefore ? old.moveBefore(have, at) : old.insertBefore(have, at);
     patch(have, next);
   }
-  while (at) { const gone = at; at = at.nextSibling; gone.remove(); }
+  while (at) skip();
 }

@@ -1,12 +1,10 @@
 // ---- Keys, unless somebody types or a dialog is open ----
-const BY_ID = ["Find deliveries by id", () => { show("deliveries"); document.querySelector('[data-key="filter id"]')?.focus(); }];
 const KEYS = {
-  "/": portal ? BY_ID : ["Search accounts", () => $("search").focus()],
-  f: BY_ID,
+  "/": [portal ? "Search deliveries and events" : "Search accounts, deliveries and events", () => search.focus()],
   j: ["Next delivery", () => step(1)],
   k: ["Previous delivery", () => step(-1)],
   x: ["Select the delivery, to redeliver it", () => document.activeElement?.closest("tr")?.querySelector(".choose")?.click()],
-  "?": ["This list", () => dialog("Keys", "Enter opens a delivery and closes it.", [h("dl", { class: "keys" }, Object.entries(KEYS).map(([key, [what]]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)]))], "Close")],
+  "?": ["This list", () => dialog("Keys", "Enter opens a delivery and closes it.", [facts(Object.entries(KEYS).map(([key, [what]]) => [h("kbd", key), what]))], "Close")],
 };
 function step(by) {
   show("deliveries");

@@ -6,21 +6,21 @@ let pass = null, own = null;
 function lock() {
   locked = true; accounts = []; tag = null;
   forget();
-  $("search").value = "";
-  drawAccounts();
+  search.value = "";
+  drawFound();
   document.title = "Log in · Call Assistant";
   document.body.classList.remove("stale");
   $("logout").hidden = true;
   $("live").classList.add("off");
   $("live-text").textContent = "Logged out";
   pass = null;
-  if (portal) return $("main").replaceChildren(h("div", { class: "card empty", role: "alert" }, h("h1", {}, "You are not logged in"), "The link has expired, was revoked, or you have logged out. Ask whoever sent it to you for another one."));
-  const wrong = h("div", { class: "wrong", role: "alert", hidden: true });
+  if (portal) return notice("You are not logged in", "The link has expired, was revoked, or you have logged out. Ask whoever sent it to you for another one.");
+  const wrong = h("div.wrong", { role: "alert", hidden: true });
   const token = h("input", { type: "password", name: "token", required: true, autocomplete: "current-password" });
-  const send = h("button", { class: "btn primary", type: "submit" }, "Log in");
-  const form = h("form", { class: "card login", "aria-labelledby": "h-login" }, h("h1", { id: "h-login" }, "Log in"),
+  const send = h("button.btn.primary", { type: "submit" }, "Log in");
+  const form = h("form.card.login", { "aria-labelledby": "h-login" }, h("h1", { id: "h-login" }, "Log in"),
     h("input", { type: "text", name: "username", value: "operator", autocomplete: "username", hidden: true }),
-    field("The operator's token", "This browser stays logged in for an hour.", token), wrong, h("div", { class: "foot" }, send));
+    field("The operator's token", "This browser stays logged in for an hour.", token), wrong, h("div.foot", send));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     send.disabled = true; wrong.hidden = true;
@@ -47,7 +47,7 @@ let link = portal ? new URLSearchParams(location.hash.slice(1)).get("link") : nu
 async function meetOwner() {
   if (link) history.replaceState(null, "", location.pathname);
   $("kind").textContent = "owner";
-  document.querySelector("nav a").target = "_blank";
+  document.querySelector(".top a").target = "_blank";
   const login = link ? await ask("POST", "/portal-login", { link }) : await ask("GET", "/portal-login");
   if (link) history.replaceState(null, "", "#" + encodeURIComponent(login.account_id));
   link = null; pass = login.token; own = login.account_id;

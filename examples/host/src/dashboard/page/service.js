@@ -1,5 +1,6 @@
 // ---- The server ----
 const PATIENCE = 10000;
+const refusal = (message, status) => Object.assign(new Error(message), { status });
 async function send(path, { headers, ...rest }) {
   const response = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE), headers: { "X-Dashboard-Page": "1", ...(pass && { "X-Portal-Token": pass }), ...headers }, ...rest });
   if (response.status === 401 && !locked) lock();
@@ -12,7 +13,7 @@ async function ask(method, path, body) {
     body: body === undefined ? undefined : JSON.stringify(body),
   }).catch(() => { throw new Error(method === "GET" ? "the service does not answer" : "the service does not answer: whether it did this is not known"); });
   const value = await response.json().catch(() => null);
-  if (!response.ok) throw Object.assign(new Error(value?.error?.message || `the service answered ${response.status}`), { status: response.status });
+  if (!response.ok) throw refusal(value?.error?.message || `the service answered ${response.status}`, response.status);
   return value;
 }
 const at = (...parts) => "/" + parts.map(encodeURIComponent).join("/");
@@ -25,9 +26,10 @@ async function attempt(what, run) {
     return value;
   } catch (error) { toast(error.message, true); }
 }
+const doing = (what, method, ...path) => () => attempt(what, () => ask(method, at(...path)));
 // What is done goes by itself. An error is said at once, and stays until its reader has seen it.
 function toast(text, bad) {
-  const el = h("div", { class: "toast" + (bad ? " bad" : "") }, text, bad ? button("Dismiss", { class: "small", "aria-label": `Dismiss: ${text}` }, () => el.remove()) : null);
+  const el = h("div.toast", { class: bad ? "bad" : "" }, text, bad && button("Dismiss", { of: text }, () => el.remove()));
   const list = $(bad ? "errors" : "toasts");
   list.append(el);
   while (list.children.length > 3) list.firstChild.remove();

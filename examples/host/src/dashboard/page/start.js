@@ -4,6 +4,7 @@ addEventListener("popstate", () => {
   if (tab !== before) draw();
   look();
 });
+document.querySelector(".mark").src = document.querySelector("link").href;
 // The fragment of an address is the account's.
 for (const skip of document.querySelectorAll("button.skip")) skip.onclick = () => $(skip.dataset.to)?.focus();
 // A page that comes back from the browser's memory may have been left before the log-out.

@@ -2,7 +2,7 @@
 const ANY = { status: "", endpoint: "", type: "", id: "", within: "", from: "", until: "" };
 // The one that an address without a tab shows is first.
 const TABS = { deliveries: "Deliveries", endpoints: "Endpoints", alerts: "Alerts", keys: "API keys", calls: "Calls", settings: "Settings", sandbox: "Sandbox", senders: "Senders" };
-let tab = "deliveries", accounts = [], accountPages = 1, moreAccounts = null, selected = null, unknown = false, seen = null, tag = null, filters = { ...ANY };
+let tab = "deliveries", selected = null, seen = null, tag = null, filters = { ...ANY };
 // What the filters find, and the pages before this one: only the latest fifty come with the rest.
 let found = null, pages = [""];
 // Whole deliveries, their bodies included, of those that are open.
@@ -17,47 +17,25 @@ async function refresh(now) {
     if (now) tag = null;
     if (portal && !pass) await meetOwner();
     if (!accounts.length || now) {
-      if (portal) accounts = [await ask("GET", at("accounts", own))]; else await readAccounts();
+      await readAccounts();
       if (selected === null && accounts.length) {
         selected = accounts[0].id;
         history.replaceState(null, "", address());
       }
-      drawAccounts();
+      drawFound();
     }
     if (selected === null) drawNone();
     else { await refreshAccount(selected); await readDays(selected); }
     if (!locked) alive(true);
   } catch { if (!locked) alive(false); }
 }
-// As many pages as a person has asked for, of those that are searched.
-async function readAccounts() {
-  const read = [], search = $("search").value.trim();
-  let after = "";
-  for (let page = 0; page < accountPages && after !== null; page++) {
-    const next = await ask("GET", "/accounts?" + new URLSearchParams({ search, after, limit: "50" }));
-    read.push(...next.data);
-    after = next.next;
-  }
-  // What was typed later is not replaced by what was found earlier.
-  if (search !== $("search").value.trim()) return;
-  accounts = read; moreAccounts = after;
-}
-let typed;
-$("search").oninput = () => {
-  clearTimeout(typed);
-  typed = setTimeout(async () => {
-    accountPages = 1;
-    try { await readAccounts(); drawAccounts(); } catch (error) { toast(error.message, true); }
-  }, 150);
-};
 async function refreshAccount(asked) {
   const response = await send(at("accounts", asked, "overview"), { headers: tag ? { "If-None-Match": tag } : {} });
   if (response.status === 304) return;
   if (response.status !== 200 && response.status !== 404) throw new Error(`the service answered ${response.status}`);
   const value = await response.json();
   if (asked !== selected || locked) return;
-  unknown = response.status === 404;
-  if (unknown) { seen = null; tag = null; return drawUnknown(); }
+  if (response.status === 404) { seen = null; tag = null; return drawUnknown(); }
   tag = response.headers.get("ETag"); seen = value; skew = Date.parse(value.now) - Date.now();
   await find();
   await fetchOpen();
@@ -100,12 +78,9 @@ function follow() {
 function forget() { seen = null; found = null; kept = null; days = null; details.clear(); missed.clear(); chosen.clear(); }
 function choose(id) {
   if (id === selected) return;
-  history.pushState(null, "", "#" + encodeURIComponent(id));
+  location.hash = "#" + encodeURIComponent(id);
   scrollTo(0, 0);
-  follow();
-  refresh(true);
 }
-
 function show(name) {
   if (name === tab) return;
   history.pushState(null, "", address(name));
@@ -117,27 +92,28 @@ function show(name) {
 
 // ---- Finding deliveries: the store looks at all of them ----
 const searching = () => pages.length > 1 || Object.values(filters).some(Boolean);
-async function search() {
+async function findDeliveries() {
   const query = new URLSearchParams({ limit: "50", after: pages[pages.length - 1] });
   const { status, within, from, until, ...rest } = filters;
   for (const [name, value] of Object.entries(rest)) query.set(name, value.trim());
   query.set("status", status === "missed" ? MISSED.join(",") : status);
   if (within) query.set("from", new Date(clock() - span(within)).toISOString());
-  // A day is the reader's, both ends included.
-  if (from) query.set("from", day("from", from, 0).toISOString());
-  if (until) query.set("until", day("to", until, 1).toISOString());
+  if (from) query.set("from", moment("from", from));
+  if (until) query.set("until", moment("to", until, true));
   return ask("GET", at("accounts", selected, "deliveries") + "?" + query);
 }
 const SPANS = { hour: 3600e3, day: 24 * 3600e3 };
 function span(name) {
-  if (!Object.hasOwn(SPANS, name)) throw Object.assign(new Error("within: expected hour or day"), { status: 400 });
+  if (!Object.hasOwn(SPANS, name)) throw refusal("within: expected hour or day", 400);
   return SPANS[name];
 }
-function day(name, text, more) {
-  const at = new Date(text.trim() + "T00:00");
-  if (!/^\s*[12]\d{3}-\d\d-\d\d\s*$/.test(text) || isNaN(at)) throw Object.assign(new Error(`${name}: expected a day such as 2026-11-22`), { status: 400 });
-  at.setDate(at.getDate() + more);
-  return at;
+// A time of the reader's zone, or a day: all of it, where it is the last.
+function moment(name, text, isEnd) {
+  const [, day, time] = /^\s*([12]\d{3}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?\s*$/.exec(text) ?? [];
+  const at = new Date(`${day}T${time ?? "00:00"}`);
+  if (isNaN(at)) throw refusal(`${name}: expected a day or a time such as 2026-11-22 14:03`, 400);
+  if (isEnd && !time) at.setDate(at.getDate() + 1);
+  return at.toISOString();
 }
 let finding = 0;
 async function find() {
@@ -145,7 +121,7 @@ async function find() {
   // A filter that is refused finds nothing, and says why.
   const refused = (error) => { if (!error.status) throw error; return { data: [], next: null, refused: error.message }; };
   const of = JSON.stringify([selected, filters, pages]);
-  const result = searching() && tab === "deliveries" ? { ...await search().catch(refused), of } : null;
+  const result = searching() && tab === "deliveries" ? { ...await findDeliveries().catch(refused), of } : null;
   // What was asked for later is not replaced by what was asked for earlier.
   if (asked === finding) found = result;
 }
@@ -187,5 +163,5 @@ async function countMissed() {
     } catch { /* this host has no recovery, or the plan has none */ }
   }
 }
-const running = (e) => (seen.recoveries || []).find((r) => r.endpoint_id === e.id && r.status === "running");
+const running = (e) => seen.recoveries.find((r) => r.endpoint_id === e.id && r.status === "running");
 const types = (counted) => Object.entries(counted.by_type).map(([type, count]) => `${count} ${type}`).join(", ");

@@ -18,10 +18,24 @@ function stamp(time) {
   const zone = "UTC" + (east ? (east > 0 ? "+" : "−") + Math.floor(size / 60) + (size % 60 ? ":" + two(size % 60) : "") : "");
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())} ${zone}`;
 }
-function when(time, none) {
-  if (!time) return h("span", { class: "faint" }, none || "never");
-  return h("time", { datetime: time }, h("span", { "data-ago": time }, ago(time)), " ", h("span", { class: "stamp" }, stamp(time)));
+// Below the line of its own day a time is seen without the day and the zone.
+function when(time, line) {
+  if (!time) return faint("never");
+  const [day, at, zone] = stamp(time).split(" ");
+  return h("time", { datetime: time }, h("span", { "data-ago": time }, ago(time)), " ",
+    h("span.stamp", day === line ? [h("span.skip", day), " ", at, " ", h("span.skip", zone)] : `${day} ${at} ${zone}`));
 }
+// A line before the first row of each day, in a list of the newest first.
+function byDay(rows, timeOf, draw, line) {
+  let shown;
+  return rows.flatMap((row) => {
+    const [day, , zone] = stamp(timeOf(row)).split(" ");
+    const lines = day < (shown ?? "9") ? [line({ class: "day", key: "day " + day }, `${new Date(timeOf(row)).toLocaleDateString("en-GB", { weekday: "long" })} ${day} ${zone}`)] : [];
+    if (lines.length) shown = day;
+    return [...lines, draw(row, shown)];
+  });
+}
+const dayRow = (heads) => (props, text) => h("tr", props, h("th", { colspan: heads.length, scope: "rowgroup" }, text));
 setInterval(() => {
   if (held) return;
   for (const el of document.querySelectorAll("[data-ago]")) { const text = ago(el.dataset.ago); if (el.textContent !== text) el.textContent = text; }

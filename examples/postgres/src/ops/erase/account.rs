@@ -50,7 +50,7 @@ pub async fn account(
     Ok(Erased { found, left: Some(Left::Rows) })
 }
 
-/// Whether somebody holds a row for too long.
+/// Tells whether somebody holds a row for too long.
 fn is_held(code: Option<&SqlState>) -> bool {
     code == Some(&SqlState::LOCK_NOT_AVAILABLE) || code == Some(&SqlState::T_R_DEADLOCK_DETECTED)
 }

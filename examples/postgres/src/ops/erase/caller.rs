@@ -114,7 +114,7 @@ async fn calls(
     Ok((next, Look { found: Found { calls, ..Found::default() }, held }))
 }
 
-/// A call without what it says of a person. The caller of a call that only mentions the subject stays.
+/// Returns a call without what it says of a person. The caller of a call that only mentions the subject stays.
 fn without_caller(id: &str, body: &str, subject: &Subject) -> Result<String, DbError> {
     let unreadable = |error: &dyn std::fmt::Display| DbError::row(format!("call {id}: {error}"));
     let mut call = Call::from_json(body.as_bytes()).map_err(|error| unreadable(&error))?;

@@ -192,7 +192,7 @@ async fn every_step<P, F>(
     }
 }
 
-/// Whether the account has a row.
+/// Tells whether the account has a row.
 async fn has_row(database: &Database, account: &str) -> Result<bool, EraseError> {
     let known = async |client: &Object| {
         let row = query_opt(client, sql::ERASE_ACCOUNT_KNOWN, &[&account]).await?;
@@ -205,7 +205,7 @@ async fn has_row(database: &Database, account: &str) -> Result<bool, EraseError>
     }
 }
 
-/// The numbers of an account's endpoints. Where the account's row is gone, those of its endpoints are,
+/// Reads the numbers of an account's endpoints. Where the account's row is gone, those of its endpoints are,
 /// and the deliveries tell.
 async fn endpoints(database: &Database, account: &str, has_row: bool) -> Result<Vec<i32>, DbError> {
     if has_row {

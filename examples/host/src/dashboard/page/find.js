@@ -1,0 +1,84 @@
+// ---- One search: accounts by the beginning of an id or a name, events and deliveries by their ids ----
+const search = $("search");
+let accounts = [], accountPages = 1, moreAccounts = null, isFinding = false, active = 0, typed;
+// As many pages as a person has asked for, of those that are searched.
+async function readAccounts() {
+  if (portal) { accounts = [await ask("GET", at("accounts", own))]; return; }
+  const read = [], begins = isId() ? "" : search.value.trim();
+  let after = "";
+  for (let page = 0; page < accountPages && after !== null; page++) {
+    const next = await ask("GET", "/accounts?" + new URLSearchParams({ search: begins, after, limit: "50" }));
+    read.push(...next.data);
+    after = next.next;
+  }
+  // What was typed later is not replaced by what was found earlier.
+  if (begins !== (isId() ? "" : search.value.trim())) return;
+  accounts = read; moreAccounts = after;
+  if (!begins) $("count").textContent = after ? `${read.length}+ accounts` : many(read.length, "account");
+}
+const isId = () => /^(evt|dlv)_\S+$/.test(search.value.trim());
+// What the list offers: a key, what it says, and what is done.
+function offers() {
+  const id = search.value.trim();
+  return [...(isId() ? [["id", ["Deliveries of ", mono(id)], () => goTo(id)]] : []),
+    ...(portal ? [] : accounts.map((a) => {
+      const mark = a.closing ? badge("closing", "bad") : a.subscription_active === false ? badge("inactive", "bad") : a.entitlements?.public_api === false && badge("no API", "wait");
+      return ["account " + a.id, [h("span", a.business_name || "No business name"), mono(a.id), mark, a.id === selected && badge("shown", "info")], () => choose(a.id)];
+    })),
+    ...(moreAccounts && !portal ? [["more", ["More accounts"], () => { accountPages++; return readAccounts(); }]] : [])];
+}
+function drawFound() {
+  const list = offers();
+  active = Math.max(0, Math.min(active, list.length - 1));
+  $("find").hidden = locked;
+  $("found").hidden = !isFinding;
+  search.ariaExpanded = String(isFinding);
+  if (isFinding && list.length) search.setAttribute("aria-activedescendant", "found-" + active);
+  else search.removeAttribute("aria-activedescendant");
+  const none = portal ? "Type the whole id of an event or a delivery." : "No id or name begins so.";
+  patchChildren($("found"), list.length ? list.map(([key, says, run], n) =>
+    h("li", { key, id: "found-" + n, role: "option", "aria-selected": String(n === active), onclick: () => take(n) }, says)) : [h("li.faint", { role: "option", "aria-disabled": "true" }, none)]);
+  if (isFinding) $("found-" + active)?.scrollIntoView({ block: "nearest" });
+}
+function findIn(yes) {
+  isFinding = yes;
+  active = Math.max(0, offers().findIndex(([key]) => key === "account " + selected));
+  drawFound();
+}
+async function take(n) {
+  const [key, , run] = offers()[n] ?? [];
+  if (!run) return;
+  try {
+    if (key !== "more") { search.value = ""; search.blur(); }
+    await run();
+    if (key !== "more") await readAccounts();
+    drawFound();
+  } catch (error) { toast(error.message, true); }
+}
+// A delivery tells its account; of an event, those of the account that is shown are found.
+async function goTo(id) {
+  const of = id.startsWith("dlv_") ? (await ask("GET", at("deliveries", id))).account_id : selected;
+  location.hash = "#" + encodeURIComponent(of) + "?" + new URLSearchParams({ id });
+}
+search.onfocus = search.onclick = () => findIn(true);
+search.onblur = () => findIn(false);
+$("found").onmousedown = (event) => event.preventDefault();
+search.oninput = () => {
+  active = 0;
+  isFinding = true;
+  drawFound();
+  clearTimeout(typed);
+  typed = setTimeout(async () => {
+    accountPages = 1;
+    try { await readAccounts(); active = 0; drawFound(); } catch (error) { toast(error.message, true); }
+  }, 150);
+};
+search.onkeydown = (event) => {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (by && !isFinding) findIn(true);
+  else if (by) { active += by; drawFound(); }
+  else if (event.key === "Enter") take(active);
+  else if (event.key === "Escape" && isFinding) findIn(false);
+  else return;
+  event.preventDefault();
+};
