@@ -71,7 +71,7 @@ impl World {
     pub(crate) fn command(&self, role: &str, flags: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
         command.arg(role).env(VARIABLE, &self.ring).env("DATABASE_URL", self.server.url());
-        if !matches!(role, "sender" | "recover" | "erase" | "rotate-keys") {
+        if !matches!(role, "sender" | "recover" | "erase" | "rotate-keys" | "doctor") {
             command.args(["--listen", "127.0.0.1:0"]);
             if !flags.contains(&"--dashboard") {
                 command.args(["--dashboard", "127.0.0.1:0"]);
