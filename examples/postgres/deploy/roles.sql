@@ -1,5 +1,5 @@
 -- Least privileges, one role for each kind of process. Run it as the tables' owner (who runs `migrate`), after each
--- `migrate`, since new tables need their grants. It may be run again.
+-- `migrate`, since new tables need their grants. It may be run again. The first time, who runs it needs CREATEROLE.
 --
 -- None of these can log in, change a table's definition or give itself a right. A program logs in as a member:
 --
@@ -31,6 +31,8 @@ GRANT SELECT, INSERT ON journal TO call_assistant_api;
 GRANT SELECT, UPDATE ON gauges TO call_assistant_api;
 GRANT UPDATE (drained) ON senders TO call_assistant_api;
 GRANT USAGE, SELECT ON SEQUENCE alert_numbers TO call_assistant_api;
+-- What an endpoint skips has a number of a delivery, too.
+GRANT USAGE ON SEQUENCE deliveries_id_seq TO call_assistant_api;
 GRANT EXECUTE ON FUNCTION add_day(date) TO call_assistant_api;
 
 -- `sender`: no key of a customer, and no call but in the events that it sends.
@@ -43,10 +45,10 @@ GRANT SELECT, UPDATE ON gauges TO call_assistant_sender;
 GRANT UPDATE (traceparent) ON events TO call_assistant_sender;
 GRANT EXECUTE ON FUNCTION add_day(date), drop_day(date) TO call_assistant_sender;
 
--- `erase`, `recover` and `rotate-keys`.
+-- `erase`, `recover`, `rotate-keys` and `doctor`.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     accounts, keys, rate_windows, rate_admissions, request_windows, calls, endpoints, events, deliveries, ended,
     attempts, alerts, recoveries, clocks, erased_accounts
     TO call_assistant_operator;
 GRANT SELECT, INSERT, UPDATE ON journal TO call_assistant_operator;
-GRANT SELECT ON shards, senders TO call_assistant_operator;
+GRANT SELECT ON shards, senders, levers TO call_assistant_operator;

@@ -171,6 +171,12 @@ async fn the_least_rights_are_enough_and_are_all() {
     api.ask("POST", &format!("/endpoints/{id}/recover"), &json!({}), 202);
     // It has ended or failed.
     sender.logs(" a recovery ");
+    // What a paused endpoint skips is stored, too.
+    api.ask("POST", &format!("/endpoints/{id}/pause"), &json!({}), 200);
+    api.ask("POST", "/accounts/acct_1/events", &accepted, 201);
+    let doctor = world.command("doctor", &["--database", &operator_url]).output().unwrap();
+    let said = String::from_utf8([doctor.stdout, doctor.stderr].concat()).unwrap();
+    assert!(said.contains("leases") && !said.contains("permission denied"), "{said}");
 
     for role in [["rotate-keys"].as_slice(), &["recover", "--all-accounts"]] {
         let flags = [&role[1..], &["--database", &operator_url]].concat();
