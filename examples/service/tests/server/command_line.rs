@@ -28,7 +28,7 @@ fn mistakes_end_it_with_a_word() {
     }
     let help = run(command().arg("--help"), b"").is(0, "").stdout;
     let version = run(command().arg("--version"), b"").is(0, "").stdout;
-    let name = if is_other() { "call-assistant-postgres-demo" } else { "service" };
+    let name = if is_other() { "call-assistant-postgres" } else { "service" };
     assert_eq!(version, format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
     for flag in ["--listen", "--dashboard", "--data", "--trust-ca", "--time-scale"] {
         assert!(help.contains(flag), "{flag}");
