@@ -11,7 +11,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::input::Bad;
-use crate::log;
 use crate::serve::BodyError;
 use crate::store::Refused;
 
@@ -27,6 +26,8 @@ pub enum Error {
     Refused(Refused),
     /// The body was not received.
     Body(BodyError),
+    /// The process is not ready: why, for whoever asks.
+    NotReady(String),
     /// The request was not complete when shutdown of this host was requested.
     Stopping,
     /// The path does not exist.
@@ -35,9 +36,9 @@ pub enum Error {
     Method(&'static str),
     /// The request does not come from the dashboard's own page.
     Foreign,
-    /// The operator's token is missing.
+    /// An operator's token is missing.
     NoToken,
-    /// Somebody logs in with another token.
+    /// A token is no operator's.
     WrongToken,
     /// The login of an owner's page is missing, or its link has expired or was revoked.
     NoLink,
@@ -62,10 +63,21 @@ impl From<Refused> for Error {
 }
 
 impl Error {
+    /// Returns why the service fails: for its log, since the response may not tell.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Refused(Refused::Unavailable(why) | Refused::Broken(_, why))
+            | Self::NotReady(why) => Some(why),
+            Self::Stopping => Some("shutdown was requested"),
+            _ => None,
+        }
+    }
+
     /// Returns the error as a response.
     pub fn answer(self) -> Answer {
         let (status, code, message, field) = match self {
-            Self::Bad(Bad { field, message }) => {
+            Self::Bad(Bad { field, message })
+            | Self::Refused(Refused::Bad(Bad { field, message })) => {
                 (StatusCode::BAD_REQUEST, "invalid_input", message, Some(field))
             }
             Self::Refused(Refused::NotFound(what)) => {
@@ -77,14 +89,13 @@ impl Error {
             Self::Refused(Refused::Plan(error)) => {
                 (StatusCode::FORBIDDEN, "not_in_plan", error.to_string(), None)
             }
-            Self::Refused(Refused::Unavailable(why)) => {
-                log::warn("store").because(&why).write();
-                let message = "the store does not answer; try again";
-                let status = StatusCode::SERVICE_UNAVAILABLE;
-                let mut answer = error(status, "unavailable", message, None);
-                answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-                return answer;
+            Self::Refused(Refused::Unavailable(_)) => {
+                return unavailable("the store does not answer, or has failed; try again");
             }
+            Self::Refused(Refused::Broken(what, _)) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "store_broken", what.to_owned(), None)
+            }
+            Self::NotReady(why) => return unavailable(&why),
             Self::Body(error) => {
                 let (status, message) = match error {
                     BodyError::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
@@ -122,9 +133,14 @@ impl Error {
             }
             Self::NoToken | Self::WrongToken | Self::NoLink => {
                 let message = match self {
-                    Self::WrongToken => "this is not the operator's token",
+                    Self::WrongToken => {
+                        "this is no operator's token: expected the whole text of --operator-token-file or \
+                         OPERATOR_TOKEN, or of a line name:role:token there what follows the role"
+                    }
                     Self::NoLink => "this link has expired or was revoked: ask for another one",
-                    _ => "missing the operator's token, as a bearer token or a password",
+                    _ => {
+                        "missing an operator's token: log in with it, or send it as a bearer token or a password"
+                    }
                 };
                 let mut answer = error(StatusCode::UNAUTHORIZED, "unauthorized", message, None);
                 // One line for each: a browser that finds both in one asks for no password.
@@ -144,6 +160,12 @@ impl Error {
         };
         error(status, code, &message, field.filter(|field| !field.is_empty()))
     }
+}
+
+fn unavailable(message: &str) -> Answer {
+    let mut answer = error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message, None);
+    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    answer
 }
 
 fn error(status: StatusCode, code: &str, message: &str, field: Option<String>) -> Answer {

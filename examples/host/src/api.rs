@@ -6,14 +6,14 @@ use std::sync::Arc;
 use call_assistant::Timestamp;
 use call_assistant::id::RequestId;
 use call_assistant::rest::Operation;
-use call_assistant::rest::server::{Authorized, CursorKeys, Received, Rejection, RequestHead};
+use call_assistant::rest::server::{Authorized, CursorKeys, Received, RequestHead};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use tokio::time::Instant;
 
 use super::monitor::ApiTally;
-use super::store::{ApiStore, Refused};
+use super::store::{ApiStore, Rejected};
 use crate::shutdown::Shutdown;
 use crate::trace::TraceParent;
 use crate::{clock, log, random, serve};
@@ -64,9 +64,16 @@ impl<S: ApiStore> Api<S> {
         // Its head was not complete when stopping began. Whoever asks again finds another process.
         let stopping = self.stop.is_some_and(|stop| stop.is_requested());
         let answered = match Received::new(&head, request_id) {
-            Ok(received) if stopping => Err(received.internal_error()),
+            Ok(received) if stopping => {
+                let why = Some("shutdown was requested".to_owned());
+                Err(Rejected { rejection: received.internal_error(), why })
+            }
             Ok(received) => self.host.serve(received, &mut account, began).await,
-            Err(rejection) => Err(rejection),
+            Err(rejection) => Err(rejection.into()),
+        };
+        let (answered, why) = match answered {
+            Ok(answer) => (Ok(answer), None),
+            Err(Rejected { rejection, why }) => (Err(rejection), why),
         };
         let (took, operation) = (timer.elapsed(), Operation::from_path(parts.uri.path()));
         self.tally.count(|tally| tally.answered(operation, &answered, took));
@@ -74,12 +81,15 @@ impl<S: ApiStore> Api<S> {
             Ok(answer) => (answer, None),
             // The reason is for this log, and nothing that the caller sees.
             Err(rejection) => {
-                let reason = rejection.reason().to_string();
+                let reason = why.unwrap_or_else(|| rejection.reason().to_string());
                 (rejection.into_response(), Some(reason))
             }
         };
-        log::info("api")
-            .with("request", id.as_str())
+        let line = match answer.status().is_server_error() {
+            true => log::warn("api"),
+            false => log::info("api"),
+        };
+        line.with("request", id.as_str())
             .with("account", account)
             .with("method", serve::method(&parts.method))
             .with("route", route(parts.uri.path()))
@@ -98,39 +108,31 @@ impl<S: ApiStore> Host<S> {
         received: Received,
         account_id: &mut Option<String>,
         now: Timestamp,
-    ) -> Result<Response<Vec<u8>>, Rejection> {
+    ) -> Result<Response<Vec<u8>>, Rejected> {
         let (identified, found) = self.store.identify(received, now).await?;
         *account_id = Some(identified.account_id().as_str().to_owned());
         let admitted = self.store.admit(identified, now).await?;
         let (account, status) = match self.store.status(admitted.account_id(), found).await {
             Ok(found) => found,
-            Err(refused) => return Err(failed(&refused, admitted.internal_error())),
+            Err(refused) => return Err(refused.rejecting(admitted.internal_error())),
         };
         match admitted.authorize(&status, &self.cursors)? {
-            Authorized::Account(query) => query.answer(account),
+            Authorized::Account(query) => Ok(query.answer(account)?),
             Authorized::Calls(query) => match self.store.page(&query).await {
-                Ok(rows) => query.answer(rows),
-                Err(refused) => Err(failed(&refused, query.internal_error())),
+                Ok(rows) => Ok(query.answer(rows)?),
+                Err(refused) => Err(refused.rejecting(query.internal_error())),
             },
             Authorized::Call(query) => match self.store.call(&query).await {
-                Ok(row) => query.answer(row),
-                Err(refused) => Err(failed(&refused, query.internal_error())),
+                Ok(row) => Ok(query.answer(row)?),
+                Err(refused) => Err(refused.rejecting(query.internal_error())),
             },
-            other => Err(other.internal_error()),
+            other => Err(other.internal_error().into()),
         }
     }
 }
 
-/// Logs why a look-up failed.
-fn failed(refused: &Refused, rejection: Rejection) -> Rejection {
-    if let Refused::Unavailable(why) = refused {
-        log::warn("store").because(why).write();
-    }
-    rejection
-}
-
 /// Returns a path for the log: what stands where an id belongs may be anything, a secret included.
-fn route(path: &str) -> &'static str {
+pub fn route(path: &str) -> &'static str {
     match path {
         "/v1/account" => "/v1/account",
         "/v1/calls" => "/v1/calls",

@@ -52,6 +52,7 @@ pub fn load(
 /// # Errors
 /// The path of the wrong field, and the reason.
 pub fn read(value: &Value, allow_loopback: bool, now: Timestamp) -> Result<Vec<NewAccount>, Bad> {
+    input::storable(value)?;
     let file = Fields::of("", value, "accounts")?;
     file.required("accounts", file.value("accounts"))?;
     let mut reader = Reader::new(allow_loopback, now);
@@ -96,7 +97,7 @@ impl Reader {
         let id = fields.need("id", AccountId::parse)?;
         let account = Account {
             id: id.clone(),
-            business_name: fields.text("business_name")?.map(str::to_owned),
+            business_name: fields.read("business_name", business_name)?,
             timezone: fields.need("timezone", timezone)?,
             plan: if fields.has("plan") { plan(&fields)? } else { Plan::LARGEST },
             subscription_active: fields.flag("subscription_active")?.unwrap_or(true),
@@ -178,6 +179,16 @@ pub fn target(fields: &Fields<'_>, allow_loopback: bool) -> Result<Target, Bad> 
     })
 }
 
+/// The longest name of a business: 1,000 bytes. PostgreSQL's index of names has a limit.
+const LONGEST_NAME: usize = 1000;
+
+fn business_name(text: &str) -> Result<String, String> {
+    match text.len() <= LONGEST_NAME {
+        true => Ok(text.to_owned()),
+        false => Err(format!("expected at most {LONGEST_NAME} bytes")),
+    }
+}
+
 /// The longest description of an endpoint: 200 characters.
 const LONGEST_DESCRIPTION: usize = 200;
 
@@ -208,21 +219,17 @@ pub fn plan(fields: &Fields<'_>) -> Result<Plan, Bad> {
     Ok(plan.unwrap_or(Plan::NONE))
 }
 
+/// The most scopes of a key: 32. Two are defined, and a few are reserved.
+const MOST_SCOPES: usize = 32;
+
 /// Reads `scopes`. Reserved ones may be granted, and grant nothing.
 pub fn scopes(fields: &Fields<'_>) -> Result<BTreeSet<Scope>, Bad> {
-    let mut scopes = BTreeSet::new();
-    for (path, value) in fields.items("scopes")? {
-        let text = value.as_str().ok_or_else(|| Bad::new(&path, "expected a string"))?;
-        let fits = |text: &str| {
-            (1..=64).contains(&text.len())
-                && text.bytes().all(|b| b.is_ascii_lowercase() || b":_-.".contains(&b))
-        };
-        if !fits(text) {
-            return Err(Bad::new(path, "not a scope such as account:read"));
-        }
-        scopes.insert(Scope::from(text));
-    }
-    Ok(scopes)
+    let scopes = fields.texts("scopes", MOST_SCOPES, |text| {
+        let fits = (1..=64).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_lowercase() || b":_-.".contains(&b));
+        if fits { Ok(Scope::from(text)) } else { Err("not a scope such as account:read") }
+    })?;
+    Ok(scopes.into_iter().collect())
 }
 
 /// Reads a `mode`.
@@ -277,7 +284,7 @@ fn read_key(
 }
 
 /// Checks an IANA name by its form: which of them exist changes several times a year.
-fn timezone(text: &str) -> Result<String, &'static str> {
+pub fn timezone(text: &str) -> Result<String, &'static str> {
     let part = |part: &str| {
         part.starts_with(|first: char| first.is_ascii_alphabetic())
             && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_+-".contains(&b))

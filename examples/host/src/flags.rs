@@ -55,6 +55,8 @@ pub struct Commands<T: 'static> {
     pub about: &'static str,
     /// The groups of commands: the first word of their names, and what they are about.
     pub groups: &'static [(&'static str, &'static str)],
+    /// The end of each help text: what the exit statuses mean.
+    pub statuses: &'static str,
     /// The commands, in tables that are read one after the other.
     pub commands: &'static [&'static [Command<T>]],
 }
@@ -137,7 +139,7 @@ impl Help {
         clap::Command::new(name)
             .about(first_sentence(self.about))
             .before_help(self.about)
-            .help_template("{before-help}{usage-heading} {usage}\n\n{options}\n")
+            .help_template("{before-help}{usage-heading} {usage}\n\n{options}{after-help}\n")
             .override_usage(self.usage)
             .args(self.flags.iter().map(Flag::argument))
             .args((self.positional > 0).then_some(positional))
@@ -148,7 +150,8 @@ impl<T> Commands<T> {
     /// Reads the process's command line as [`Help::parse_or_exit`] does, and returns the command with
     /// its flags.
     pub fn parse_or_exit(&self) -> (&'static Command<T>, Flags) {
-        let named = |command: clap::Command| command.display_name(self.program);
+        let named =
+            |command: clap::Command| command.display_name(self.program).after_help(self.statuses);
         let group = |name| named(clap::Command::new(name).subcommand_required(true));
         let mut program = group(self.program).about(self.about);
         for (name, about) in self.groups {

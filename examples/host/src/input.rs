@@ -56,11 +56,8 @@ impl<'a> Fields<'a> {
         if let Some(unknown) =
             map.keys().find(|name| name.is_empty() || known.split(", ").all(|known| known != *name))
         {
-            // A name as long as a secret is not repeated.
-            let named = unknown.len() <= 30 && unknown.bytes().all(|b| b.is_ascii_graphic());
-            let unknown = if named { unknown.as_str() } else { "?" };
             let message = format!("unknown field; the fields are {known}");
-            return Err(Bad::new(join(path, unknown), message));
+            return Err(Bad::new(join(path, repeatable(unknown)), message));
         }
         Ok(Self { path: path.to_owned(), map })
     }
@@ -139,6 +136,58 @@ impl<'a> Fields<'a> {
         let items = value.as_array().ok_or_else(|| Bad::new(&path, "expected an array"))?;
         Ok(items.iter().enumerate().map(|(at, item)| (format!("{path}[{at}]"), item)).collect())
     }
+
+    /// Parses each text of an array field of at most so many; nothing if it is absent or null.
+    pub fn texts<T, E: fmt::Display>(
+        &self,
+        name: &str,
+        most: usize,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<Vec<T>, Bad> {
+        let items = self.items(name)?;
+        if items.len() > most {
+            return Err(Bad::new(self.path(name), format!("expected at most {most} items")));
+        }
+        let items = items.iter().map(|(path, value)| {
+            let text = value.as_str().ok_or_else(|| Bad::new(path, "expected a string"))?;
+            read(text).map_err(|error| Bad::new(path, error))
+        });
+        items.collect()
+    }
+}
+
+/// Checks that no text has a NUL character: PostgreSQL stores none.
+pub fn storable(value: &Value) -> Result<(), Bad> {
+    match path_of_nul(value) {
+        Some(path) => Err(Bad::new(path.trim_start_matches('.'), NUL)),
+        None => Ok(()),
+    }
+}
+
+/// The message about a NUL character.
+pub(crate) const NUL: &str = "expected text without NUL characters";
+
+fn path_of_nul(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => text.contains('\0').then(String::new),
+        Value::Array(items) => {
+            let mut items = items.iter().enumerate();
+            items.find_map(|(at, item)| Some(format!("[{at}]{}", path_of_nul(item)?)))
+        }
+        Value::Object(map) => map.iter().find_map(|(name, value)| match name.contains('\0') {
+            true => Some(String::new()),
+            false => Some(format!(".{}{}", repeatable(name), path_of_nul(value)?)),
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// Checks a text that is shown on one line: from 1 to `most` bytes.
+pub fn plain(text: &str, most: usize) -> Result<&str, String> {
+    match (1..=most).contains(&text.len()) && !text.chars().any(char::is_control) {
+        true => Ok(text),
+        false => Err(format!("expected 1 to {most} bytes of plain text")),
+    }
 }
 
 const CALL: &str = "id, caller, started_at, answered_at, ended_at, duration_seconds, summary, \
@@ -154,6 +203,12 @@ pub fn call(path: &str, value: &Value, defaults: &Map<String, Value>) -> Result<
     whole.extend(value.as_object().cloned().unwrap_or_default());
     let text = Value::Object(whole).to_string();
     Call::from_json(text.as_bytes()).map_err(|error| Bad::of_json(path, &error))
+}
+
+/// Returns the name of a field for a message. One as long as a secret is not repeated.
+fn repeatable(name: &str) -> &str {
+    let is_name = name.len() <= 30 && name.bytes().all(|b| b.is_ascii_graphic());
+    if is_name { name } else { "?" }
 }
 
 fn join(path: &str, name: &str) -> String {

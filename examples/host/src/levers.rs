@@ -18,10 +18,22 @@ pub struct LeverRow {
 }
 
 /// What a lever holds back: an account, an endpoint, or everything where it names neither.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LeverOf {
     pub account_id: Option<AccountId>,
     pub endpoint_id: Option<EndpointId>,
+}
+
+impl LeverRow {
+    /// Returns what is set, by whom and when, in words.
+    pub fn words(&self) -> String {
+        let pace = match self.per_second {
+            0 => "is paused".to_owned(),
+            most => format!("sends {most} attempts a second at most"),
+        };
+        let (of, by) = (self.of.words(), &self.set_by);
+        format!("{of} {pace} by {} of {by} at {}", self.id, self.set_at)
+    }
 }
 
 impl LeverOf {
@@ -39,6 +51,9 @@ impl LeverOf {
 #[derive(Clone, Debug, Serialize)]
 pub struct SenderRow {
     pub id: String,
+    /// The name of the host on which it runs, and the number of its process; `None` where it has not told.
+    pub host: Option<String>,
+    pub pid: Option<i64>,
     /// Whether it gives its shards back and takes none.
     pub drained: bool,
     /// How long its lease lasts if it is not renewed, in milliseconds.

@@ -130,7 +130,7 @@ impl Logins {
         let sent = access::sent(headers).ok_or(Error::NoToken)?;
         let holder = Holder::of(holders, &sent);
         self.is_right(peer, holder.is_some())?;
-        holder.map(Login::of).ok_or(Error::NoToken)
+        holder.map(Login::of).ok_or(Error::WrongToken)
     }
 
     /// Begins an operator's login: `{"token":"..."}`.

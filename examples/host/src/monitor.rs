@@ -119,9 +119,11 @@ impl<S: Store> Monitor<S> {
         if self.stop.as_ref().is_some_and(Shutdown::is_near) {
             return Err(Error::Stopping);
         }
-        let writes = match self.store.ready().await? {
-            Writes::Stored => "stored",
-            Writes::Waiting => "waiting",
+        let writes = match self.store.ready().await {
+            Ok(Writes::Stored) => "stored",
+            Ok(Writes::Waiting) => "waiting",
+            Err(Refused::Unavailable(why)) => return Err(Error::NotReady(why)),
+            Err(refused) => return Err(refused.into()),
         };
         Ok(json(StatusCode::OK, &json!({ "ready": true, "writes": writes })))
     }

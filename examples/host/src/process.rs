@@ -14,6 +14,12 @@ pub fn families() -> Vec<Family> {
     found.into_iter().flatten().collect()
 }
 
+/// Returns the name of this host.
+pub fn host_name() -> Option<String> {
+    let told = fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    told.or_else(|| std::env::var("HOSTNAME").ok()).map(|name| name.trim().to_owned())
+}
+
 fn cpu_seconds() -> Option<Family> {
     let spent = stat_field(14)? + stat_field(15)?;
     let help = "The time of processors that was used.";

@@ -1,5 +1,6 @@
 //! What goes through the traits of `store.rs`: plain values, as they are stored and shown.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::time::Duration;
@@ -24,6 +25,13 @@ use super::log;
 use super::plan::Plan;
 use super::signed::{ShownRequest, Signed};
 
+/// A row of a list, or the id of one that cannot be read.
+pub type Listed<T> = Result<T, Unreadable>;
+
+/// The id of a row that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable(pub String);
+
 /// One account.
 #[derive(Clone, Debug)]
 pub struct Account {
@@ -38,8 +46,9 @@ pub struct Account {
 }
 
 /// What changes of an account: the fields that are given.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct AccountChange {
+    pub timezone: Option<String>,
     pub plan: Option<Plan>,
     pub subscription_active: Option<bool>,
     pub closing: Option<bool>,
@@ -201,7 +210,7 @@ pub const LISTED_BODY: usize = 16 * 1024;
 /// Accounts, in the order in which they were added.
 #[derive(Clone, Debug, Default)]
 pub struct AccountPage {
-    pub rows: Vec<Account>,
+    pub rows: Vec<Listed<Account>>,
     /// Where the next page begins, in words of the store's own. `None` on the last page.
     pub next: Option<String>,
 }
@@ -228,7 +237,7 @@ pub struct DeliveryFilter {
 /// Deliveries, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryPage {
-    pub rows: Vec<DeliveryRow>,
+    pub rows: Vec<Listed<DeliveryRow>>,
     /// Where the next page begins, in words of the store's own. `None` on the last page.
     pub next: Option<String>,
 }
@@ -395,6 +404,9 @@ impl LoadRow {
     }
 }
 
+/// The name and the value of a label.
+pub type Label = (&'static str, Cow<'static, str>);
+
 /// A metric and its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
@@ -403,7 +415,7 @@ pub struct Family {
     /// Whether it only grows: then `_total` is added to its name.
     pub is_counter: bool,
     /// Each with the name and the value of a label, if there is one.
-    pub values: Vec<(Option<(&'static str, &'static str)>, String)>,
+    pub values: Vec<(Option<Label>, String)>,
 }
 
 impl Family {
@@ -423,7 +435,9 @@ impl Family {
     /// Returns the error of the writer.
     pub fn write<W: fmt::Write>(&self, text: &mut OpenMetrics<W>) -> fmt::Result {
         let Self { name, help, is_counter, values } = self;
-        let labelled = values.iter().filter_map(|(label, value)| Some(([(*label)?], value)));
+        let labelled = values
+            .iter()
+            .filter_map(|(label, value)| label.as_ref().map(|(of, is)| ([(*of, &**is)], value)));
         let plain = || values.iter().map(|(_, value)| ([], value));
         match (values.iter().any(|(label, _)| label.is_some()), is_counter) {
             (true, true) => text.counter(name, help, labelled),

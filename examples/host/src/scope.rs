@@ -92,8 +92,11 @@ impl By {
     /// Creates a person with a name of the command line or of a file: it lives as long as the process.
     ///
     /// # Errors
-    /// It is not 1 to 100 bytes of plain text.
+    /// It is not 1 to 100 bytes of plain text, or is what the journal calls an account's owner.
     pub fn person(name: &str) -> Result<Self, &'static str> {
+        if name == Self::OWNER.name {
+            return Err("expected another name: the journal calls an account's owner so");
+        }
         match name.is_empty() || name.len() > 100 || name.chars().any(char::is_control) {
             true => Err("expected a name: 1 to 100 bytes of plain text"),
             false => Ok(Self { name: name.to_owned().leak(), is_person: true }),
@@ -246,7 +249,7 @@ impl Login {
     pub async fn key<'a>(&self, store: &impl Store, id: &'a str) -> Done<Allowed<'a, StoredKey>> {
         if let Some(own) = self.owner() {
             let keys = store.keys(Allowed::new(own.as_str(), self)).await?;
-            self.check("key", |_| keys.iter().any(|key| key.id.as_str() == id))?;
+            self.check("key", |_| keys.iter().flatten().any(|key| key.id.as_str() == id))?;
         }
         Ok(Allowed::new(id, self))
     }

@@ -82,15 +82,12 @@ where
             () = shutdown.requested() => break,
             accepted = listener.accept() => accepted,
         };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                // Mostly too many open files. Some other peer's failure is as harmless to repeat.
-                log::warn("accept").because(&error).write();
-                connections.close_oldest_idle();
-                tokio::time::sleep(Duration::from_millis(20)).await;
-                continue;
-            }
+        log::tried("accept", &accepted);
+        let Ok((stream, peer)) = accepted else {
+            // Mostly too many open files. Some other peer's failure is as harmless to repeat.
+            connections.close_oldest_idle();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
         };
         while connections.open() >= limits.connections && !connections.close_oldest_idle() {
             // Every one of them is being answered, which does not take long.

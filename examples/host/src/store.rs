@@ -30,7 +30,8 @@
 //!   `recovery`.
 //! - **A store that fails says [`Refused::Unavailable`]**, at once: the caller is told to come
 //!   again, and the reason goes to the log.
-//! - Lists are complete unless the method says otherwise, and in the order it says.
+//! - Lists are complete unless the method says otherwise, and in the order it says. A row that cannot be
+//!   read is in its place with its id, and why is in the log.
 //!
 
 use std::future::Future;
@@ -47,11 +48,12 @@ use call_assistant::webhook::sender::{MissedDeliveries, PlanError};
 
 use crate::clock;
 use crate::flags::{Flag, Flags};
+use crate::input::Bad;
 use crate::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
 use crate::rows::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, LastHour, LoginRow, Metrics,
-    Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
+    DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, LastHour, Listed, LoginRow,
+    Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
 use crate::scope::{Allowed, Among, By, Operator};
 use crate::trace::TraceParent;
@@ -65,8 +67,38 @@ pub enum Refused {
     Conflict(String),
     /// The plan does not include it.
     Plan(PlanError),
-    /// The store has failed. The reason is for the log alone.
+    /// What is asked for is wrong.
+    Bad(Bad),
+    /// The store has failed, and the same may succeed later. The reason is for the log alone.
     Unavailable(String),
+    /// The store refuses until somebody has mended it: what it lacks, and the reason for the log alone.
+    Broken(&'static str, String),
+}
+
+/// A response without what was asked for, and why the host has failed if it has.
+#[derive(Debug)]
+pub struct Rejected {
+    /// The response.
+    pub rejection: Rejection,
+    /// The reason for the log alone, such as those of [`Refused::Unavailable`] and [`Refused::Broken`].
+    pub why: Option<String>,
+}
+
+impl Refused {
+    /// Adds the response. The reason stays for the log.
+    pub fn rejecting(self, rejection: Rejection) -> Rejected {
+        let why = match self {
+            Self::Unavailable(why) | Self::Broken(_, why) => Some(why),
+            _ => None,
+        };
+        Rejected { rejection, why }
+    }
+}
+
+impl From<Rejection> for Rejected {
+    fn from(rejection: Rejection) -> Self {
+        Self { rejection, why: None }
+    }
 }
 
 impl From<PlanError> for Refused {
@@ -136,7 +168,7 @@ impl<T, F: Future<Output = Done<T>> + Send> Doing<T> for F {}
 /// The exchange's states go in and come out, so that a store may do each step in the way that is
 /// exact for it: the in-memory one notes a key's use and counts its window under a lock, a database
 /// in one statement that several processes share. Where a look-up fails, the answer is the state's
-/// `internal_error()`.
+/// `internal_error()` with the reason for the log ([`Refused::rejecting`]).
 pub trait ApiStore: Clone + Send + Sync + 'static {
     /// What [`identify`](Self::identify) finds beside the key, and [`status`](Self::status) needs:
     /// a database reads both in one look-up.
@@ -147,14 +179,14 @@ pub trait ApiStore: Clone + Send + Sync + 'static {
         &self,
         received: Received,
         now: Timestamp,
-    ) -> impl Future<Output = Result<(Identified, Self::Found), Rejection>> + Send;
+    ) -> impl Future<Output = Result<(Identified, Self::Found), Rejected>> + Send;
 
     /// Counts the request in the window of its credential, exactly.
     fn admit(
         &self,
         identified: Identified,
         now: Timestamp,
-    ) -> impl Future<Output = Result<Admitted, Rejection>> + Send;
+    ) -> impl Future<Output = Result<Admitted, Rejected>> + Send;
 
     /// Returns an account as the public API shows it, and its status.
     fn status(
@@ -206,8 +238,13 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     fn change_account(&self, by: Operator, id: &str, change: AccountChange) -> impl Doing<Account>;
 
+    /// Tells whether there is a timezone of this name. A store without a list of them knows all.
+    fn knows_timezone(&self, _: Operator, _name: &str) -> impl Doing<bool> {
+        std::future::ready(Ok(true))
+    }
+
     /// Returns the keys of an account, oldest first.
-    fn keys(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<StoredKey>>;
+    fn keys(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<Listed<StoredKey>>>;
 
     /// Adds a key to its account. A conflict if another key has its id or secret.
     fn add_key(&self, account: Allowed<'_, Account>, key: StoredKey) -> impl Doing<()>;
@@ -218,7 +255,11 @@ pub trait Store: Clone + Send + Sync + 'static {
     // ---- Calls and events
 
     /// Returns the newest live calls of an account.
-    fn latest_calls(&self, account: Allowed<'_, Account>, most: usize) -> impl Doing<Vec<Call>>;
+    fn latest_calls(
+        &self,
+        account: Allowed<'_, Account>,
+        most: usize,
+    ) -> impl Doing<Vec<Listed<Call>>>;
 
     /// Records a live call and accepts the event that reports it, in one transaction. Both are composed
     /// in it, as of its start, which is their `created_at`. Returns the event's deliveries, in the
@@ -244,7 +285,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     // ---- Endpoints
 
     /// Returns the endpoints of an account, oldest first, deleted ones left out.
-    fn endpoints(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<EndpointRow>>;
+    fn endpoints(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<Listed<EndpointRow>>>;
 
     /// Returns one endpoint, also if it is deleted.
     fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> impl Doing<EndpointRow>;
@@ -341,7 +382,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Doing<RecoveryPage>;
 
     /// Returns the recoveries of an account, newest first: those that run, and some that have ended.
-    fn recoveries(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<RecoveryRow>>;
+    fn recoveries(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<Listed<RecoveryRow>>>;
 
     fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> impl Doing<RecoveryRow>;
 
@@ -364,13 +405,20 @@ pub trait Store: Clone + Send + Sync + 'static {
         std::future::ready(Ok(Vec::new()))
     }
 
-    /// Sets how many attempts begin in a second at most, in each sender: 0 for none. It replaces what was set
-    /// of the same, and every sender knows it within seconds.
-    fn set_lever(&self, _: Operator, _of: LeverOf, _per_second: u32) -> impl Doing<LeverRow> {
+    /// Sets how many attempts begin in a second at most, in each sender: 0 for none. Every sender knows it within
+    /// seconds. A conflict if there is a lever of the same already, unless it is the one whose id is `instead_of`,
+    /// which is replaced, or allows as much, which stays.
+    fn set_lever(
+        &self,
+        _: Operator,
+        _of: LeverOf,
+        _per_second: u32,
+        _instead_of: Option<&str>,
+    ) -> impl Doing<LeverRow> {
         std::future::ready(Err(no_levers()))
     }
 
-    /// Removes a lever. What has waited is sent.
+    /// Removes a lever. What has waited is sent. A conflict if it is not set.
     fn undo_lever(&self, _: Operator, _id: &str) -> impl Doing<LeverRow> {
         std::future::ready(Err(no_levers()))
     }
@@ -429,7 +477,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     }
 
     /// Tells whether requests can be answered now, and how writes are taken. [`Refused::Unavailable`] says why
-    /// not.
+    /// not, in words for whoever asks.
     fn ready(&self) -> impl Doing<Writes>;
 
     /// Returns what this process has counted, and what the store holds if it answers.

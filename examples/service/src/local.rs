@@ -10,7 +10,7 @@ use call_assistant::model::{self, Call};
 use call_assistant::rest::Mode;
 use call_assistant::rest::server::{
     AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, RateWindows, Received,
-    Rejection, StoredKey,
+    StoredKey,
 };
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::MissedDeliveries;
@@ -20,11 +20,11 @@ use crate::store::{AccountRow, Store, Tables, ToSend};
 use host::clock;
 use host::rows::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, LoginRow, MOST_LISTED, Metrics,
-    Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
+    DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, Listed, LoginRow, MOST_LISTED,
+    Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
 use host::scope::{Allowed, Among, By, Operator};
-use host::store::{ApiStore, Done, Refused, Store as Shared};
+use host::store::{ApiStore, Done, Refused, Rejected, Store as Shared};
 use host::trace::TraceParent;
 
 /// The most links and ended logins of an hour: 4,096. Only operators make more.
@@ -90,7 +90,7 @@ impl ApiStore for Local {
         &self,
         received: Received,
         now: Timestamp,
-    ) -> Result<(Identified, ()), Rejection> {
+    ) -> Result<(Identified, ()), Rejected> {
         let mut tables = self.store.lock();
         let key = received.digest().and_then(|digest| tables.key_of(digest.as_bytes()));
         let identified = received.identify(key.as_deref(), now)?;
@@ -102,9 +102,9 @@ impl ApiStore for Local {
         Ok((identified, ()))
     }
 
-    async fn admit(&self, identified: Identified, now: Timestamp) -> Result<Admitted, Rejection> {
+    async fn admit(&self, identified: Identified, now: Timestamp) -> Result<Admitted, Rejected> {
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        identified.admit(&mut rates, now)
+        Ok(identified.admit(&mut rates, now)?)
     }
 
     async fn status(&self, id: &AccountId, (): ()) -> Done<(model::Account, AccountStatus)> {
@@ -174,7 +174,7 @@ impl Shared for Local {
         let mut rest = (1_usize..).zip(tables.accounts()).skip(after).filter(|(_, row)| fits(row));
         let found: Vec<(usize, &AccountRow)> = rest.by_ref().take(limit).collect();
         let next = found.last().filter(|_| rest.next().is_some()).map(|(at, _)| at.to_string());
-        Ok(AccountPage { rows: found.into_iter().map(|(_, row)| row.shown()).collect(), next })
+        Ok(AccountPage { rows: found.into_iter().map(|(_, row)| Ok(row.shown())).collect(), next })
     }
 
     async fn account(&self, id: Allowed<'_, Account>) -> Done<Account> {
@@ -191,6 +191,9 @@ impl Shared for Local {
         let mut tables = self.store.lock();
         let row = tables.account_mut(id)?;
         let account = &mut row.account;
+        if let Some(timezone) = change.timezone {
+            account.timezone = timezone;
+        }
         account.plan = change.plan.unwrap_or(account.plan);
         account.subscription_active =
             change.subscription_active.unwrap_or(account.subscription_active);
@@ -198,9 +201,9 @@ impl Shared for Local {
         Ok(row.shown())
     }
 
-    async fn keys(&self, account: Allowed<'_, Account>) -> Done<Vec<StoredKey>> {
+    async fn keys(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<StoredKey>>> {
         let tables = self.store.lock();
-        Ok(tables.keys(tables.account(account.as_str())?).cloned().collect())
+        Ok(tables.keys(tables.account(account.as_str())?).cloned().map(Ok).collect())
     }
 
     async fn add_key(&self, _: Allowed<'_, Account>, key: StoredKey) -> Done<()> {
@@ -214,9 +217,14 @@ impl Shared for Local {
         Ok(key.clone())
     }
 
-    async fn latest_calls(&self, account: Allowed<'_, Account>, most: usize) -> Done<Vec<Call>> {
+    async fn latest_calls(
+        &self,
+        account: Allowed<'_, Account>,
+        most: usize,
+    ) -> Done<Vec<Listed<Call>>> {
         let tables = self.store.lock();
-        Ok(tables.account(account.as_str())?.calls(Mode::Live).newest(most).cloned().collect())
+        let newest = tables.account(account.as_str())?.calls(Mode::Live).newest(most);
+        Ok(newest.cloned().map(Ok).collect())
     }
 
     async fn record_call<E: From<Refused> + Send>(
@@ -253,10 +261,10 @@ impl Shared for Local {
         Ok(self.send(&tables, accepted))
     }
 
-    async fn endpoints(&self, account: Allowed<'_, Account>) -> Done<Vec<EndpointRow>> {
+    async fn endpoints(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<EndpointRow>>> {
         let (tables, now) = self.store.write();
         let endpoints = tables.endpoints(tables.account(account.as_str())?);
-        Ok(endpoints.map(|row| tables.shown_endpoint(row, now)).collect())
+        Ok(endpoints.map(|row| Ok(tables.shown_endpoint(row, now))).collect())
     }
 
     async fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
@@ -393,8 +401,8 @@ impl Shared for Local {
         Ok(shown)
     }
 
-    async fn recoveries(&self, account: Allowed<'_, Account>) -> Done<Vec<RecoveryRow>> {
-        Ok(self.store.lock().recoveries(account.as_str()))
+    async fn recoveries(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<RecoveryRow>>> {
+        Ok(self.store.lock().recoveries(account.as_str()).into_iter().map(Ok).collect())
     }
 
     async fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {

@@ -633,6 +633,27 @@ try {
   }
   await axe("two days");
 
+  // Of rows that the durable host cannot read, their ids are told; the others are shown.
+  await run(`{
+    const real = fetch;
+    window.fetch = async (path, options) => {
+      const response = await real(path, options);
+      if (!String(path).endsWith("/overview") || response.status !== 200) return response;
+      const value = await response.json();
+      for (const rows of [value.endpoints, value.deliveries]) rows[0] = { id: rows[0].id, unreadable: true };
+      return new Response(JSON.stringify(value), response);
+    };
+    window.restore = () => { window.fetch = real; tag = null; };
+    tag = null;
+  }`);
+  await go("endpoints");
+  await until("an endpoint that cannot be read", `/1 row cannot be read: whep_/.test(${text('[data-key="card endpoints"]')}) && !!document.querySelector('[data-key^="ping "], [data-key^="enable "]')`);
+  await go("deliveries");
+  await until("a delivery that cannot be read", `/1 row cannot be read: dlv_/.test(${text('[data-key="card deliveries"]')}) && document.querySelectorAll("tr.line").length >= 49 && !document.querySelector('[data-key=older]').disabled`);
+  await axe("rows that cannot be read");
+  await run("restore()");
+  await until("they can be read", `!/cannot be read/.test(document.body.innerText)`);
+
   // Without the service, it says so and stays.
   await go("endpoints");
   await until("an endpoint", `!!document.querySelector('[data-key^="ping "]')`);

@@ -9,11 +9,14 @@ use super::deliveries::{MAX_LIST, limit};
 use super::{Asked, Dashboard, nothing_asked, show};
 use crate::answer::{Answer, Error, created, ok};
 use crate::data;
-use crate::input::{Bad, Fields};
+use crate::input::{self, Bad, Fields};
 use crate::random;
 use crate::rows::{Account, AccountChange};
 use crate::scope::{Allowed, Operator};
 use crate::store::Store;
+
+/// The longest name of a key: 100 bytes.
+const LONGEST_NAME: usize = 100;
 
 /// The longest beginning of an id or a name: 255 bytes.
 const LONGEST_SEARCH: usize = 255;
@@ -42,8 +45,7 @@ impl<S: Store, X> Dashboard<S, X> {
             }
         }
         let page = self.store.accounts(by, begins, after, most).await?;
-        let rows = page.rows.iter().map(|row| show::account(row, Some(by)));
-        let mut shown = show::list(rows.collect());
+        let mut shown = show::list(show::rows(&page.rows, |row| show::account(row, Some(by))));
         shown["has_more"] = page.next.is_some().into();
         shown["next"] = page.next.into();
         Ok(ok(&shown))
@@ -55,6 +57,7 @@ impl<S: Store, X> Dashboard<S, X> {
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
         let new = data::account(&asked.body, asked.now)?;
+        self.check_timezone(by, &new.timezone).await?;
         Ok(created(&show::account(&self.store.add_account(by, new).await?, Some(by))))
     }
 
@@ -72,14 +75,27 @@ impl<S: Store, X> Dashboard<S, X> {
         id: &str,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let known = "plan, subscription_active, closing";
+        let known = "timezone, plan, subscription_active, closing";
         let fields = Fields::of("", &asked.body, known)?;
         let change = AccountChange {
+            timezone: fields.read("timezone", data::timezone)?,
             plan: fields.has("plan").then(|| data::plan(&fields)).transpose()?,
             subscription_active: fields.flag("subscription_active")?,
             closing: fields.flag("closing")?,
         };
+        if let Some(timezone) = &change.timezone {
+            self.check_timezone(by, timezone).await?;
+        }
         Ok(ok(&show::account(&self.store.change_account(by, id, change).await?, Some(by))))
+    }
+
+    async fn check_timezone(&self, by: Operator, name: &str) -> Result<(), Error> {
+        match self.store.knows_timezone(by, name).await? {
+            true => Ok(()),
+            false => {
+                Err(Bad::new("timezone", "the database knows no timezone of this name").into())
+            }
+        }
     }
 
     pub(super) async fn keys(
@@ -88,7 +104,7 @@ impl<S: Store, X> Dashboard<S, X> {
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
         let keys = self.store.keys(id).await?;
-        Ok(ok(&show::list(keys.iter().map(|key| show::key(key, asked.now)).collect())))
+        Ok(ok(&show::list(show::rows(&keys, |key| show::key(key, asked.now)))))
     }
 
     pub(super) async fn create_key(
@@ -98,11 +114,8 @@ impl<S: Store, X> Dashboard<S, X> {
     ) -> Result<Answer, Error> {
         let known = "name, mode, scopes, expires_at";
         let fields = Fields::of("", &asked.body, known)?;
-        let name = fields.text("name")?;
-        let name = fields.required("name", name)?;
-        if name.is_empty() || name.len() > 100 || name.chars().any(char::is_control) {
-            return Err(Bad::new("name", "expected 1 to 100 bytes of plain text").into());
-        }
+        let name =
+            fields.need("name", |text| input::plain(text, LONGEST_NAME).map(str::to_owned))?;
         let mode = data::mode(&fields)?;
         let mode = fields.required("mode", mode)?;
         fields.required("scopes", fields.value("scopes"))?;

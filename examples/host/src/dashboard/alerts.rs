@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::deliveries::{MAX_LIST, limit};
 use super::{Asked, Dashboard, Extension, show};
 use crate::answer::{Answer, Error, ok};
-use crate::input::{Bad, Fields};
+use crate::input::{self, Bad, Fields};
 use crate::rows::{Account, AlertRow};
 use crate::scope::{Allowed, Operator};
 use crate::store::Store;
@@ -107,9 +107,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             _ if id.by().is_person() => id.by().as_str(),
             by => fields.required("by", by)?,
         };
-        if by.is_empty() || by.len() > 100 || by.chars().any(char::is_control) {
-            return Err(Bad::new("by", "expected 1 to 100 bytes of plain text").into());
-        }
+        let by = input::plain(by, 100).map_err(|error| Bad::new("by", error))?;
         Ok(ok(&show::alert(&self.store.acknowledge(id, by).await?)))
     }
 }

@@ -29,7 +29,7 @@ const NEWEST: usize = 100;
 impl<S: Store, X> Dashboard<S, X> {
     pub(super) async fn calls(&self, id: Allowed<'_, Account>) -> Result<Answer, Error> {
         let calls = self.store.latest_calls(id, NEWEST).await?;
-        Ok(ok(&json!({ "data": calls })))
+        Ok(ok(&show::list(show::rows(&calls, show::value))))
     }
 
     /// Records a call and emits `call.ended`, in one write. It is written now, by the store's clock, unless
@@ -73,20 +73,13 @@ impl<S: Store, X> Dashboard<S, X> {
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
         let fields = Fields::of("", &asked.body, "type, data")?;
-        let event_type = fields.text("type")?;
-        let event_type = fields.required("type", event_type)?;
-        if event_type.is_empty()
-            || event_type.len() > 100
-            || !event_type.bytes().all(|byte| byte.is_ascii_graphic())
-        {
-            return Err(Bad::new("type", "expected 1 to 100 visible ASCII characters").into());
-        }
+        let event_type = fields.need("type", |text| event_type(text).map(str::to_owned))?;
         let data = fields.required("data", fields.value("data"))?;
         if !data.is_object() {
             return Err(Bad::new("data", "expected an object").into());
         }
         let account = self.store.account(id).await?.id;
-        let compose = |now| any_event(account, event_type, data, now);
+        let compose = |now| any_event(account, &event_type, data, now);
         self.accept(Among::All(by), asked, compose).await
     }
 
@@ -130,6 +123,14 @@ impl<S: Store, X> Dashboard<S, X> {
         let deliveries = self.store.accept(to, trace.as_ref(), compose).await?;
         shown["deliveries"] = json!(deliveries);
         Ok(created(&shown))
+    }
+}
+
+/// Reads the type of an event.
+pub(super) fn event_type(text: &str) -> Result<&str, &'static str> {
+    match (1..=100).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(text),
+        false => Err("expected 1 to 100 visible ASCII characters"),
     }
 }
 

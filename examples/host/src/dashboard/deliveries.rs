@@ -6,7 +6,7 @@ use call_assistant::webhook::sender::DeliveryStatus;
 use http::StatusCode;
 use serde::Serialize;
 
-use super::show::Delivery;
+use super::show::ListedDelivery;
 use super::{Asked, Dashboard, nothing_asked, show};
 use crate::answer::{Answer, Error, json, ok};
 use crate::input::Bad;
@@ -20,7 +20,7 @@ pub(super) const MAX_LIST: usize = 1000;
 /// Deliveries, newest first.
 #[derive(Debug, Serialize)]
 struct Deliveries<'a> {
-    data: Vec<Delivery<'a>>,
+    data: Vec<ListedDelivery<'a>>,
     has_more: bool,
     next: Option<&'a str>,
 }
@@ -62,7 +62,7 @@ impl<S: Store, X> Dashboard<S, X> {
 
 fn shown(page: &DeliveryPage) -> Deliveries<'_> {
     Deliveries {
-        data: page.rows.iter().map(show::listed).collect(),
+        data: show::deliveries(&page.rows),
         has_more: page.next.is_some(),
         next: page.next.as_deref(),
     }
@@ -78,6 +78,11 @@ fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
             "status" if value == "failing" => filter.failing = true,
             "status" => {
                 for status in value.split(',') {
+                    let most = DeliveryStatus::ALL.len();
+                    if filter.statuses.len() == most {
+                        let message = format!("expected at most {most} statuses");
+                        return Err(Bad::new("status", message).into());
+                    }
                     filter.statuses.push(status.parse::<DeliveryStatus>().map_err(|_| {
                         let known: Vec<&str> =
                             DeliveryStatus::ALL.iter().map(|status| status.as_str()).collect();

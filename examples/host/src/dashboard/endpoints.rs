@@ -21,7 +21,7 @@ const LONGEST_OVERLAP: u64 = 7 * 86_400;
 impl<S: Store, X> Dashboard<S, X> {
     pub(super) async fn endpoints(&self, id: Allowed<'_, Account>) -> Result<Answer, Error> {
         let endpoints = self.store.endpoints(id).await?;
-        Ok(ok(&show::list(endpoints.iter().map(show::endpoint).collect())))
+        Ok(ok(&show::list(show::rows(&endpoints, show::endpoint))))
     }
 
     pub(super) async fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> Result<Answer, Error> {

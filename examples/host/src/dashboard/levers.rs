@@ -3,6 +3,7 @@
 use call_assistant::id::{AccountId, EndpointId};
 use http::StatusCode;
 
+use super::calls::event_type;
 use super::{Asked, Dashboard, nothing_asked};
 use crate::answer::{Answer, Error, json, ok};
 use crate::input::{Bad, Fields};
@@ -20,7 +21,8 @@ impl<S: Store, X> Dashboard<S, X> {
     }
 
     pub(super) async fn set_lever(&self, by: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, "account_id, endpoint_id, per_second")?;
+        let fields =
+            Fields::of("", &asked.body, "account_id, endpoint_id, per_second, instead_of")?;
         let of = LeverOf {
             account_id: fields.read("account_id", AccountId::parse)?,
             endpoint_id: fields.read("endpoint_id", EndpointId::parse)?,
@@ -32,7 +34,8 @@ impl<S: Store, X> Dashboard<S, X> {
         let per_second = per_second.filter(|n| *n <= MOST).and_then(|n| u32::try_from(n).ok());
         let wrong = || Bad::new("per_second", format!("expected a whole number from 0 to {MOST}"));
         let per_second = per_second.ok_or_else(wrong)?;
-        let set = self.store.set_lever(by, of, per_second).await?;
+        let instead_of = fields.text("instead_of")?;
+        let set = self.store.set_lever(by, of, per_second, instead_of).await?;
         Ok(json(StatusCode::CREATED, &set))
     }
 
@@ -64,7 +67,8 @@ impl<S: Store, X> Dashboard<S, X> {
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
         let fields = Fields::of("", &asked.body, "type, after")?;
-        let event_type = fields.required("type", fields.text("type")?)?;
+        let given = fields.required("type", fields.text("type")?)?;
+        let event_type = event_type(given).map_err(|why| Bad::new("type", why))?;
         let after = fields.text("after")?;
         Ok(ok(&self.store.cancel_pending(by, account, event_type, after).await?))
     }

@@ -34,7 +34,7 @@ use tokio::time::Instant;
 
 use crate::access::{Access, Ancestors};
 use crate::answer::{self, Answer, Error};
-use crate::input::{Bad, Fields};
+use crate::input::{self, Bad, Fields, NUL};
 use crate::log;
 use crate::login::{Login, Logins};
 use crate::monitor::{self, Monitor};
@@ -71,7 +71,7 @@ pub struct Dashboard<S, X = ()> {
     monitor: Monitor<S>,
 }
 
-/// A request, taken apart.
+/// A request, taken apart. No text in it has a NUL character.
 #[derive(Debug)]
 pub struct Asked<'a> {
     pub method: &'a Method,
@@ -82,6 +82,26 @@ pub struct Asked<'a> {
     /// An empty object where there is no body.
     pub body: Value,
     pub now: Timestamp,
+}
+
+impl<'a> Asked<'a> {
+    fn new(
+        method: &'a Method,
+        path: Vec<&'a str>,
+        query: Vec<(String, String)>,
+        headers: &'a HeaderMap,
+        body: Value,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        if path.iter().any(|segment| segment.contains('\0')) {
+            return Err(Error::NoSuchPath);
+        }
+        if let Some((name, _)) = query.iter().find(|(_, value)| value.contains('\0')) {
+            return Err(Bad::new(name, NUL).into());
+        }
+        input::storable(&body)?;
+        Ok(Self { method, path, query, headers, body, now })
+    }
 }
 
 impl<S: Store> Dashboard<S> {
@@ -169,25 +189,30 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             let query = head.uri.query().unwrap_or_default().as_bytes();
             let query = url::form_urlencoded::parse(query).into_owned().collect();
             let (method, headers) = (&head.method, &head.headers);
-            let now = self.store.now();
-            let asked = Asked { method, path, query, headers, body, now };
+            let asked = Asked::new(method, path, query, headers, body, self.store.now())?;
             match login {
                 Some(login) => self.route(&asked, &login).await,
                 None => self.public_route(&asked, peer).await,
             }
         };
-        let mut answer = answered.await.unwrap_or_else(Error::answer);
+        let answered = answered.await;
+        let reason = answered.as_ref().err().and_then(Error::reason).map(str::to_owned);
+        let mut answer = answered.unwrap_or_else(Error::answer);
         // The page has a form: a browser that finds Basic asks for a password itself.
         if answer.status() == StatusCode::UNAUTHORIZED && head.headers.contains_key(BY_PAGE) {
             answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         // The page asks every second; that nothing has changed is not worth a line.
         if answer.status() != StatusCode::NOT_MODIFIED {
-            log::info("dashboard")
-                .with("method", serve::method(&head.method))
+            let line = match reason {
+                Some(_) => log::warn("dashboard"),
+                None => log::info("dashboard"),
+            };
+            line.with("method", serve::method(&head.method))
                 .with("route", route)
                 .with("status", answer.status().as_u16())
                 .with("took_us", log::micros(began.elapsed()))
+                .with("reason", reason)
                 .with("traceparent", TraceParent::of(&head.headers).map(|trace| trace.to_string()))
                 .write();
         }
@@ -204,9 +229,15 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         query: Vec<(String, String)>,
         body: Value,
     ) -> Answer {
-        let now = self.store.now();
-        let asked = Asked { method, path, query, headers: &HeaderMap::new(), body, now };
-        self.route(&asked, login).await.unwrap_or_else(Error::answer)
+        let (headers, now) = (HeaderMap::new(), self.store.now());
+        let answered = match Asked::new(method, path, query, &headers, body, now) {
+            Ok(asked) => self.route(&asked, login).await,
+            Err(error) => Err(error),
+        };
+        if let Some(why) = answered.as_ref().err().and_then(Error::reason) {
+            log::warn("store").because(&why).write();
+        }
+        answered.unwrap_or_else(Error::answer)
     }
 
     /// Returns when the end is asked for.

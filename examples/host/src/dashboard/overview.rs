@@ -1,15 +1,17 @@
 //! Everything that the page shows of an account, in one answer.
 
+use std::collections::HashMap;
+
 use http::HeaderValue;
 use http::header::IF_NONE_MATCH;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::show::Delivery;
+use super::show::ListedDelivery;
 use super::{Asked, Dashboard, Extension, show};
 use crate::answer::{self, Answer, Error};
 use crate::plan::PLANS;
-use crate::rows::{Account, DeliveryFilter};
+use crate::rows::{Account, DeliveryFilter, EndpointRow};
 use crate::scope::{Allowed, Operator};
 use crate::store::Store;
 
@@ -21,7 +23,7 @@ const DELIVERIES: usize = 50;
 struct Overview<'a> {
     #[serde(flatten)]
     rest: Value,
-    deliveries: Vec<Delivery<'a>>,
+    deliveries: Vec<ListedDelivery<'a>>,
 }
 
 impl<S: Store, X: Extension> Dashboard<S, X> {
@@ -47,6 +49,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let keys = self.store.keys(id).await?;
         let endpoints = self.store.endpoints(id).await?;
         let hours = self.store.last_hour(id).await?;
+        let hours: HashMap<_, _> = hours.iter().map(|(id, hour)| (id, hour)).collect();
         let calls = self.store.latest_calls(id, CALLS).await?;
         let filter = DeliveryFilter { limit: DELIVERIES, ..DeliveryFilter::default() };
         let deliveries = self.store.deliveries(id, &filter).await?;
@@ -56,26 +59,24 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             Some(by) => show::value(&self.store.levers(by).await?),
             None => show::levers_of(&self.store.levers_of(id).await?),
         };
-        let endpoint = |row| {
+        let endpoint = |row: &EndpointRow| {
             let mut shown = show::endpoint(row);
-            let hour = hours.iter().find(|(id, _)| *id == row.id);
-            shown["last_hour"] = hour.map_or(Value::Null, |(_, hour)| show::value(hour));
+            shown["last_hour"] = hours.get(&row.id).map_or(Value::Null, show::value);
             shown
         };
         let rest = json!({
             "account": show::account(&account, by),
             "plans": by.map(|_| PLANS.map(|plan| plan.name)),
-            "keys": keys.iter().map(|key| show::key(key, asked.now)).collect::<Vec<_>>(),
-            "endpoints": endpoints.iter().map(endpoint).collect::<Vec<_>>(),
-            "calls": calls,
-            "recoveries": recoveries.iter().map(show::recovery).collect::<Vec<_>>(),
+            "keys": show::rows(&keys, |key| show::key(key, asked.now)),
+            "endpoints": show::rows(&endpoints, endpoint),
+            "calls": show::rows(&calls, show::value),
+            "recoveries": show::rows(&recoveries, show::recovery),
             "alerts": alerts.iter().map(show::alert).collect::<Vec<_>>(),
             "levers": levers,
             "sandbox": by.map(|_| self.extension.shown()),
             "now": asked.now,
         });
-        let deliveries = deliveries.rows.iter().map(show::listed).collect();
-        let shown = Overview { rest, deliveries };
+        let shown = Overview { rest, deliveries: show::deliveries(&deliveries.rows) };
         Ok(match tag {
             Some(tag) => answer::tagged(&shown, tag),
             None => answer::ok(&shown),

@@ -6,12 +6,16 @@ use call_assistant::webhook::sender::{DeliveryStatus, MissedDeliveries};
 use http::StatusCode;
 use serde_json::json;
 
+use super::calls::event_type;
 use super::{Asked, Dashboard, nothing_asked, show};
 use crate::answer::{Answer, Error, json as answer_json, ok};
 use crate::input::{Bad, Fields};
 use crate::rows::{Account, EndpointRow, RecoveryRow};
 use crate::scope::{Allowed, Among};
 use crate::store::Store;
+
+/// The most types that a recovery names: 100. Nine are defined.
+const MOST_TYPES: usize = 100;
 
 impl<S: Store, X> Dashboard<S, X> {
     /// Starts a recovery, or only counts with `dry_run`.
@@ -79,7 +83,7 @@ impl<S: Store, X> Dashboard<S, X> {
         // An account that is not there is not one without recoveries.
         self.store.account(account).await?;
         let recoveries = self.store.recoveries(account).await?;
-        Ok(ok(&show::list(recoveries.iter().map(show::recovery).collect())))
+        Ok(ok(&show::list(show::rows(&recoveries, show::recovery))))
     }
 }
 
@@ -87,24 +91,12 @@ impl<S: Store, X> Dashboard<S, X> {
 fn missed(fields: &Fields<'_>, now: Timestamp) -> Result<MissedDeliveries, Bad> {
     let from = fields.read("from", Timestamp::parse)?.unwrap_or(Timestamp::MIN);
     let until = fields.read("until", Timestamp::parse)?.unwrap_or(Timestamp::MAX);
-    let types = texts(fields, "types", |text| Ok(EventType::from(text)))?;
-    let statuses = texts(fields, "statuses", |text| {
+    let types = fields.texts("types", MOST_TYPES, |text| event_type(text).map(EventType::from))?;
+    let most = DeliveryStatus::ALL.iter().filter(|status| status.is_missed()).count();
+    let statuses = fields.texts("statuses", most, |text| {
         let missed = text.parse().ok().filter(|status: &DeliveryStatus| status.is_missed());
         missed.ok_or("not failed, gone, parked or skipped")
     })?;
     let missed = MissedDeliveries::between(from, until, now).with_types(types);
     Ok(if statuses.is_empty() { missed } else { missed.with_statuses(statuses) })
-}
-
-fn texts<T>(
-    fields: &Fields<'_>,
-    name: &str,
-    read: impl Fn(&str) -> Result<T, &'static str>,
-) -> Result<Vec<T>, Bad> {
-    let items = fields.items(name)?;
-    let items = items.iter().map(|(path, value)| {
-        let text = value.as_str().ok_or_else(|| Bad::new(path, "expected a string"))?;
-        read(text).map_err(|error| Bad::new(path, error))
-    });
-    items.collect()
 }

@@ -12,7 +12,8 @@ use sha2::{Digest as _, Sha256};
 use crate::levers::LeverRow;
 use crate::plan::key_state;
 use crate::rows::{
-    Account, AlertRow, AttemptRow, DeliveryRow, EndpointRow, LISTED_BODY, RecoveryRow,
+    Account, AlertRow, AttemptRow, DeliveryRow, EndpointRow, LISTED_BODY, Listed, RecoveryRow,
+    Unreadable,
 };
 use crate::scope::Operator;
 use crate::signed::{self, ShownRequest, SignatureState};
@@ -114,8 +115,27 @@ pub(super) fn delivery(row: &DeliveryRow) -> Delivery<'_> {
     shown
 }
 
-/// Returns a delivery as one of many.
-pub(super) fn listed(row: &DeliveryRow) -> Delivery<'_> {
+/// A delivery in a list, or the id of one that cannot be read.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum ListedDelivery<'a> {
+    Row(Box<Delivery<'a>>),
+    Unreadable { id: &'a str, unreadable: bool },
+}
+
+/// Returns deliveries as [`rows`] does.
+pub(super) fn deliveries(rows: &[Listed<DeliveryRow>]) -> Vec<ListedDelivery<'_>> {
+    let mut shown = Vec::new();
+    for row in rows {
+        shown.push(match row {
+            Ok(row) => ListedDelivery::Row(Box::new(listed(row))),
+            Err(Unreadable(id)) => ListedDelivery::Unreadable { id, unreadable: true },
+        });
+    }
+    shown
+}
+
+fn listed(row: &DeliveryRow) -> Delivery<'_> {
     let body = row.body.as_ref().map(|body| body.as_str());
     let body = body.filter(|body| body.len() <= LISTED_BODY);
     Delivery {
@@ -213,6 +233,15 @@ pub(super) fn levers_of(rows: &[LeverRow]) -> Value {
         })
     };
     json!({ "levers": rows.iter().map(row).collect::<Vec<_>>(), "senders": [] })
+}
+
+/// Returns the rows of a list, and of those that cannot be read their ids.
+pub(super) fn rows<T>(rows: &[Listed<T>], show: impl Fn(&T) -> Value) -> Vec<Value> {
+    let row = |row: &Listed<T>| match row {
+        Ok(row) => show(row),
+        Err(Unreadable(id)) => json!({ "id": id, "unreadable": true }),
+    };
+    rows.iter().map(row).collect()
 }
 
 /// Returns a list.

@@ -8,8 +8,9 @@
 //! The reader of standard error may be slow or stopped. A server must not wait for it: a line is
 //! dropped while the queue is full, and dropped lines are counted.
 //!
-//! What fails and is tried again fails many times a second. A line with a cause is written once; those
-//! that say the same while it lasts are counted, and the count is written at the end.
+//! What fails and is tried again fails many times a second. What is [`tried`] has a line when it begins to
+//! fail, one for each of its first errors, and one when it has succeeded again. Any other line with a cause is
+//! written once; those of the same cause are counted, and the count is written when there are no more.
 //!
 //! No crate does this: `tracing` with its subscriber is eleven more crates in the build of the service in
 //! memory, and would leave the queue, the count and the cause that repeats to this module all the same.
@@ -22,7 +23,7 @@ use std::fmt::Display;
 use std::io::Write as _;
 use std::str::FromStr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
@@ -40,6 +41,8 @@ const QUEUE: usize = 4096;
 
 static QUEUED: OnceLock<SyncSender<Message>> = OnceLock::new();
 static DROPPED: AtomicU64 = AtomicU64::new(0);
+/// How many failures last of what is tried again.
+static LASTING: AtomicUsize = AtomicUsize::new(0);
 static LEAST: AtomicU8 = AtomicU8::new(Level::Info.as_u8());
 static FORM: OnceLock<Format> = OnceLock::new();
 
@@ -75,11 +78,14 @@ pub struct Line {
     message: Cow<'static, str>,
     fields: Vec<(&'static str, Value)>,
     cause: Option<String>,
+    /// Whether the failure lasts until there is a success of the same name.
+    lasts: bool,
 }
 
 #[derive(Debug)]
 enum Message {
     Line(Line),
+    Succeeded(&'static str, Timestamp),
     Flush(SyncSender<()>),
 }
 
@@ -130,9 +136,30 @@ pub fn debug(message: impl Into<Cow<'static, str>>) -> Line {
     Line::new(Level::Debug, message.into())
 }
 
+/// Logs what came of something that is tried again and again, as [`failed`] and [`succeeded`] do.
+pub fn tried<T>(name: &'static str, done: &Result<T, impl Display>) {
+    match done {
+        Ok(_) => succeeded(name),
+        Err(error) => failed(name, error),
+    }
+}
+
+/// Logs a failure of what is tried again and again: one line for each of the first errors until it has
+/// succeeded, however often it fails.
+pub fn failed(name: &'static str, error: &impl Display) {
+    Line { lasts: true, ..warn(name) }.because(error).write();
+}
+
+/// Logs that the failure with this name is over, if there was one and none follows soon.
+pub fn succeeded(name: &'static str) {
+    if LASTING.load(Ordering::Relaxed) > 0 {
+        let _ = queue().try_send(Message::Succeeded(name, clock::now()));
+    }
+}
+
 impl Line {
     fn new(level: Level, message: Cow<'static, str>) -> Self {
-        Self { at: clock::now(), level, message, fields: Vec::new(), cause: None }
+        Self { at: clock::now(), level, message, fields: Vec::new(), cause: None, lasts: false }
     }
 
     /// Adds a field. Nothing secret belongs in it, and no number of a row; `null` is left out.
@@ -143,8 +170,8 @@ impl Line {
         self
     }
 
-    /// Adds the cause of a failure, as the field `error`. Lines that differ in nothing but their messages
-    /// are of one cause, and the first of them is written.
+    /// Adds the cause of a failure that nobody tries again, as the field `error`. Lines that differ in nothing
+    /// but their messages are of one cause, and the first of them is written.
     pub fn because(mut self, cause: &impl Display) -> Self {
         if self.is_on() {
             self.cause = Some(cause.to_string());

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
@@ -12,12 +13,12 @@ use call_assistant::Timestamp;
 use serde_json::{Map, Value};
 
 use super::repeated::Repeated;
-use super::{Format, Line, Message, dropped, warn};
+use super::{Format, LASTING, Line, Message, dropped, warn};
 
 /// How long lines are collected before they are written: 5 ms. Whoever logs much wakes this thread seldom.
 const COLLECTED: Duration = Duration::from_millis(5);
 
-/// How often to look for causes that are over: each second.
+/// How often to look for failures that have ended: each second.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The most that is written at once: 256 KiB.
@@ -57,8 +58,9 @@ impl Writer {
             {
                 self.take(next);
             }
-            let over = self.repeated.end(Instant::now(), !self.waiting.is_empty());
-            over.iter().for_each(|line| self.compose(line));
+            let ended = self.repeated.end(Instant::now(), !self.waiting.is_empty());
+            ended.iter().for_each(|line| self.compose(line));
+            LASTING.store(self.repeated.lasting(), Ordering::Relaxed);
             let dropped = dropped();
             if dropped > self.dropped {
                 let more = dropped.saturating_sub(self.dropped);
@@ -80,6 +82,7 @@ impl Writer {
                 let lines = self.repeated.take(line, Instant::now());
                 lines.iter().for_each(|line| self.compose(line));
             }
+            Message::Succeeded(name, at) => self.repeated.succeeded(name, at, Instant::now()),
             Message::Flush(done) => self.waiting.push(done),
         }
     }

@@ -21,9 +21,9 @@ use time::format_description::well_known::Rfc2822;
 use super::Sandbox;
 use crate::faults::RequestFault;
 use crate::store::Store;
-use host::api::Api;
+use host::api::{Api, route};
 use host::store::ApiStore;
-use host::{clock, log, random};
+use host::{clock, log, random, serve};
 
 /// A body, whole or not.
 pub type Body = Either<Full<Bytes>, Channel<Bytes, io::Error>>;
@@ -40,8 +40,8 @@ pub async fn answer<S: ApiStore>(
     let account = account(&sandbox.store, request.headers());
     let fault = sandbox.faults.request(request.uri().path(), has_cursor, account.as_deref());
     if let Some(fault) = &fault {
-        let (method, path) = (request.method(), request.uri().path());
-        log::info(format!("sandbox fault {} {method} {path}", fault.as_str())).write();
+        let (method, route) = (serve::method(request.method()), route(request.uri().path()));
+        log::info(format!("sandbox fault {} {method} {route}", fault.as_str())).write();
     }
     let mut answer = match fault {
         None => api.answer(request, peer).await.map(Either::Left),

@@ -108,7 +108,11 @@ async fn advance(asked: &Asked<'_>, outbox: &Outbox) -> Result<Answer, Error> {
     if to.since(now) > FURTHEST {
         return Err(Bad::new("", "expected at most 366 days").into());
     }
-    let stops = outbox.advance(to).await;
+    let stops = outbox.advance(to).await.ok_or_else(|| {
+        Refused::Conflict(
+            "another request has moved the clock meanwhile; GET /clock tells it".into(),
+        )
+    })?;
     log::info(format!("sandbox clock moved by {} s, {stops} stops", to.since(now).as_secs()))
         .write();
     let mut shown = time();

@@ -61,6 +61,8 @@ enum Message {
 #[derive(Debug)]
 struct Advance {
     to: Timestamp,
+    /// How far the clock was ahead when the move was asked for.
+    from: Duration,
     stops: u64,
     done: oneshot::Sender<u64>,
 }
@@ -95,11 +97,12 @@ impl Outbox {
     }
 
     /// Moves the clock. It stops at every due time on the way, and goes on when the attempts made
-    /// then have ended. Returns how often it stopped.
-    pub async fn advance(&self, to: Timestamp) -> u64 {
+    /// then have ended. Returns how often it stopped; `None` if a later move has taken its place, or an
+    /// earlier one went further.
+    pub async fn advance(&self, to: Timestamp) -> Option<u64> {
         let (done, moved) = oneshot::channel();
-        let _ = self.0.send(Message::Advance(Advance { to, stops: 0, done }));
-        moved.await.unwrap_or(0)
+        let _ = self.0.send(Message::Advance(Advance { to, from: clock::ahead(), stops: 0, done }));
+        moved.await.ok()
     }
 }
 
@@ -233,9 +236,9 @@ impl Sender {
     fn hear(&mut self, message: Message) {
         let added = match message {
             Message::Advance(advance) => {
-                // Two at a time: the later one goes on from where the earlier one stands.
-                if let Some(Advance { stops, done, .. }) = self.advance.replace(advance) {
-                    let _ = done.send(stops);
+                // Of two at a time, the later one counts. No clock goes back.
+                if clock::ahead() == advance.from || clock::now() <= advance.to {
+                    self.advance = Some(advance);
                 }
                 Vec::new()
             }

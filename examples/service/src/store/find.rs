@@ -73,7 +73,7 @@ impl Tables {
                 page.next = last.map(|number: u64| number.to_string());
                 break;
             }
-            page.rows.push(self.shown_delivery(row)?);
+            page.rows.push(Ok(self.shown_delivery(row)?));
             last = Some(number);
         }
         Ok(page)

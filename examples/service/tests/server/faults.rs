@@ -409,10 +409,17 @@ fn the_log_names_what_was_sent_and_where() {
     let host = url.trim_start_matches("http://").trim_end_matches(HOOK);
     let what = format!("call.ended {event} {delivery} to {} at {host}", hook.endpoint);
     hook.service.get("/v1/account", &hook.service.key("acct_fjord_dental", "full"));
+    // What stands where an id belongs may be anything.
+    order(&hook.service, &json!({ "fault": "lookup_fails", "next": 2 }));
+    let long = format!("/v1/calls/{}", "x".repeat(5_000));
+    request(hook.service.api(), "GET", &long, "", b"");
+    request(hook.service.api(), &"M".repeat(100), "/v1/a%1bb", "", b"");
     for line in [
         format!(" sandbox fault wrong_signature {what}\n"),
         format!(" event={event} delivery={delivery} type=call.ended host={host}\n"),
         " sandbox fault slow GET /v1/account\n".to_owned(),
+        " sandbox fault lookup_fails GET /v1/calls/{call_id}\n".to_owned(),
+        " sandbox fault lookup_fails (other) (unknown path)\n".to_owned(),
     ] {
         eventually(&line, || hook.service.log().contains(&line).then_some(()));
     }
@@ -507,4 +514,33 @@ fn a_key_expires_and_a_window_empties_when_the_clock_is_moved() {
     assert!(in_time && date.ends_with(" GMT"), "{date} and {hours:?}");
     service.ask("POST", "/clock", &json!({ "to": expires }), 200);
     assert_eq!(service.get("/v1/account", key).status, 401);
+}
+
+// Two moves at a time: one is refused, and the other is done as it was asked for.
+#[test]
+fn of_two_moves_of_the_clock_one_is_done_whole() {
+    let hook = Hook::start(&[Reply::Held(204)]);
+    hook.call();
+    hook.got(1);
+    let (told, moved) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        // What is held keeps a move waiting.
+        for seconds in [3_600, 60] {
+            let (told, address) = (told.clone(), hook.service.dashboard());
+            scope.spawn(move || {
+                let body = json!({ "advance_seconds": seconds }).to_string();
+                let answer = request(address, "POST", "/clock", "", body.as_bytes());
+                told.send((f64::from(seconds), answer)).unwrap();
+            });
+        }
+        let (_, refused) = moved.recv().unwrap();
+        let message = refused.json()["error"]["message"].clone();
+        let words = "another request has moved the clock meanwhile; GET /clock tells it";
+        assert_eq!((refused.status, message), (409, json!(words)));
+        hook.receiver.release();
+        let (seconds, done) = moved.recv().unwrap();
+        let ahead = done.json()["ahead_seconds"].as_f64().unwrap();
+        assert_eq!(done.status, 200);
+        assert!((seconds - 30.0..=seconds).contains(&ahead), "{seconds}: {}", done.text());
+    });
 }

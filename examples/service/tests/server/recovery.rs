@@ -70,6 +70,9 @@ fn a_recovery_that_cannot_be() {
     for (asked, message) in [
         (json!({ "statuses": ["delivered"] }), "statuses[0]: not failed, gone, parked or skipped"),
         (json!({ "types": [7] }), "types[0]: expected a string"),
+        (json!({ "types": ["a b"] }), "types[0]: expected 1 to 100 visible ASCII characters"),
+        (json!({ "types": vec!["a"; 101] }), "types: expected at most 100 items"),
+        (json!({ "statuses": vec!["gone"; 5] }), "statuses: expected at most 4 items"),
         (json!({ "from": "monday" }), "from: "),
         (json!({ "since": "monday" }), "since: unknown field"),
     ] {

@@ -38,7 +38,7 @@ function deliveriesCard(deliveries, endpoints) {
   // What an address opens is shown whether it is listed or not.
   const linked = [...open].map((id) => details.get(id)).filter((d) => d && !listed.some((other) => other.id === d.id));
   const shown = [...linked, ...listed];
-  const first = pages.length === 1, next = found ? found.next : deliveries.length === 50 ? deliveries[49].id : null;
+  const first = pages.length === 1, next = found ? found.next : deliveries.length + unread.deliveries.length >= 50;
   const heads = ["Event", "Status", "Endpoint", "Outcome", "Next or last", ACTIONS];
   const drawRow = (d, line) => deliveryRow(heads, d, line);
   return card("deliveries", "Deliveries", "Newest first. Six attempts each, kept for thirty days.", [

@@ -29,7 +29,8 @@ const many = (n, one, more = one + "s") => `${n.toLocaleString("en")} ${n === 1 
 const moreThan = ({ more }) => more ? "more than " : "";
 function card(name, title, hint, actions, ...inside) {
   const id = "h-" + name;
-  return h("section.card", { key: "card " + name, "aria-labelledby": id }, h("header", h("div", h("h2", { id }, title), h("p", hint)), actions), inside);
+  return h("section.card", { key: "card " + name, "aria-labelledby": id }, h("header", h("div", h("h2", { id }, title), h("p", hint)), actions),
+    unread[name]?.length > 0 && h("p.faint", { role: "alert" }, `${many(unread[name].length, "row")} cannot be read: ${unread[name].join(", ")}`), inside);
 }
 // A row is a card on a phone, where each cell has the label of its column.
 const ACTIONS = "Actions";

@@ -25,7 +25,8 @@ function placed(endpoints) {
     above = new Set(endpoints.filter(failing).map((e) => e.id));
     order = [...endpoints].sort((a, b) => (a.status === "active") - (b.status === "active")).map((e) => e.id);
   }
-  const place = (e) => order.includes(e.id) ? order.indexOf(e.id) : order.length;
+  const places = new Map(order.map((id, n) => [id, n]));
+  const place = (e) => places.get(e.id) ?? order.length;
   const sorted = [...endpoints].sort((a, b) => place(a) - place(b));
   return [sorted.filter((e) => above.has(e.id)), sorted.filter((e) => !above.has(e.id))];
 }

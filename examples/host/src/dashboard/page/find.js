@@ -22,7 +22,7 @@ function offers() {
   const id = search.value.trim();
   return [...(isId() ? [["id", ["Deliveries of ", mono(id)], () => goTo(id)]] : []),
     ...(portal ? [] : accounts.map((a) => {
-      const mark = a.closing ? badge("closing", "bad") : a.subscription_active === false ? badge("inactive", "bad") : a.entitlements?.public_api === false && badge("no API", "wait");
+      const mark = a.unreadable ? badge("cannot be read", "bad") : a.closing ? badge("closing", "bad") : a.subscription_active === false ? badge("inactive", "bad") : a.entitlements?.public_api === false && badge("no API", "wait");
       return ["account " + a.id, [h("span", a.business_name || "No business name"), mono(a.id), mark, a.id === selected && badge("shown", "info")], () => choose(a.id)];
     })),
     ...(moreAccounts && !portal ? [["more", ["More accounts"], () => { accountPages++; return readAccounts(); }]] : [])];

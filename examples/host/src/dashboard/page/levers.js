@@ -1,7 +1,7 @@
 // ---- Levers: what operators have set, each with its way back ----
+const pace = (l) => l.per_second ? `sends ${l.per_second} attempts a second at most` : "is paused";
 function leversCard({ levers, senders }, a, endpoints) {
   const own = (id) => endpoints.some((e) => e.id === id);
-  const pace = (l) => l.per_second ? `sends ${l.per_second} attempts a second at most` : "is paused";
   const rows = levers.filter((l) => l.endpoint_id ? own(l.endpoint_id) : !l.account_id || l.account_id === a.id).map((l) =>
     [["levers", l.id], `${l.endpoint_id ? `Endpoint ${l.endpoint_id}` : l.account_id ? "This account" : "Everything"} ${pace(l)}`, faint(l.set_by ? `set by ${l.set_by} ` : "since ", when(l.set_at))])
     .concat(senders.filter((s) => s.drained).map((s) => [["senders", s.id], `Sender ${s.id} is drained: it owns ${s.shards.length} shards`]));
@@ -11,7 +11,9 @@ function leversCard({ levers, senders }, a, endpoints) {
       !portal && button("Undo", { key: `undo ${path.join(" ")}`, of: text }, doing("Undone", "POST", ...path, "undo"))))));
 }
 function pauseSendingDialog(a) {
+  const stands = seen.levers.levers.find((l) => l.account_id === a.id);
   dialog("Pause sending?", "Its events wait until this is undone.", [quoted(named(a)),
+    stands && h("div.warn", `This account ${pace(stands)}, set by ${stands.set_by}. This takes its place.`),
     field("Attempts a second", "Of each sender. 0 pauses.", digits("pace", "0", 5, { required: true }))],
-  "Hold back", (data) => ask("POST", "/levers", { account_id: a.id, per_second: Number(data.get("pace")) }).then(() => null));
+  "Hold back", (data) => ask("POST", "/levers", { account_id: a.id, per_second: Number(data.get("pace")), instead_of: stands?.id }).then(() => null));
 }

@@ -1,9 +1,9 @@
 // ---- Senders: what each owns, and taking one out of service. Only operators are told of them ----
 function sendersCard(senders) {
-  const heads = ["Sender", "State", "Owns", "Lease ends in", ACTIONS];
+  const heads = ["Sender", "Process", "State", "Owns", "Lease ends in", ACTIONS];
   return card("senders", "Senders", "A sender that lives renews its lease all the time. When a lease ends, others take its shards.", null,
     table("senders", heads, senders.map((s) => row(heads, { key: "row sender " + s.id },
-      mono(s.id), s.drained ? badge("drained", "wait") : badge("sends", "good"),
+      mono(s.id), s.pid ? `${s.host ?? "?"}, pid ${s.pid}` : "?", s.drained ? badge("drained", "wait") : badge("sends", "good"),
       h("span", { title: s.shards.join(", ") }, many(s.shards.length, "shard")), `${(s.lease_ms / 1000).toFixed(1)} s`,
       s.drained ? button("End draining", { key: "undrain " + s.id, of: s.id }, doing("It takes its share again", "POST", "senders", s.id, "undo"))
         : button("Drain", { key: "drain " + s.id, of: s.id }, () => drainDialog(s, senders))))));
