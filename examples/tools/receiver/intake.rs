@@ -60,7 +60,7 @@ impl Outcome {
 }
 
 impl Intake {
-    /// An intake, and the thread that owns the journal. It says in `stored` how long the journal
+    /// Starts an intake, and the thread that owns the journal. It says in `stored` how long the journal
     /// is each time that it has grown, and stops the program when the disk fails.
     pub(crate) fn start(
         verifier: Verifier,
@@ -132,7 +132,7 @@ impl Intake {
         }
     }
 
-    /// `None` if it could not be stored in time. It may be stored later all the same: then the
+    /// Has a record stored. `None` if it could not be in time. It may be stored later all the same: then the
     /// next attempt is a duplicate.
     async fn store(&self, record: Record) -> Option<Stored> {
         let (answer, stored) = oneshot::channel();
@@ -201,6 +201,7 @@ fn store_all(
         }
         match journal.store(&records) {
             Ok(outcomes) => {
+                log::succeeded("journal");
                 // A sender that has gone away in the meantime comes again.
                 for (answer, outcome) in answers.into_iter().zip(outcomes) {
                     let _ = answer.send(Some(outcome));
@@ -208,7 +209,7 @@ fn store_all(
                 let _ = stored.send(journal.len());
             }
             Err(StoreError::NotNow(error)) => {
-                log::warn("journal").because(&error).write();
+                log::failed("journal", &error);
             }
             Err(StoreError::Unknown(error)) => {
                 return Err(format!("journal: {error}; start again to see what is stored"));

@@ -62,7 +62,7 @@ impl Record {
         &self.key
     }
 
-    /// The body as it was received.
+    /// Returns the body as it was received.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         match (&self.body, &self.body_hex) {
             (Some(text), _) => text.clone().into_bytes(),
@@ -134,7 +134,7 @@ impl Journal {
     }
 }
 
-/// What is wrong with a line, without a word of it.
+/// Returns what is wrong with a line, without a word of it.
 pub(crate) fn fault(error: &serde_json::Error) -> String {
     format!("unexpected content at column {}", error.column())
 }

@@ -31,6 +31,8 @@ pub(crate) struct Request {
 }
 
 impl Kept {
+    /// Opens a folder.
+    ///
     /// # Errors
     /// The folder cannot be created.
     pub(crate) fn open(folder: &Path) -> Result<Self, String> {
@@ -81,7 +83,7 @@ impl Kept {
         Err(format!("{}: too many requests at {at}", self.folder.display()))
     }
 
-    /// The requests with this id, or received at this time or later, in the order received.
+    /// Returns the requests with this id, or received at this time or later, in the order received.
     ///
     /// # Errors
     /// The folder or one of the files cannot be read.

@@ -54,7 +54,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// `None` without `--forward`.
+    /// Reads where to relay to: `None` without `--forward`.
     ///
     /// # Errors
     /// A flag of a relay without `--forward`, `--journal` with it, or a value that is none.
@@ -266,7 +266,7 @@ impl Relay {
         answered.ok()
     }
 
-    /// Why a request does not verify, with those before it to compare.
+    /// Explains why a request does not verify, with those before it to compare.
     async fn explain(
         &self,
         error: &ReceiptError,
@@ -290,7 +290,7 @@ impl Relay {
         explained.await.ok().flatten().unwrap_or_default()
     }
 
-    /// The exact bytes and headers, but for those of the connection and a new signature if asked.
+    /// Sends on the exact bytes and headers, but for those of the connection and a new signature if asked.
     async fn forward(
         &self,
         headers: &HeaderMap,

@@ -7,7 +7,7 @@ use call_assistant::model::{Appointment, Call};
 use call_assistant::webhook::event::{Event, EventData};
 use host::log;
 
-/// What a body that was verified earlier says.
+/// Returns what a body that was verified earlier says.
 pub(crate) fn what_happened(body: &[u8]) -> String {
     match Event::from_bytes_verified_earlier(body) {
         Ok(event) => format!("{} {} {}", event.id, event.event_type(), told(&event.data)),

@@ -1,25 +1,27 @@
 //! One request to the endpoint, with every byte of it chosen: an HTTP library would write the names of
 //! header fields and the length of the body in its own way.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Uri;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use http::{StatusCode, Uri};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite,
+    AsyncWriteExt as _, BufReader,
+};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::Fault;
 use crate::sent::Sent;
 use host::tls;
+use tools::client::connect;
 
 /// How long an answer may take: 10 seconds, as the service waits.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The longest answer that is read, in bytes.
+/// The most that is read of an answer: 64 KiB.
 const LONGEST: u64 = 64 * 1024;
 
 /// Where requests go.
@@ -33,6 +35,8 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
+    /// Reads where requests go.
+    ///
     /// # Errors
     /// The text is not an address of a web server, or the certificates cannot be read.
     pub(crate) fn new(url: &str, trust: Option<&Path>) -> Result<Self, String> {
@@ -42,6 +46,9 @@ impl Endpoint {
         else {
             return Err("URL: expected http://HOST:PORT/PATH or https://".to_owned());
         };
+        if authority.as_str().contains('@') {
+            return Err("URL: no user and no password may be in it".to_owned());
+        }
         let tls = match scheme {
             "https" => {
                 let config = tls::config(trust, b"http/1.1");
@@ -68,9 +75,8 @@ impl Endpoint {
     }
 
     async fn exchange(&self, sent: &Sent) -> Result<u16, Fault> {
-        let mut addresses = tokio::net::lookup_host((self.host.as_str(), self.port)).await?;
-        let address: SocketAddr = addresses.next().ok_or("the name has no address")?;
-        let stream = TcpStream::connect(address).await?;
+        let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await?;
+        let stream = connect(&found.collect::<Vec<_>>(), PATIENCE).await?;
         stream.set_nodelay(true)?;
         match &self.tls {
             None => self.converse(stream, sent).await,
@@ -87,30 +93,40 @@ impl Endpoint {
     {
         let bytes = sent.bytes(&self.path, &self.authority);
         let (read, mut write) = tokio::io::split(stream);
-        let mut answer = Vec::new();
-        let mut read = read.take(LONGEST);
         // Who refuses early may not read the rest, and its answer counts.
         let writes = async {
             let _ = write.write_all(&bytes).await;
             let _ = write.flush().await;
-            std::future::pending::<()>().await
-        };
-        let reads = async {
-            while !answer.windows(4).any(|window| window == b"\r\n\r\n") {
-                if read.read_buf(&mut answer).await? == 0 {
-                    break;
-                }
-            }
-            Ok::<_, Fault>(())
+            std::future::pending().await
         };
         tokio::select! {
-            read = reads => read?,
-            () = writes => {}
+            status = status(BufReader::new(read.take(LONGEST))) => status,
+            never = writes => never,
         }
-        let line = answer.split(|byte| *byte == b'\r').next().unwrap_or_default();
-        let status = std::str::from_utf8(line).ok().and_then(|line| {
-            line.starts_with("HTTP/1.").then(|| line.split(' ').nth(1)?.parse().ok())?
-        });
-        status.ok_or_else(|| "the connection ended without a status".into())
+    }
+}
+
+/// Reads heads, each to its end, up to the first that is not of an interim answer.
+async fn status(mut read: impl AsyncBufRead + Unpin) -> Result<u16, Fault> {
+    loop {
+        let first = line(&mut read).await?;
+        while !line(&mut read).await?.is_empty() {}
+        let mut words = first.split(|byte| *byte == b' ');
+        let is_http = words.next().is_some_and(|version| version.starts_with(b"HTTP/1."));
+        let status = words.next().and_then(|status| StatusCode::from_bytes(status).ok());
+        let status = status.filter(|_| is_http).ok_or("the answer is not HTTP/1")?;
+        if !status.is_informational() || status == StatusCode::SWITCHING_PROTOCOLS {
+            return Ok(status.as_u16());
+        }
+    }
+}
+
+/// Reads a line, without its end.
+async fn line(read: &mut (impl AsyncBufRead + Unpin)) -> Result<Vec<u8>, Fault> {
+    let mut line = Vec::new();
+    read.read_until(b'\n', &mut line).await?;
+    match line.pop() {
+        Some(b'\n') => Ok(line.strip_suffix(b"\r").unwrap_or(&line).to_vec()),
+        _ => Err("the connection ended before a whole head had come".into()),
     }
 }

@@ -11,10 +11,12 @@
 //! ```
 //!
 //! A receiver takes an event by answering 2xx, and refuses a request by answering 4xx. Anything else breaks
-//! a rule: 5xx lets the service send it again.
+//! a rule: 5xx lets the service send it again. So do 408, 425 and 429, which refuse a request for its time alone;
+//! 410 disables the endpoint.
 //!
 //! `--stored PLACE` names a file, or an `http` address, that has the id of each event that the receiver has
-//! stored, on a line of its own or within a line. It is read only. Without it, four rules cannot be seen.
+//! stored, on a line of its own or within a line: one line for each event. It is read only. Without it, four rules
+//! cannot be seen.
 //! All events are pings of the account `acct_receiver_check`, or of a type that nobody knows, with ids that
 //! begin with `evt_check_`.
 
@@ -72,11 +74,13 @@ fn main() -> ExitCode {
     let flags = HELP.parse_or_exit();
     let set_up = || {
         let url = flags.positional().first().copied().ok_or("missing URL")?;
-        let endpoint = Endpoint::new(url, flags.text("--trust-ca").map(Path::new))?;
+        let trust = flags.text("--trust-ca").map(Path::new);
+        let endpoint = Endpoint::new(url, trust)?;
         let texts = secrets::texts(&flags)?;
         let secrets = secrets::parse(&texts)?;
         let maker = Maker::new(tools::product(&flags)?, &texts, secrets)?;
-        Ok::<_, String>((endpoint, maker, flags.text("--stored").map(Stored::new).transpose()?))
+        let stored = flags.text("--stored").map(|place| Stored::new(place, trust)).transpose()?;
+        Ok::<_, String>((endpoint, maker, stored))
     };
     let (endpoint, maker, stored) = set_up().unwrap_or_else(|message| HELP.exit(&message));
     program::run("receiver-check", async move {
@@ -122,7 +126,7 @@ fn as_json(verdicts: &[Verdict]) -> serde_json::Value {
 /// What a part of this program fails with.
 type Fault = Box<dyn Error + Send + Sync>;
 
-/// A secret of nobody.
+/// Makes a secret of nobody.
 fn foreign() -> SigningSecret {
     SigningSecret::from_random(host::random::bytes())
 }

@@ -91,7 +91,7 @@ pub(crate) async fn check(
 
 type Rule = (&'static str, &'static str, Vec<Named>);
 
-/// What a receiver has to take.
+/// Returns what a receiver has to take.
 fn taken(maker: &Maker) -> Vec<Rule> {
     let ping = |write: fn(&str) -> String| maker.genuine(&Event::ping()).with_names(write);
     let event = Event::ping();
@@ -162,7 +162,7 @@ fn taken(maker: &Maker) -> Vec<Rule> {
     rules
 }
 
-/// What a receiver has to refuse.
+/// Returns what a receiver has to refuse.
 fn refused(maker: &Maker) -> Vec<Rule> {
     let event = Event::ping();
     let signature = maker.signature(&event);
@@ -259,7 +259,7 @@ async fn all(endpoint: &Endpoint, requests: Vec<Named>, takes: bool) -> Outcome 
         let answer = endpoint.post(&sent).await;
         let right = match &answer {
             Ok(status) if takes => (200..300).contains(status),
-            Ok(status) => (400..500).contains(status),
+            Ok(status) => (400..500).contains(status) && hint(*status).is_empty(),
             Err(_) => false,
         };
         if !right {
@@ -271,8 +271,17 @@ async fn all(endpoint: &Endpoint, requests: Vec<Named>, takes: bool) -> Outcome 
 
 fn in_words(answer: &Result<u16, String>) -> String {
     match answer {
-        Ok(status) => format!("answered {status}"),
+        Ok(status) => format!("answered {status}{}", hint(*status)),
         Err(why) => why.clone(),
+    }
+}
+
+/// Returns what a status of 4xx says beside a refusal of the request, which is nothing for most.
+fn hint(status: u16) -> &'static str {
+    match status {
+        408 | 425 | 429 => ", which asks for the request again",
+        410 => ", which disables the endpoint",
+        _ => "",
     }
 }
 
@@ -361,7 +370,8 @@ async fn twice_at_once(
     Ok(Outcome::Holds)
 }
 
-/// The header is not signed: who replays an event can write there what they like.
+/// Sends events under delivery headers of others. That header is not signed: who replays an event can write there
+/// what they like.
 async fn delivery_header(
     endpoint: &Endpoint,
     maker: &Maker,

@@ -83,12 +83,12 @@ impl Event {
         Self { id, event_type, body: body(text) }
     }
 
-    /// A ping, as the service writes it.
+    /// Makes a ping, as the service writes it.
     pub(crate) fn ping() -> Self {
         Self::new("ping", String::into_bytes)
     }
 
-    /// A ping that another encoder of JSON would write otherwise.
+    /// Makes a ping that another encoder of JSON would write otherwise.
     pub(crate) fn spaced() -> Self {
         Self::new("ping", |text| {
             let text = text.replace("\":", "\" :  ").replace("receiver", "re\\u0063eiver");
@@ -96,13 +96,13 @@ impl Event {
         })
     }
 
-    /// A ping with text outside of ASCII, escaped and not.
+    /// Makes a ping with text outside of ASCII, escaped and not.
     pub(crate) fn in_unicode() -> Self {
         let words = "Åse Ødegård \u{4e88}\u{7d04} \u{1f9b7} \\u00e5\\ud83e\\uddb7 receiver";
         Self::new("ping", |text| text.replace("receiver", words).into_bytes())
     }
 
-    /// A ping of 1 MiB.
+    /// Makes a ping of 1 MiB.
     pub(crate) fn large() -> Self {
         Self::new("ping", |text| {
             let more = LARGE.saturating_sub(text.len()).saturating_add("receiver".len());
@@ -110,13 +110,15 @@ impl Event {
         })
     }
 
-    /// An event of a type that nobody knows.
+    /// Makes an event of a type that nobody knows.
     pub(crate) fn unknown() -> Self {
         Self::new("receiver.check", String::into_bytes)
     }
 }
 
 impl Maker {
+    /// Prepares to make requests.
+    ///
     /// # Errors
     /// There are more secrets than one signature can have.
     pub(crate) fn new(
@@ -146,17 +148,17 @@ impl Maker {
         self.signers.len() > 1
     }
 
-    /// A genuine request.
+    /// Makes a genuine request.
     pub(crate) fn genuine(&self, event: &Event) -> Sent {
         self.signed(event, &self.signature(event))
     }
 
-    /// The signature that all secrets make now.
+    /// Returns the signature that all secrets make now.
     pub(crate) fn signature(&self, event: &Event) -> String {
         self.signer.sign(&event.body, clock::machine()).as_str().to_owned()
     }
 
-    /// A request that is signed ten minutes ago, or ahead.
+    /// Makes a request that is signed ten minutes ago, or ahead.
     pub(crate) fn untimely(&self, event: &Event, ahead: bool) -> Sent {
         let now = clock::machine();
         let at = match ahead {
@@ -166,18 +168,18 @@ impl Maker {
         self.signed(event, self.signer.sign(&event.body, at).as_str())
     }
 
-    /// A request that is signed by somebody else.
+    /// Makes a request that is signed by somebody else.
     pub(crate) fn forged(&self, event: &Event, by: &Signer) -> Sent {
         self.signed(event, by.sign(&event.body, clock::machine()).as_str())
     }
 
-    /// A request that only the oldest secret signs.
+    /// Makes a request that only the oldest secret signs.
     pub(crate) fn by_oldest(&self, event: &Event) -> Sent {
         let oldest = self.signers.last().unwrap_or(&self.signer);
         self.forged(event, oldest)
     }
 
-    /// Requests whose keys are what some take for the key.
+    /// Makes requests whose keys are what some take for the key.
     pub(crate) fn mistaken(&self, event: &Event) -> Vec<(String, Sent)> {
         let now = clock::machine().unix_seconds();
         let sign = |(what, key): &(&str, Vec<u8>)| {
@@ -190,7 +192,7 @@ impl Maker {
         self.mistaken.iter().filter_map(sign).collect()
     }
 
-    /// A request with this signature header.
+    /// Makes a request with this signature header.
     pub(crate) fn signed(&self, event: &Event, signature: &str) -> Sent {
         let mut sent = self.unsigned(event);
         let name = titled(self.product.signature_header().as_str());
@@ -198,10 +200,11 @@ impl Maker {
         sent
     }
 
-    /// A request without a signature.
+    /// Makes a request without a signature.
     pub(crate) fn unsigned(&self, event: &Event) -> Sent {
         let headers = [
             ("Content-Type", "application/json"),
+            ("User-Agent", self.product.user_agent().to_str().unwrap_or_default()),
             (&titled(self.product.event_header().as_str()), event.event_type),
             (&titled(self.product.delivery_header().as_str()), &event.id),
         ];
@@ -209,7 +212,7 @@ impl Maker {
         Sent { headers, body: event.body.clone(), chunked: false }
     }
 
-    /// The same request with another delivery header.
+    /// Returns the same request with another delivery header.
     pub(crate) fn delivered_as(&self, mut sent: Sent, id: &str) -> Sent {
         let name = self.product.delivery_header().as_str();
         for (_, value) in sent.headers.iter_mut().filter(|(n, _)| n.eq_ignore_ascii_case(name)) {
@@ -219,7 +222,7 @@ impl Maker {
     }
 }
 
-/// The name of a field as most write it: `X-Service-Signature`.
+/// Returns the name of a field as most write it: `X-Service-Signature`.
 fn titled(name: &str) -> String {
     let title = |part: &str| {
         let (first, rest) = part.split_at_checked(1).unwrap_or((part, ""));
@@ -228,7 +231,7 @@ fn titled(name: &str) -> String {
     name.split('-').map(title).collect::<Vec<_>>().join("-")
 }
 
-/// The body of a ping, as JSON.
+/// Returns the body of a ping, as JSON.
 fn ping(id: &str) -> String {
     let now: Timestamp = clock::machine();
     let made = || {

@@ -1,6 +1,6 @@
 //! What the receiver has stored, as it shows that.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{Request, Uri};
@@ -16,35 +16,38 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A text with the ids of the events that were stored.
 pub(crate) enum Stored {
     File(PathBuf),
-    Address(Uri),
+    Address(Uri, Box<Client>),
 }
 
 impl Stored {
+    /// Reads a place.
+    ///
     /// # Errors
-    /// The text is an address that cannot be read.
-    pub(crate) fn new(place: &str) -> Result<Self, String> {
+    /// The text is an address that cannot be read, or the certificates cannot be.
+    pub(crate) fn new(place: &str, trust: Option<&Path>) -> Result<Self, String> {
         if !place.starts_with("http://") && !place.starts_with("https://") {
             return Ok(Self::File(place.into()));
         }
-        place.parse().map(Self::Address).map_err(|error| format!("--stored: {error}"))
+        let uri = place.parse().map_err(|error| format!("--stored: {error}"))?;
+        Ok(Self::Address(uri, Box::new(Client::new(trust, 0)?)))
     }
 
     /// Counts the lines with an id.
     pub(crate) async fn count(&self, id: &str) -> Result<usize, String> {
         let text = match self {
-            Self::File(path) => match std::fs::read(path) {
-                Ok(text) => text,
-                // Nothing is stored yet.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-                Err(error) => return Err(format!("--stored: {error}")),
-            },
-            Self::Address(uri) => {
+            Self::File(path) => {
+                std::fs::read(path).map_err(|error| format!("--stored: {error}"))?
+            }
+            Self::Address(uri, client) => {
                 let mut request = Request::new(Full::default());
                 *request.uri_mut() = uri.clone();
-                let client = Client::new(None, 0)?;
                 let answer = tokio::time::timeout(PATIENCE, client.send(request, LONGEST)).await;
                 let answer = answer.map_err(|_| "--stored: no answer".to_owned())?;
-                answer.map_err(|error| format!("--stored: {error}"))?.into_body().to_vec()
+                let answer = answer.map_err(|error| format!("--stored: {error}"))?;
+                if !answer.status().is_success() {
+                    return Err(format!("--stored: answered {}", answer.status().as_u16()));
+                }
+                answer.into_body().to_vec()
             }
         };
         let text = String::from_utf8_lossy(&text);

@@ -2,7 +2,9 @@
 
 use std::error::Error;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -11,6 +13,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self, Builder};
 use hyper_util::rt::TokioExecutor;
+use tokio::net::TcpStream;
 use tokio_rustls::rustls;
 
 use host::tls;
@@ -57,7 +60,25 @@ impl Client {
     }
 }
 
-/// The words of what went wrong, which name no address and no header.
+/// Connects to the first of a name's addresses that answers. Each has its share of the time, as with the service.
+///
+/// # Errors
+/// What stood in the way at the last one, or that there is none.
+pub async fn connect(addresses: &[SocketAddr], patience: Duration) -> Result<TcpStream, String> {
+    let count = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
+    let share = patience.checked_div(count).unwrap_or(patience);
+    let mut failed = "the name has no address".to_owned();
+    for address in addresses {
+        failed = match tokio::time::timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => format!("{address}: {error}"),
+            Err(_) => format!("{address}: no connection in time"),
+        };
+    }
+    Err(failed)
+}
+
+/// Returns the words of what went wrong, which name no address and no header.
 fn in_words(error: &legacy::Error) -> String {
     let mut cause: &(dyn Error + 'static) = error;
     while let Some(deeper) = cause.source() {
@@ -75,7 +96,7 @@ fn in_words(error: &legacy::Error) -> String {
     }
 }
 
-/// Whether this is an error of TLS, also as the cause of one of a stream.
+/// Returns whether this is an error of TLS, also as the cause of one of a stream.
 fn is_of_tls(error: &(dyn Error + 'static)) -> bool {
     let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     error.is::<rustls::Error>() || inner.is_some_and(|inner| is_of_tls(inner))

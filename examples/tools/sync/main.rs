@@ -21,8 +21,9 @@
 //! | between 1 and 2 | the same |
 //! | after 2 | nothing: both are there |
 //!
-//! One sync at a time writes these files: another that is begun says so and ends. Two that share a
-//! key do no harm, but each needs files of its own.
+//! One sync at a time writes these files: another that is begun with either of them says so and ends. A file
+//! beside the state, whose name ends in `.lock`, is for that. Two that share a key do no harm, but each needs
+//! files of its own.
 //!
 //! # Errors
 //!
@@ -129,8 +130,7 @@ impl SetUp {
         let state = flags.text("--state").ok_or("missing --state")?;
         let state = PathBuf::from(state);
         let out = PathBuf::from(flags.text("--out").unwrap_or("calls.jsonl"));
-        let taken = [Some(&state), Some(&store::successor(&state))];
-        if taken.contains(&Some(&out)) {
+        if store::files_of(&state).contains(&out) {
             return Err("--out: the same file as --state".to_owned());
         }
         let http = HttpClient::new(flags.text("--trust-ca").map(Path::new), 1)?;
@@ -139,7 +139,7 @@ impl SetUp {
     }
 }
 
-/// The key as it stands where the flags point. Only a file's line end is no part of it.
+/// Returns the key as it stands where the flags point. Only a file's line end is no part of it.
 fn key_text(flags: &Flags) -> Result<String, String> {
     match (flags.text("--key"), flags.text("--key-file"), flags.text("--key-env")) {
         (Some(key), None, None) => Ok(key.to_owned()),
@@ -157,7 +157,7 @@ fn key_text(flags: &Flags) -> Result<String, String> {
     }
 }
 
-/// A span of time as people write it.
+/// Reads a span of time as people write it.
 fn span(text: &str) -> Option<Duration> {
     let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
     let number: u64 = digits.parse().ok()?;

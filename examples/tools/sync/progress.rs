@@ -24,14 +24,14 @@ impl Report {
         Self { terminal: io::stderr().is_terminal(), first: None, shown: String::new() }
     }
 
-    /// A request was answered.
+    /// Tells that a request was answered.
     pub(crate) fn asked(&mut self, line: &str) {
         if !self.terminal {
             self.say(line);
         }
     }
 
-    /// A page was saved.
+    /// Tells that a page was saved.
     pub(crate) fn stored(&mut self, progress: &Progress) {
         self.first = self.first.or(progress.reached);
         let back = progress.reached.map(|at| format!(", back to {at}")).unwrap_or_default();
@@ -44,7 +44,7 @@ impl Report {
         }
     }
 
-    /// All pages were saved: so many calls now, so many in all, up to this time.
+    /// Tells that all pages were saved: so many calls now, so many in all, up to this time.
     pub(crate) fn end(&mut self, fresh: u64, calls: u64, watermark: Option<Timestamp>) {
         self.first = None;
         self.shown.clear();
@@ -53,7 +53,7 @@ impl Report {
         say(&format!("{fresh} new calls, {calls} in all{to}"));
     }
 
-    /// A line of its own, above the bar.
+    /// Writes a line of its own, above the bar.
     pub(crate) fn say(&mut self, line: &str) {
         let visible = |character: char| if character.is_control() { '?' } else { character };
         let line: String = line.chars().map(visible).collect();
@@ -70,7 +70,7 @@ impl Report {
         }
     }
 
-    /// Filled as far as the list is read, or with a block that moves where nobody knows how far that
+    /// Draws the bar: filled as far as the list is read, or with a block that moves where nobody knows how far that
     /// is: where a first sync ends.
     fn bar(&self, progress: &Progress) -> String {
         let share = || {

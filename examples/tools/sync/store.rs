@@ -14,6 +14,8 @@ pub(crate) struct Store {
     path: PathBuf,
     state: State,
     out: File,
+    /// Which stands for the state: that is another file each time.
+    _lock: File,
 }
 
 /// What is kept between runs.
@@ -36,8 +38,11 @@ impl Store {
     pub(crate) fn open(path: &Path, out_path: &Path, begin: CallSync) -> Result<Self, String> {
         let out = files::open_to_append(out_path);
         let out = out.map_err(|error| at(out_path)(error.to_string()))?;
-        // Before the state is read: another process would be about to replace it.
         files::hold(&out).map_err(at(out_path))?;
+        // Before the state is read: another process would be about to replace it.
+        let lock = files::open_to_append(&beside(path, ".lock"));
+        let lock = lock.map_err(|error| at(path)(error.to_string()))?;
+        files::hold(&lock).map_err(at(path))?;
         let stored: Option<State> = match fs::read(path) {
             Ok(bytes) => Some(read(&bytes).map_err(at(path))?),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -54,7 +59,7 @@ impl Store {
         if len < state.out_len {
             return Err(at(out_path)("the file is shorter than the state says".to_owned()));
         }
-        let mut store = Self { path: path.to_owned(), state, out };
+        let mut store = Self { path: path.to_owned(), state, out, _lock: lock };
         if len > store.state.out_len {
             let cut = store.out.set_len(store.state.out_len).and_then(|()| store.out.sync_all());
             cut.map_err(|error| at(out_path)(error.to_string()))?;
@@ -105,7 +110,7 @@ impl Store {
 
     /// Puts a new state in the place of the old one: afterwards there is one or the other.
     fn replace_state(&mut self, state: State) -> Result<(), String> {
-        let new = successor(&self.path);
+        let new = beside(&self.path, ".new");
         let write = || {
             let bytes = serde_json::to_vec_pretty(&state)?;
             let mut file = File::create(&new)?;
@@ -120,10 +125,14 @@ impl Store {
     }
 }
 
-/// Where a new state is written before it replaces the old one.
-pub(crate) fn successor(path: &Path) -> PathBuf {
+/// Returns the files that belong to a state: itself, the new one before it replaces the old one, and the lock.
+pub(crate) fn files_of(path: &Path) -> [PathBuf; 3] {
+    ["", ".new", ".lock"].map(|end| beside(path, end))
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".new");
+    name.push(end);
     PathBuf::from(name)
 }
 

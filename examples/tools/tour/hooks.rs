@@ -72,7 +72,7 @@ fn ping(world: &mut World) -> Result<EventBody, Box<dyn Error>> {
     Ok(event.ping("It works.")?)
 }
 
-/// A genuine delivery, and all the ways in which it is none.
+/// Shows a genuine delivery, and all the ways in which it is none.
 pub(crate) fn sign_and_refuse(world: &mut World, table: &mut Table) -> Result<(), Box<dyn Error>> {
     table.chapter("A webhook is signed, and refused");
     let (hook, verifier) = Hook::new(world)?;
@@ -130,7 +130,7 @@ pub(crate) fn sign_and_refuse(world: &mut World, table: &mut Table) -> Result<()
     Ok(())
 }
 
-/// Five failures of different kinds, and a success at the last attempt; then a delivery that the
+/// Shows five failures of different kinds, and a success at the last attempt; then a delivery that the
 /// receiver gets twice.
 pub(crate) fn retry_over_the_whole_schedule(
     world: &mut World,
@@ -197,7 +197,7 @@ pub(crate) fn retry_over_the_whole_schedule(
     Ok(())
 }
 
-/// 410 ends it at once, whatever else is waiting.
+/// Shows that 410 ends it at once, whatever else is waiting.
 pub(crate) fn disable_by_410(world: &mut World, table: &mut Table) -> Result<(), Box<dyn Error>> {
     table.chapter("An endpoint is disabled by 410");
     let (mut hook, _) = Hook::new(world)?;
@@ -218,7 +218,7 @@ pub(crate) fn disable_by_410(world: &mut World, table: &mut Table) -> Result<(),
     Ok(())
 }
 
-/// Twenty in a row; a success in between counts from the beginning again.
+/// Shows twenty in a row; a success in between counts from the beginning again.
 pub(crate) fn disable_by_twenty_failures(
     world: &mut World,
     table: &mut Table,

@@ -17,7 +17,7 @@ use crate::world::World;
 
 const ALL: [Scope; 2] = [Scope::AccountRead, Scope::CallsRead];
 
-/// The first question after a customer has entered a key.
+/// Asks the first question after a customer has entered a key.
 pub(crate) fn check_keys(world: &mut World, table: &mut Table) -> Result<(), Box<dyn Error>> {
     table.chapter("A key is checked");
     let account = world.enter("acct_1")?;
@@ -49,7 +49,7 @@ pub(crate) fn check_keys(world: &mut World, table: &mut Table) -> Result<(), Box
     Ok(())
 }
 
-/// A walk over pages, while calls are added.
+/// Walks over pages, while calls are added.
 pub(crate) fn walk_pages(world: &mut World, table: &mut Table) -> Result<(), Box<dyn Error>> {
     table.chapter("Pages are walked");
     let client = world.make_key(Mode::Live, &ALL)?;
@@ -81,7 +81,7 @@ pub(crate) fn walk_pages(world: &mut World, table: &mut Table) -> Result<(), Box
     Ok(())
 }
 
-/// Each code once, with its status, as a customer meets it.
+/// Shows each code once, with its status, as a customer meets it.
 pub(crate) fn meet_every_error(world: &mut World, table: &mut Table) -> Result<(), Box<dyn Error>> {
     table.chapter("Every error appears");
     world.enter("acct_2")?;
@@ -149,7 +149,7 @@ pub(crate) fn meet_every_error(world: &mut World, table: &mut Table) -> Result<(
     Ok(())
 }
 
-/// The customer was away, or its endpoint disabled: the list has what the events would have said.
+/// Recovers after the customer was away, or its endpoint disabled: the list has what the events would have said.
 pub(crate) fn recover_missed_calls(
     world: &mut World,
     table: &mut Table,
@@ -210,7 +210,7 @@ fn catch_up(
     }
 }
 
-/// A request that the client would not make.
+/// Makes a request that the client would not make.
 fn raw(
     world: &mut World,
     client: &Client,
@@ -226,7 +226,7 @@ fn raw(
     Ok((response.status().as_u16(), ApiError::from_json(response.body())?))
 }
 
-/// What a list of calls is answered while the account stands so.
+/// Returns what a list of calls is answered while the account stands so.
 fn while_so(
     world: &mut World,
     client: &Client,

@@ -16,19 +16,19 @@ struct Row {
 }
 
 impl Table {
-    /// A chapter of the tour.
+    /// Begins a chapter of the tour.
     pub(crate) fn chapter(&self, title: &str) {
         let (bold, plain) =
             if io::stdout().is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
         say(&format!("\n{bold}{title}{plain}\n"));
     }
 
-    /// Something that happened.
+    /// Tells something that happened.
     pub(crate) fn tell(&self, line: &str) {
         say(&format!("  {line}\n"));
     }
 
-    /// What a rule says was seen, or was not.
+    /// Shows whether what a rule says was seen.
     pub(crate) fn show(&mut self, rule: &'static str, what: impl Into<String>, so: bool) {
         self.rows.push(Row { rule, what: what.into(), so });
     }

@@ -34,6 +34,8 @@ impl DerefMut for World {
 }
 
 impl World {
+    /// Creates a service and its customer.
+    ///
     /// # Errors
     /// A text in here is not what it should be.
     pub(crate) fn new() -> Result<Self, Box<dyn Error>> {
@@ -59,7 +61,7 @@ impl World {
         Ok(id)
     }
 
-    /// A new key of the account. The service keeps its digest; the client is all that ever sees the
+    /// Makes a new key of the account. The service keeps its digest; the client is all that ever sees the
     /// secret.
     pub(crate) fn make_key(
         &mut self,
@@ -80,7 +82,7 @@ impl World {
         }
     }
 
-    /// A call that ended just now.
+    /// Makes a call that ended just now.
     pub(crate) fn new_call(&mut self, id: &str) -> Result<Call, Box<dyn Error>> {
         let started_at = self.now.saturating_sub(Duration::from_secs(95));
         let mut call = Call::new(CallId::parse(id)?, started_at, self.now);
@@ -90,7 +92,7 @@ impl World {
         Ok(call)
     }
 
-    /// The customer asks once.
+    /// Asks once, as the customer.
     pub(crate) fn ask<R: ApiRequest>(
         &mut self,
         client: &Client,

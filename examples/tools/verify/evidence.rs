@@ -12,7 +12,7 @@ use capture::{Capture, header_lines};
 use host::clock;
 use host::flags::Flags;
 
-/// The delivery that the flags give.
+/// Reads the delivery that the flags give.
 ///
 /// # Errors
 /// None or several of `--signature`, `--headers` and `--request`, or a file that cannot be read or
@@ -41,7 +41,7 @@ pub(crate) fn captured(flags: &Flags) -> Result<Capture, String> {
     Ok(Capture { lines, body: read_body(flags)? })
 }
 
-/// The deliveries of `--known`: a captured request, or each file of a folder.
+/// Reads the deliveries of `--known`: a captured request, or each file of a folder.
 ///
 /// # Errors
 /// A file cannot be read, or is no request.
@@ -66,7 +66,7 @@ fn request(flag: &str, path: &Path) -> Result<Capture, String> {
         .ok_or_else(|| format!("{flag} {shown}: not a request: headers, an empty line, the body"))
 }
 
-/// What to say of a capture that is old by the clock. With `--now`, it is judged as of then.
+/// Returns what to say of a capture that is old by the clock. With `--now`, it is judged as of then.
 pub(crate) fn hint(flags: &Flags, headers: &DeliveryHeaders<'_>, now: Timestamp) -> Option<String> {
     if flags.text("--now").is_some() {
         return None;
@@ -79,6 +79,8 @@ pub(crate) fn hint(flags: &Flags, headers: &DeliveryHeaders<'_>, now: Timestamp)
     is_old.then(|| format!("this was signed at {at}; to judge it as of then: --now {digits}"))
 }
 
+/// Reads the body.
+///
 /// # Errors
 /// The file, or standard input, cannot be read.
 pub(crate) fn read_body(flags: &Flags) -> Result<Vec<u8>, String> {
@@ -95,6 +97,8 @@ pub(crate) fn read_body(flags: &Flags) -> Result<Vec<u8>, String> {
     }
 }
 
+/// Returns the time of the verdict.
+///
 /// # Errors
 /// `--now` is neither whole seconds nor RFC 3339.
 pub(crate) fn now(flags: &Flags) -> Result<Timestamp, String> {
@@ -106,6 +110,8 @@ pub(crate) fn now(flags: &Flags) -> Result<Timestamp, String> {
     text.parse().map_err(|error| format!("--now: {error}"))
 }
 
+/// Returns the tolerance of the verdict.
+///
 /// # Errors
 /// `--tolerance` is not a number of seconds that a verifier takes.
 pub(crate) fn tolerance(flags: &Flags) -> Result<Duration, String> {

@@ -130,6 +130,7 @@ const COMMANDS: Commands<Run> = Commands {
     program: "verify",
     about: "Signatures of webhooks.",
     groups: &[],
+    statuses: "",
     commands: &[&[
         Command { name: "check", help: &CHECK, run: check },
         Command { name: "explain", help: &EXPLAIN, run: explain },

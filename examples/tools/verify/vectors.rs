@@ -39,6 +39,8 @@ struct Case {
     verdict: Value,
 }
 
+/// Runs a file of vectors.
+///
 /// # Errors
 /// This is no file of vectors, or one of another format.
 pub(crate) fn run(text: &[u8]) -> Result<Outcome, String> {

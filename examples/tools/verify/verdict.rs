@@ -3,7 +3,7 @@
 use call_assistant::webhook::{MalformedReason, Verified, VerifyError};
 use serde_json::{Value, json};
 
-/// A verdict, and what goes with it.
+/// Returns a verdict, and what goes with it.
 pub(crate) fn of(result: &Result<Verified<'_>, VerifyError>) -> Value {
     use VerifyError as E;
     match result {
@@ -25,12 +25,12 @@ pub(crate) fn of(result: &Result<Verified<'_>, VerifyError>) -> Value {
     }
 }
 
-/// The verdict in one word.
+/// Returns the verdict in one word.
 pub(crate) fn word(verdict: &Value) -> &str {
     verdict.get("verdict").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// 0 accepted, 1 mismatch, 3 a matter of time, 4 a matter of the header's form.
+/// Returns the exit status: 0 accepted, 1 mismatch, 3 a matter of time, 4 a matter of the header's form.
 pub(crate) fn exit_status(verdict: &Value) -> u8 {
     match word(verdict) {
         "accepted" => 0,

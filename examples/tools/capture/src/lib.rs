@@ -31,12 +31,12 @@ impl Capture {
     }
 }
 
-/// The headers among these lines. A line of another form, such as the request's first one, is none.
+/// Returns the headers among these lines. A line of another form, such as the request's first one, is none.
 pub fn header_lines(text: &[u8]) -> Vec<(String, Vec<u8>)> {
     text.split(|byte| *byte == b'\n').filter_map(header).collect()
 }
 
-/// A header as a client sends or prints it.
+/// Reads a header as a client sends or prints it.
 fn header(line: &[u8]) -> Option<(String, Vec<u8>)> {
     // With -v, curl puts a sign in front of what it sends and of what it gets.
     let line = line.strip_prefix(b"> ").or_else(|| line.strip_prefix(b"< ")).unwrap_or(line);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::day::{MANNERS, Report, Sample, Tally};
 
-/// A line for each manner of endpoint, and one for all.
+/// Writes a line for each manner of endpoint, and one for all.
 pub fn table(report: &Report) -> String {
     let mut text = String::from(
         "           endpoints  disabled     accepted    delivered     failed     parked    \
@@ -60,7 +60,7 @@ const GAP: f64 = 46.0;
 /// A panel's name, its color, and what it shows of a sample.
 type Panel = (&'static str, &'static str, fn(&Sample) -> f64);
 
-/// Four panels over the hours of the day, as SVG.
+/// Draws four panels over the hours of the day, as SVG.
 pub fn svg(report: &Report, title: &str) -> String {
     let panels: [Panel; 4] = [
         ("waiting to be sent or retried", "#2f6db5", |sample| sample.backlog as f64),
@@ -129,7 +129,7 @@ fn draw(svg: &mut String, samples: &[Sample], (name, color, value): &Panel, top:
     );
 }
 
-/// A round step, and the multiple of it that is not below the largest value.
+/// Returns a round step, and the multiple of it that is not below the largest value.
 fn scale(most: f64) -> (f64, f64) {
     let rough = (most / 4.0).max(0.25);
     let power = 10_f64.powf(rough.log10().floor());
@@ -138,7 +138,7 @@ fn scale(most: f64) -> (f64, f64) {
     (step, (most / step).ceil().max(1.0) * step)
 }
 
-/// `10 000 000`
+/// Writes a number as `10 000 000`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();

@@ -204,7 +204,7 @@ impl Sender {
         }
     }
 
-    /// A few endpoints get much, most get little.
+    /// Accepts events: a few endpoints get much, most get little.
     fn accept(&mut self, scale: Scale) {
         let share = self.random.unit();
         let at = (f64::from(scale.endpoints) * share * share * share) as u32;
@@ -294,7 +294,7 @@ impl Sender {
         self.free.push(at);
     }
 
-    /// Each endpoint is of another account.
+    /// Plans a delivery. Each endpoint is of another account.
     fn plan(&mut self, row: u32, endpoint: u32, due: Timestamp, is_retry: bool) {
         let (delivery, account) = (row.into(), endpoint);
         self.planner.add(Pending { delivery, endpoint, account, due, is_retry });

@@ -1,4 +1,4 @@
-//! `receiver-check`: it passes a right receiver, and finds what is wrong with each of ten others.
+//! `receiver-check`: it passes a right receiver, and finds what is wrong with each of thirteen others.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -15,6 +15,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use testing::running::{Folder, Told, example, run};
+use tools::client::connect;
 
 use crate::{now, refused};
 
@@ -35,12 +36,17 @@ enum Wrong {
     TellsByTheHeader,
     AnswersBeforeStoring,
     ReadsNamesWithCase,
+    AsksForForgedAgain,
+    EndsForForged,
+    BreaksOff,
+    /// Which is right.
+    SaysContinue,
 }
 
 use Wrong::{
-    AnswersBeforeStoring, ChecksNothing, ComparesPrefixes, DecodesTheSecret, EncodesAgain,
-    IgnoresTheTime, Nothing, ParsesFirst, ReadsNamesWithCase, TakesTheFirstDigest,
-    TellsByTheHeader,
+    AnswersBeforeStoring, AsksForForgedAgain, BreaksOff, ChecksNothing, ComparesPrefixes,
+    DecodesTheSecret, EncodesAgain, EndsForForged, IgnoresTheTime, Nothing, ParsesFirst,
+    ReadsNamesWithCase, SaysContinue, TakesTheFirstDigest, TellsByTheHeader,
 };
 
 /// A receiver of one kind, as a customer would write it.
@@ -110,7 +116,9 @@ impl Receiver {
             _ => "",
         };
         let status = self.status(signature, &body, value("X-Service-Delivery"), &stream);
-        write!(&stream, "HTTP/1.1 {status} -\r\nContent-Length: 0\r\n\r\n").ok()
+        let before = if self.wrong == SaysContinue { "HTTP/1.1 100 -\r\nA: b\r\n\r\n" } else { "" };
+        let end = if self.wrong == BreaksOff { "" } else { "\r\n" };
+        write!(&stream, "{before}HTTP/1.1 {status} -\r\nContent-Length: 0\r\n{end}").ok()
     }
 
     fn status(
@@ -125,7 +133,11 @@ impl Receiver {
             return 500;
         }
         if self.wrong != ChecksNothing && !self.is_genuine(signature, body) {
-            return 400;
+            return match self.wrong {
+                AsksForForgedAgain => 429,
+                EndsForForged => 410,
+                _ => 400,
+            };
         }
         let Ok(event) = parsed else { return 204 };
         let id = event["id"].as_str().unwrap_or_default().to_owned();
@@ -183,13 +195,28 @@ fn check(url: &str, stored: Option<&PathBuf>) -> Told {
     run(&mut command, b"")
 }
 
-/// The names of the rules with this verdict.
+/// Returns the names of the rules with this verdict.
 fn rules(told: &Told, verdict: &str) -> Vec<String> {
     let said: Value = serde_json::from_str(&told.stdout).unwrap();
     let rules = said["rules"].as_array().unwrap().iter();
     let rules = rules.filter(|rule| rule["verdict"] == verdict);
     rules.map(|rule| rule["rule"].as_str().unwrap().to_owned()).collect()
 }
+
+/// The rules about what has to be refused.
+const REFUSED: &[&str] = &[
+    "unsigned",
+    "wrong_signature",
+    "altered_body",
+    "altered_time",
+    "old",
+    "ahead",
+    "prefix",
+    "decoded_secret",
+    "two_headers",
+    "two_times",
+    "verified_first",
+];
 
 /// What a customer gets wrong, and the rule that tells them.
 #[test]
@@ -207,6 +234,10 @@ fn each_wrong_receiver_is_found_by_its_rule() {
         (TellsByTheHeader, &["delivery_header"]),
         (AnswersBeforeStoring, &["stored_first"]),
         (ReadsNamesWithCase, &["header_case"]),
+        (AsksForForgedAgain, REFUSED),
+        (EndsForForged, REFUSED),
+        (BreaksOff, &["genuine", "unsigned", "burst", "again"]),
+        (SaysContinue, &[]),
     ];
     std::thread::scope(|scope| {
         for (wrong, expected) in rows {
@@ -217,11 +248,11 @@ fn each_wrong_receiver_is_found_by_its_rule() {
                 for rule in *expected {
                     assert!(broken.iter().any(|one| one == rule), "{wrong:?}: {broken:?}");
                 }
-                let right = *wrong == Nothing;
+                let right = expected.is_empty();
                 assert_eq!(told.code, Some(i32::from(!right)), "{wrong:?}: {}", told.stdout);
                 assert_eq!(broken.is_empty(), right, "{wrong:?}: {broken:?}");
                 // One mistake is not taken for ten others.
-                if !matches!(wrong, ChecksNothing | DecodesTheSecret | EncodesAgain) {
+                if !matches!(wrong, ChecksNothing | DecodesTheSecret | EncodesAgain | BreaksOff) {
                     assert_eq!(broken, *expected, "{wrong:?}");
                 }
                 let all = told.stdout + &told.stderr;
@@ -256,6 +287,43 @@ fn without_what_is_stored_four_rules_are_unseen() {
     assert!(told.stdout.ends_with(last), "{}", told.stdout);
 }
 
+/// What shows nothing is not taken for a receiver that has stored nothing.
+#[test]
+fn a_place_that_shows_nothing_is_named() {
+    let folder = Folder::new();
+    let url = Receiver::start(Nothing, &folder.path("stored"));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let _ = BufReader::new(&stream).read_line(&mut String::new());
+            let _ = write!(&stream, "HTTP/1.1 500 -\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    for (place, words) in
+        [(place.into(), "--stored: answered 500"), (folder.path("none"), "--stored: No such file")]
+    {
+        let told = check(&url, Some(&place)).is(1, "not every rule holds");
+        assert_eq!(
+            rules(&told, "broken"),
+            ["stored_first", "again", "twice_at_once", "delivery_header"]
+        );
+        assert_eq!(told.stdout.matches(words).count(), 4, "{}", told.stdout);
+    }
+}
+
+/// A name may have an address at which nobody listens.
+#[tokio::test]
+async fn each_address_of_a_name_is_tried() {
+    let [nobody, somebody] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [at_nobody, at_somebody] = [&nobody, &somebody].map(|one| one.local_addr().unwrap());
+    drop(nobody);
+    let stream = connect(&[at_nobody, at_somebody], Duration::from_secs(10)).await.unwrap();
+    assert_eq!(stream.peer_addr().unwrap(), at_somebody);
+    assert!(connect(&[at_nobody], Duration::from_secs(10)).await.is_err());
+    assert!(connect(&[], Duration::from_secs(10)).await.is_err());
+}
+
 /// An endpoint that is not there breaks what it has to take, and takes nothing that it must not.
 #[test]
 fn an_endpoint_that_is_away_breaks_every_rule() {
@@ -280,6 +348,7 @@ fn a_wrong_command_line_of_a_check_is_named() {
             (&[], "missing URL"),
             (&["ftp://h/"], "URL: expected http://HOST:PORT/PATH or https://"),
             (&["/hooks"], "URL: expected http://HOST:PORT/PATH or https://"),
+            (&["http://a:b@h/"], "URL: no user and no password may be in it"),
             (&["http://h/", "--secret-env", "NOT_SET"], "NOT_SET is not set"),
             (&["http://h/", "--stored", "http:// /"], "--stored: "),
             (&["http://h/", "http://h/"], "too many arguments"),

@@ -22,7 +22,7 @@ pub(crate) fn ago(seconds: u64) -> Timestamp {
     now().saturating_sub(Duration::from_secs(seconds))
 }
 
-/// Older calls, with ties in `started_at` and long calls that were written late.
+/// Adds older calls, with ties in `started_at` and long calls that were written late.
 pub(crate) fn fill(service: &Service, calls: u64) {
     for number in 0..calls {
         let started = ago(100_000 - number / 3 * 60);
@@ -31,7 +31,7 @@ pub(crate) fn fill(service: &Service, calls: u64) {
     }
 }
 
-/// The lines of the file `calls` by their call's id. Each id is there once, and each line is whole.
+/// Returns the lines of the file `calls` by their call's id. Each id is there once, and each line is whole.
 #[track_caller]
 pub(crate) fn copied(folder: &Folder) -> BTreeMap<String, String> {
     let mut lines = BTreeMap::new();
@@ -116,7 +116,7 @@ impl Killing<'_> {
         Running::start((self.program)().args(self.on_and_on))
     }
 
-    /// How long it takes from a request until the state that follows it is stored.
+    /// Returns how long it takes from a request until the state that follows it is stored.
     fn takes_to_store(&self, service: &Service) -> Duration {
         let (before, stored) = (service.requests(), fs::read(self.state).ok());
         let running = self.start();
@@ -128,7 +128,7 @@ impl Killing<'_> {
         took
     }
 
-    /// Whether it died after it had written calls and before it had stored the state.
+    /// Returns whether it died after it had written calls and before it had stored the state.
     fn has_calls_ahead(&self, folder: &Folder) -> bool {
         let Ok(calls) = fs::metadata(folder.path("calls")) else { return false };
         let counted = fs::read(self.state)

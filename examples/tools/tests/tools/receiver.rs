@@ -35,7 +35,7 @@ fn signed(body: &[u8]) -> Request<Vec<u8>> {
     signed_request(&signer(), "ping", "evt_1", body, now()).unwrap()
 }
 
-/// The ids of the events that were acted on, each with how often.
+/// Returns the ids of the events that were acted on, each with how often.
 fn acted_on(journal: &Path) -> BTreeMap<String, u32> {
     ids(&fs::read_to_string(actions(journal)).unwrap())
 }

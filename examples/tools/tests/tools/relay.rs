@@ -23,12 +23,12 @@ use crate::{SECRET, listening, now, ping, send, signer};
 /// Where the program under development listens.
 const PATH: &str = "/hooks?a=b";
 
-/// How it answers at first, and from then on.
+/// Sets how it answers at first, and from then on.
 fn answering(program: &Receiver, first: &[Reply]) -> String {
     program.url(PATH, &[first, &[Reply::Status(204)]].concat())
 }
 
-/// The latest that came.
+/// Returns the latest that came.
 #[track_caller]
 fn last(program: &Receiver) -> Got {
     program.got(PATH).pop().unwrap()

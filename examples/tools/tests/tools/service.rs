@@ -49,7 +49,7 @@ struct Shared {
 }
 
 impl Service {
-    /// With pages of so many calls, however many are asked for.
+    /// Starts it with pages of so many calls, however many are asked for.
     pub(crate) fn start(page: usize, faults: Faults, account: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut service = testing::Service::new(&ApiKey::parse(KEY).unwrap(), now());
@@ -90,7 +90,7 @@ impl Service {
         self.0.service.lock().unwrap().add(call);
     }
 
-    /// All calls, as their lines in a file have to be, in order of their ids.
+    /// Returns all calls, as their lines in a file have to be, in order of their ids.
     pub(crate) fn lines(&self) -> BTreeMap<String, String> {
         self.0.lines.lock().unwrap().clone()
     }

@@ -22,10 +22,14 @@ fn sync(folder: &Folder, service: &Service) -> Command {
 }
 
 fn sync_with(key: &str, folder: &Folder, service: &Service) -> Command {
+    sync_into(folder, ["state", "calls"], key, service)
+}
+
+fn sync_into(folder: &Folder, files: [&str; 2], key: &str, service: &Service) -> Command {
     let mut command = example("sync");
     command.args(["--api", &service.url(), "--key", key, "--time-scale", "0.001"]);
-    command.arg("--state").arg(folder.path("state"));
-    command.arg("--out").arg(folder.path("calls"));
+    let [state, out] = files.map(|name| folder.path(name));
+    command.arg("--state").arg(state).arg("--out").arg(out);
     command
 }
 
@@ -181,8 +185,12 @@ fn with_an_interval_it_goes_on_until_it_is_interrupted() {
     running.said("5 new calls, 5 in all");
     service.add("one_more", ago(2), ago(1));
     running.said("1 new calls, 6 in all");
-    // Nobody else writes these files in the meantime.
+    // Nobody else writes these files in the meantime, nor one of them.
     run(&mut sync(&folder, &service), b"").is(1, "another process is using it");
+    for (state, out) in [("other", "calls"), ("state", "other")] {
+        let mut other = sync_into(&folder, [state, out], KEY, &service);
+        run(&mut other, b"").is(1, "another process is using it");
+    }
     assert_eq!(running.interrupt().code, Some(0));
     assert_eq!(copied(&folder), service.lines());
 }
@@ -221,7 +229,7 @@ fn a_refusal_is_told_to_whoever_can_act() {
 
 #[test]
 fn a_wrong_command_line_is_named_and_never_shows_a_key() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&[], "missing --api"),
         (&["--api", "example.com", "--key", KEY], "--api"),
         (&["--api", "http://h", "--key", "the-one-that-no-output-may-show"], "the key"),
@@ -235,6 +243,10 @@ fn a_wrong_command_line_is_named_and_never_shows_a_key() {
         ),
         (
             &["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x.new"],
+            "--out: the same file",
+        ),
+        (
+            &["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x.lock"],
             "--out: the same file",
         ),
     ];
