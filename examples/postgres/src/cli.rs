@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
+use call_assistant::id::AccountId;
 
 use crate::commands::{self, AS, JSON, by};
 use crate::counted::Counted;
-use crate::db::Address;
+use crate::db::{Address, Database};
+use crate::exit;
 use crate::key_ring::KeyRing;
 use crate::ops::ask::Asking;
 use crate::ops::erase::Subject;
+use crate::rights::Login;
 use crate::sender;
 use host::access::{Access, Ancestors};
 use host::flags::{Command, Commands, Flag, Flags, Help};
@@ -48,7 +51,7 @@ pub(crate) enum Role {
     /// Opens each sealed secret.
     RingCheck { database: Address, ring: KeyRing, json: bool },
     /// Looks at all that the service needs.
-    Doctor { database: Address, ring: KeyRing, backup: bool, json: bool },
+    Doctor { database: Address, ring: KeyRing, login: Login, backup: bool, json: bool },
     /// Asks the dashboard as an operator.
     Ask(Box<Asking>),
     /// Prints a new line for a key ring.
@@ -145,8 +148,7 @@ const LONGEST_DRAIN: u64 = 3600;
 const MIGRATE: Help = Help {
     usage: "call-assistant-postgres migrate --database URL [--database-ca FILE.pem]\n\
             \x20              [--status | --dry-run]",
-    about: "Migrates the database to this version. Of several at once one does so, and the others wait.\n\
-            Exit status: 0 it is of this version now, or nothing but a look was asked for.",
+    about: "Migrates the database to this version. Of several at once one does so, and the others wait.",
     flags: &[
         DATABASE,
         DATABASE_CA,
@@ -266,10 +268,10 @@ const ERASE: Help = Help {
     usage: "call-assistant-postgres erase --database URL --account ID\n\
             \x20              (--number NUMBER | --contact ID | --call ID | --whole-account)",
     about: "Erases an account with all its data, or a caller in its calls, events and logged responses.\n\
-            Waits for older transactions, and prints how much of each kind it found. Exit status: 0\n\
-            nothing is left; 3 something may be left, and `left` says why: run it again; 1 it failed: run it again;\n\
-            2 the flags are wrong. An erased account's id is refused from then on. Events that are accepted after\n\
-            the erasure of a caller are accepted: run it again for them.",
+            Waits for older transactions and for attempts in flight, and says so. Prints how much of each kind it\n\
+            found. It ends with 3 where something may be left, and `left` says why. An erased account's id is\n\
+            refused from then on. Events that are accepted after the erasure of a caller are accepted: run it\n\
+            again for them.",
     flags: &[
         DATABASE,
         DATABASE_CA,
@@ -314,20 +316,26 @@ const ROTATE_KEYS: Help = Help {
 
 const RING_CHECK: Help = Help {
     usage: "call-assistant-postgres ring check --database URL [--keys FILE] [--json]",
-    about: "Opens every sealed secret with the ring, and prints which keys are in use. Changes nothing. Exit\n\
-            status: 0 each opens; 1 one does not, or it failed.",
+    about: "Opens every sealed secret with the ring, and prints which keys are in use. Changes nothing.\n\
+            It ends with 1 where one does not open.",
     flags: &[DATABASE, DATABASE_CA, KEYS, JSON],
     positional: 0,
 };
 
 const DOCTOR: Help = Help {
-    usage: "call-assistant-postgres doctor --database URL [--keys FILE] [--backup] [--json]",
+    usage: "call-assistant-postgres doctor --database URL [--keys FILE] [--role ROLE] [--backup] [--json]",
     about: "Looks at all that the service needs, and prints a line for each: ok, warn or fail, what is found\n\
-            and what to do. Changes nothing. Exit status: 0 nothing fails; 1 something does.",
+            and what to do. Changes nothing. It ends with 1 where a line says `fail`, and with 3 where the database\n\
+            does not answer.",
     flags: &[
         DATABASE,
         DATABASE_CA,
         KEYS,
+        Flag::value(
+            "--role",
+            "ROLE",
+            "whose rights the database's user has to have: api, sender,\nall or operator [operator]",
+        ),
         Flag::switch("--backup", "look, too, for how long ago the write-ahead log was archived"),
         JSON,
     ],
@@ -348,6 +356,7 @@ const COMMANDS: Commands<Build> = Commands {
     program: "call-assistant-postgres",
     about: "The service as a host of many machines over PostgreSQL.",
     groups: commands::GROUPS,
+    statuses: exit::STATUSES,
     commands: &[ROLES, commands::COMMANDS],
 };
 
@@ -436,7 +445,9 @@ fn ring_check(help: &Help, flags: &Flags) -> Role {
 
 fn doctor(help: &Help, flags: &Flags) -> Role {
     let (database, ring) = (database(help, flags), ring(help, flags));
-    Role::Doctor { database, ring, backup: flags.has("--backup"), json: flags.has("--json") }
+    let login = flags.read("--role", Login::Operator, "api, sender, all or operator");
+    let login = login.unwrap_or_else(|error| help.exit(&error));
+    Role::Doctor { database, ring, login, backup: flags.has("--backup"), json: flags.has("--json") }
 }
 
 fn serving(help: &Help, flags: &Flags) -> Serving {
@@ -500,7 +511,8 @@ fn sending(
 }
 
 fn erase(help: &Help, flags: &Flags) -> Role {
-    let Some(account) = flags.text("--account") else { help.exit("missing --account") };
+    let account = account(help, flags);
+    let Some(account) = account else { help.exit("missing --account") };
     let given = ["--number", "--contact", "--call"].map(|flag| flags.text(flag));
     // Ids name nobody once the erasure is done; a number would.
     let which = match given {
@@ -526,18 +538,18 @@ fn erase(help: &Help, flags: &Flags) -> Role {
     let subject = subject.map(|(flag, subject)| {
         subject.unwrap_or_else(|error| help.exit(&format!("{flag}: {error}")))
     });
-    Role::Erase {
-        database: database(help, flags),
-        by: by(help, flags),
-        account: account.to_owned(),
-        subject,
-        which,
-    }
+    Role::Erase { database: database(help, flags), by: by(help, flags), account, subject, which }
+}
+
+/// Reads the id of an account.
+fn account(help: &Help, flags: &Flags) -> Option<String> {
+    let id = flags.text("--account").map(AccountId::parse)?;
+    Some(id.unwrap_or_else(|error| help.exit(&format!("--account: {error}"))).as_str().to_owned())
 }
 
 fn recover(help: &Help, flags: &Flags) -> Role {
-    let account = match (flags.text("--account"), flags.has("--all-accounts")) {
-        (Some(account), false) => Some(account.to_owned()),
+    let account = match (account(help, flags), flags.has("--all-accounts")) {
+        (Some(account), false) => Some(account),
         (None, true) => None,
         _ => help.exit("expected either --account or --all-accounts"),
     };
@@ -559,7 +571,10 @@ pub(crate) fn database(help: &Help, flags: &Flags) -> Address {
     };
     match given("--database", "DATABASE_URL") {
         Some(url) => {
-            Address::from(url).with_ca(given("--database-ca", "DATABASE_CA").map(PathBuf::from))
+            let ca = given("--database-ca", "DATABASE_CA").map(PathBuf::from);
+            let address = Address::from(url).with_ca(ca);
+            // Nothing is connected yet.
+            Database::at(&address, 1).map_or_else(|error| help.exit(&error), |_| address)
         }
         None => help.exit(
             "missing --database: `migrate --database URL` prepares it for the other roles; `demo` \

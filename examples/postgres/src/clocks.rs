@@ -6,6 +6,7 @@
 //! differ alike, the database's is. A process without another to ask takes its own for wrong: what it
 //! does not send can be sent later.
 
+use std::error::Error;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -83,9 +84,7 @@ impl Clocks {
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            if let Err(error) = self.look().await {
-                log::warn("clocks").because(&error).write();
-            }
+            log::tried("clocks", &self.look().await);
         }
     }
 
@@ -140,10 +139,10 @@ impl Clocks {
 ///
 /// # Errors
 /// The database did not respond, or is not of this version.
-pub(crate) async fn reach(address: &Address) -> Result<Database, String> {
+pub(crate) async fn reach(address: &Address) -> Result<Database, Box<dyn Error>> {
     let database = Database::at(address, 1)?;
-    db::check(&database).await.map_err(|error| error.to_string())?;
-    hear(&database).await.map_err(|error| error.to_string())?;
+    db::check(&database).await?;
+    hear(&database).await?;
     Ok(database)
 }
 

@@ -18,7 +18,9 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
     ("keys", "Lists, creates and revokes API keys"),
     ("endpoints", "Lists, shows, creates, disables and enables endpoints"),
     ("ring", "Checks the key ring"),
-    ("deliveries", "Lists, shows, exports and repeats deliveries"),
+    ("deliveries", "Lists, shows, exports, repeats and cancels deliveries"),
+    ("levers", "Lists, sets and undoes what holds sending back"),
+    ("senders", "Lists senders, drains one and ends that"),
 ];
 
 const JOURNAL: &[&str] = &["at", "by", "action", "account_id", "target", "before", "after"];
@@ -33,11 +35,14 @@ const KEYS_SHOWN: &[&str] = &["id", "state", "mode", "hint", "created_at", "last
 const ENDPOINTS: &[&str] = &["id", "status", "reason", "consecutive_failures", "url"];
 const DELIVERIES: &[&str] =
     &["id", "status", "attempts_made", "type", "event_id", "event_created_at", "endpoint_id"];
+const LEVERS: &[&str] = &["id", "account_id", "endpoint_id", "per_second", "set_by", "set_at"];
+const SENDERS: &[&str] = &["id", "host", "pid", "drained", "lease_ms", "shards"];
 
 const STATUS: Flag = Flag::value("--status", "WORDS", "of these, with commas in between")
     .some_of(|| DeliveryStatus::ALL.iter().map(|status| status.as_str()).collect());
 const PLAN: Flag = Flag::value("--plan", "PLAN", "its plan; business for a new account")
     .one_of(|| PLANS.map(|plan| plan.name).to_vec());
+const TIMEZONE: Flag = Flag::value("--timezone", "ZONE", "its IANA timezone, such as Europe/Oslo");
 const ENDPOINT: Flag = Flag::value("--endpoint", "ID", "to this endpoint");
 const TYPE: Flag = Flag::value("--type", "TYPE", "of this event type");
 const ID: Flag = Flag::value("--id", "ID", "of this event, or this delivery");
@@ -68,15 +73,16 @@ help!(
     1,
     "accounts create ID --timezone ZONE [--business-name TEXT] [--plan PLAN]",
     "Creates an account.",
-    Flag::value("--timezone", "ZONE", "its IANA timezone, such as Europe/Oslo"),
+    TIMEZONE,
     Flag::value("--business-name", "TEXT", "its name"),
     PLAN
 );
 help!(
     ACCOUNTS_CHANGE,
     1,
-    "accounts change ID [--plan PLAN] [--subscription-active BOOL] [--closing BOOL]",
+    "accounts change ID [--timezone ZONE] [--plan PLAN] [--subscription-active BOOL] [--closing BOOL]",
     "Changes what is given of an account.",
+    TIMEZONE,
     PLAN,
     Flag::value("--subscription-active", "BOOL", "true, or false: the API answers 402"),
     Flag::value("--closing", "BOOL", "true: it is about to be deleted, or false")
@@ -99,12 +105,18 @@ help!(
     Flag::value("--expires-at", "INSTANT", "when it expires [never]")
 );
 help!(KEYS_REVOKE, 1, "keys revoke KEY", "Revokes an API key for good.");
-help!(ENDPOINTS_LIST, 1, "endpoints list ACCOUNT", "Lists the endpoints of an account.", KEYS);
-help!(ENDPOINTS_SHOW, 1, "endpoints show ID", "Shows an endpoint.", KEYS);
+help!(
+    ENDPOINTS_LIST,
+    1,
+    "endpoints list ACCOUNT [--keys FILE]",
+    "Lists the endpoints of an account.",
+    KEYS
+);
+help!(ENDPOINTS_SHOW, 1, "endpoints show ID [--keys FILE]", "Shows an endpoint.", KEYS);
 help!(
     ENDPOINTS_CREATE,
     1,
-    "endpoints create ACCOUNT --url URL",
+    "endpoints create ACCOUNT --url URL [--keys FILE]",
     "Creates an endpoint, and prints its signing secret this once.",
     KEYS,
     Flag::value("--url", "URL", "where its events are sent"),
@@ -114,21 +126,21 @@ help!(
 help!(
     ENDPOINTS_DISABLE,
     1,
-    "endpoints disable ID",
+    "endpoints disable ID [--keys FILE]",
     "Disables an endpoint until it is enabled. What it misses is kept for thirty days.",
     KEYS
 );
 help!(
     ENDPOINTS_ENABLE,
     1,
-    "endpoints enable ID",
+    "endpoints enable ID [--keys FILE]",
     "Enables an endpoint. What it missed is not sent by itself: see `recover`.",
     KEYS
 );
 help!(
     DELIVERIES_LIST,
     1,
-    "deliveries list ACCOUNT [the flags of a filter]",
+    "deliveries list ACCOUNT [--keys FILE] [the flags of a filter]",
     "Lists the deliveries of an account, newest first.",
     KEYS,
     STATUS,
@@ -141,7 +153,7 @@ help!(
 help!(
     DELIVERIES_EXPORT,
     1,
-    "deliveries export ACCOUNT [the flags of a filter]",
+    "deliveries export ACCOUNT [--keys FILE] [the flags of a filter]",
     "Prints the deliveries of an account with their attempts, each as a line of JSON, newest first.\n\
      The bodies of their events are left out.",
     KEYS,
@@ -159,6 +171,55 @@ help!(
     "deliveries redeliver ID",
     "Sends a delivery that has ended once more."
 );
+help!(
+    DELIVERIES_CANCEL,
+    1,
+    "deliveries cancel ACCOUNT --type TYPE",
+    "Ends what is pending of an account with events of a type. A recovery of the type sends it.",
+    TYPE
+);
+
+help!(
+    LEVERS_LIST,
+    0,
+    "levers list",
+    "Lists the pauses and the throttles that operators have set, oldest first."
+);
+help!(
+    LEVERS_SET,
+    0,
+    "levers set (--everything | --account ID | --endpoint ID) --per-second N [--instead-of LEVER]",
+    "Pauses or throttles sending: every sender knows it within two seconds. One that is set already is\n\
+     refused, unless --instead-of names it.",
+    Flag::switch("--everything", "of all accounts"),
+    Flag::value("--account", "ID", "of this account"),
+    Flag::value("--endpoint", "ID", "of this endpoint"),
+    Flag::value(
+        "--per-second",
+        "N",
+        "how many attempts begin in a second at most, in each sender;\n0 pauses"
+    ),
+    Flag::value("--instead-of", "LEVER", "the lever that this one replaces")
+);
+help!(
+    LEVERS_UNDO,
+    1,
+    "levers undo LEVER",
+    "Undoes a pause or a throttle. All that waits is sent at once."
+);
+help!(
+    SENDERS_LIST,
+    0,
+    "senders list",
+    "Lists the senders that live, and the shards that each owns."
+);
+help!(
+    SENDERS_DRAIN,
+    1,
+    "senders drain ID",
+    "Has a sender give its shards to the others within seconds, and take none."
+);
+help!(SENDERS_UNDO, 1, "senders undo ID", "Has a drained sender take its share again.");
 
 help!(
     JOURNAL_HELP,
@@ -219,6 +280,21 @@ pub(crate) const COMMANDS: &[Command<Build>] = &[
         "deliveries/ID/redeliver",
         DELIVERIES
     ),
+    Command { name: "deliveries cancel", help: &DELIVERIES_CANCEL, run: cancel },
+    Command {
+        name: "levers list",
+        help: &LEVERS_LIST,
+        run: |help, flags| part_of_levers(help, flags, "levers", LEVERS),
+    },
+    Command { name: "levers set", help: &LEVERS_SET, run: set_lever },
+    request!("levers undo", LEVERS_UNDO, POST, "levers/LEVER/undo", LEVERS),
+    Command {
+        name: "senders list",
+        help: &SENDERS_LIST,
+        run: |help, flags| part_of_levers(help, flags, "senders", SENDERS),
+    },
+    request!("senders drain", SENDERS_DRAIN, POST, "senders/ID/drain", SENDERS),
+    request!("senders undo", SENDERS_UNDO, POST, "senders/ID/undo", SENDERS),
 ];
 
 fn journal(help: &Help, flags: &Flags) -> Role {
@@ -238,7 +314,7 @@ fn create_account(help: &Help, flags: &Flags) -> Role {
 }
 
 fn change_account(help: &Help, flags: &Flags) -> Role {
-    let mut body = given(flags, &[("--plan", "plan")]);
+    let mut body = given(flags, &[("--timezone", "timezone"), ("--plan", "plan")]);
     for (flag, field) in
         [("--subscription-active", "subscription_active"), ("--closing", "closing")]
     {
@@ -246,6 +322,11 @@ fn change_account(help: &Help, flags: &Flags) -> Role {
             let is = flags.read(flag, false, "true or false");
             body.insert(field.to_owned(), is.unwrap_or_else(|error| help.exit(&error)).into());
         }
+    }
+    if body.is_empty() {
+        help.exit(
+            "nothing to change: expected --timezone, --plan, --subscription-active or --closing",
+        );
     }
     ask_with(help, flags, Method::PATCH, "accounts/ID", body)
 }
@@ -264,6 +345,42 @@ fn create_key(help: &Help, flags: &Flags) -> Role {
 fn create_endpoint(help: &Help, flags: &Flags) -> Role {
     let body = given(flags, &[("--url", "url")]);
     ask_with(help, flags, Method::POST, "accounts/ACCOUNT/endpoints", body)
+}
+
+fn cancel(help: &Help, flags: &Flags) -> Role {
+    let body = given(flags, &[("--type", "type")]);
+    ask_with(help, flags, Method::POST, "accounts/ACCOUNT/cancel", body)
+}
+
+fn set_lever(help: &Help, flags: &Flags) -> Role {
+    let of = ["--everything", "--account", "--endpoint"];
+    if of.iter().filter(|flag| flags.has(flag)).count() != 1 {
+        help.exit("expected one of --everything, --account and --endpoint");
+    }
+    let mut body = given(
+        flags,
+        &[
+            ("--account", "account_id"),
+            ("--endpoint", "endpoint_id"),
+            ("--instead-of", "instead_of"),
+        ],
+    );
+    // The dashboard knows the bounds, and says what is wrong with another text.
+    let per_second = flags.text("--per-second").unwrap_or_default();
+    let per_second = per_second.parse::<u64>().map_or(per_second.into(), Value::from);
+    body.insert("per_second".to_owned(), per_second);
+    ask_with(help, flags, Method::POST, "levers", body)
+}
+
+/// Lists what one field of the levers has.
+fn part_of_levers(
+    help: &Help,
+    flags: &Flags,
+    rows: &'static str,
+    columns: &'static [&'static str],
+) -> Role {
+    let asking = asking(help, flags, Method::GET, "levers", Print::Text(columns));
+    Role::Ask(Box::new(Asking { rows, ..asking }))
 }
 
 fn filtered(help: &Help, flags: &Flags, print: Print) -> Role {
@@ -314,6 +431,7 @@ fn asking(help: &Help, flags: &Flags, method: Method, path: &str, print: Print) 
         path,
         query: Vec::new(),
         body: json!({}),
+        rows: "data",
         print,
     }
 }

@@ -1,6 +1,6 @@
 //! What this process counts and knows of itself, for monitoring.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use call_assistant::webhook::sender::SenderTally;
 use tokio::time::Instant;
 
-use crate::db::Database;
+use crate::db::{Class, Database};
 use host::rows::Family;
 use host::sending::Load;
 
@@ -19,8 +19,8 @@ pub(crate) struct Counted(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     tally: Mutex<SenderTally>,
-    /// What the planner has, and the shards; unset without a sender.
-    load: OnceLock<Load>,
+    /// The sender's name, and what its planner has; unset without a sender.
+    sender: OnceLock<(String, Load)>,
     owned: AtomicU64,
     taken: AtomicU64,
     went_back: AtomicU64,
@@ -31,8 +31,22 @@ struct Inner {
     pools: Mutex<BTreeMap<&'static str, Database>>,
     /// Why this process's sender sends nothing.
     idle: Mutex<Option<&'static str>>,
-    /// Whether a key is missing, and how many endpoints have secrets that cannot be opened.
-    keys: Mutex<(bool, i64)>,
+    keys: Mutex<Lacking>,
+    /// The rights that this process's login lacks.
+    rights: Mutex<Vec<String>>,
+}
+
+/// What this process cannot open.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lacking {
+    /// The numbers of keys that are in use, and not in the ring.
+    pub(crate) keys: BTreeSet<u8>,
+    /// Endpoints whose secrets cannot be opened.
+    pub(crate) endpoints: i64,
+    /// Deliveries of these endpoints that are due in the shards of this process's sender.
+    pub(crate) due: i64,
+    /// When the oldest of them became due.
+    pub(crate) due_since: Option<Instant>,
 }
 
 /// How a process's clock compares with its database's.
@@ -55,18 +69,22 @@ impl Counted {
         *lock(&self.0.tally)
     }
 
-    /// Notes what this process's sender has to send.
-    pub(crate) fn sends(&self, load: Load) {
-        let _ = self.0.load.set(load);
+    /// Notes the name of this process's sender, and what it has to send.
+    pub(crate) fn sends(&self, name: String, load: Load) {
+        let _ = self.0.sender.set((name, load));
+    }
+
+    /// Returns the name of this process's sender; `None` without a sender.
+    pub(crate) fn sender(&self) -> Option<&str> {
+        self.0.sender.get().map(|(name, _)| name.as_str())
     }
 
     /// Returns what this process's sender has to send; `None` without a sender.
     pub(crate) fn load(&self) -> Option<&Load> {
-        self.0.load.get()
+        self.0.sender.get().map(|(_, load)| load)
     }
 
-    /// Notes how many shards this process owns, and how many of them it has taken from an owner that
-    /// had not given them back.
+    /// Notes how many shards this process owns, and how many more it has taken from senders that have vanished.
     pub(crate) fn owns(&self, shards: usize, taken: usize) {
         self.0.owned.store(u64::try_from(shards).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.0.taken.fetch_add(u64::try_from(taken).unwrap_or(0), Ordering::Relaxed);
@@ -104,20 +122,35 @@ impl Counted {
         *lock(&self.0.idle) = why;
     }
 
-    /// Returns why this process's sender sends nothing.
-    pub(crate) fn idle(&self) -> Option<&'static str> {
-        *lock(&self.0.idle)
+    /// Notes what this process cannot open.
+    pub(crate) fn lacks(&self, lacking: Lacking) {
+        *lock(&self.0.keys) = lacking;
     }
 
-    /// Notes whether the ring lacks a key that is in use, and how many endpoints have secrets that cannot be
-    /// opened.
-    pub(crate) fn lacks_keys(&self, is_without: bool, unreadable: i64) {
-        *lock(&self.0.keys) = (is_without, unreadable);
+    /// Notes which rights this process's login lacks.
+    pub(crate) fn lacks_rights(&self, lacking: Vec<String>) {
+        *lock(&self.0.rights) = lacking;
     }
 
-    /// Returns whether the ring lacks a key that is in use.
-    pub(crate) fn is_without_key(&self) -> bool {
-        lock(&self.0.keys).0
+    /// Returns that this process's login lacks rights, and which.
+    pub(crate) fn lacked_right(&self) -> Option<String> {
+        let rights = lock(&self.0.rights);
+        (!rights.is_empty()).then(|| format!("{}: {}", Class::Right, rights.join("; ")))
+    }
+
+    /// Returns for how long the oldest delivery has been due that this process's sender cannot sign.
+    pub(crate) fn unreadable_since(&self) -> Duration {
+        lock(&self.0.keys).due_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// Returns why this process is not ready, whatever the database does.
+    pub(crate) fn not_ready(&self) -> Option<String> {
+        let idle = || lock(&self.0.idle).map(str::to_owned);
+        self.lacked_right().or_else(idle).or_else(|| {
+            let keys = lock(&self.0.keys).keys.iter().map(u8::to_string).collect::<Vec<_>>();
+            (!keys.is_empty())
+                .then(|| format!("the key ring lacks keys that are in use: {}", keys.join(", ")))
+        })
     }
 
     /// Returns what is known without the database.
@@ -132,11 +165,17 @@ impl Counted {
             Family::gauge(
                 "call_assistant_unreadable_secrets",
                 "Endpoints whose secrets need a key that this process does not have.",
-                lock(&self.0.keys).1,
+                lock(&self.0.keys).endpoints,
             ),
         ];
-        if self.load().is_some() {
+        if let Some(sender) = self.sender() {
             families.extend([
+                Family {
+                    name: "call_assistant_sender_info",
+                    help: "The sender of this process, by its name.",
+                    is_counter: false,
+                    values: vec![(Some(("sender", sender.to_owned().into())), "1".to_owned())],
+                },
                 Family::gauge(
                     "call_assistant_shards_owned",
                     "Shards for which this process sends.",
@@ -144,8 +183,13 @@ impl Counted {
                 ),
                 Family::counter(
                     "call_assistant_shards_taken",
-                    "Shards taken from an owner that had not given them back.",
+                    "Shards taken from a sender that has vanished.",
                     count(&self.0.taken),
+                ),
+                Family::gauge(
+                    "call_assistant_unreadable_due",
+                    "Due deliveries whose secrets need a key that this process does not have.",
+                    lock(&self.0.keys).due,
                 ),
             ]);
         }
@@ -174,7 +218,7 @@ impl Counted {
             name: "call_assistant_loop_age_seconds",
             help: "How long ago a round of each loop of this process has succeeded.",
             is_counter: false,
-            values: rounds.iter().map(|(of, at)| (Some(("loop", *of)), age(at))).collect(),
+            values: rounds.iter().map(|(of, at)| (Some(("loop", (*of).into())), age(at))).collect(),
         }
     }
 
@@ -201,7 +245,8 @@ impl Counted {
         value: impl Fn([usize; 2]) -> usize,
     ) -> Family {
         let pools = lock(&self.0.pools);
-        let values = pools.iter().map(|(of, pool)| (Some(("pool", *of)), value(pool.load())));
+        let values =
+            pools.iter().map(|(of, pool)| (Some(("pool", (*of).into())), value(pool.load())));
         let values = values.map(|(label, value)| (label, value.to_string())).collect();
         Family { name, help, is_counter: false, values }
     }

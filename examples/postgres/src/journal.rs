@@ -6,6 +6,8 @@ use tokio_postgres::types::ToSql;
 
 use crate::db::statements as sql;
 use crate::db::{DbError, Fields as _, execute, query, query_opt};
+use host::input::Bad;
+use host::log;
 use host::rows::JournalRow;
 use host::scope::By;
 use host::store::{Done, Refused};
@@ -40,9 +42,23 @@ impl<'a> Deed<'a> {
         Self { before, after, ..self }
     }
 
-    /// Writes it.
+    /// Writes it, and returns the line of the log about it.
+    pub(crate) async fn told(self, change: &impl GenericClient) -> Result<log::Line, DbError> {
+        let line = log::info("an operator acts")
+            .with("by", self.by.as_str())
+            .with("action", self.action)
+            .with("on", self.target)
+            .with("after", Some(self.after.to_string()).filter(|_| !self.after.is_null()));
+        self.note(change).await?;
+        Ok(line)
+    }
+
+    /// Writes it, unless all is as it was.
     pub(crate) async fn note(self, change: &impl GenericClient) -> Result<(), DbError> {
         let Self { by, action, account, target, before, after } = self;
+        if before == after && !before.is_null() {
+            return Ok(());
+        }
         let text = |value: Value| (!value.is_null()).then(|| value.to_string());
         let parameters: [&(dyn ToSql + Sync); 6] =
             [&by.as_str(), &action, &account, &target, &text(before), &text(after)];
@@ -92,5 +108,5 @@ pub(crate) async fn after(
 fn position_of(text: &str) -> Done<(u64, i64)> {
     let parts = text.split_once('-');
     let read = parts.and_then(|(writer, id)| Some((writer.parse().ok()?, id.parse().ok()?)));
-    read.ok_or_else(|| Refused::Conflict("after: not a position of the journal".into()))
+    read.ok_or_else(|| Refused::Bad(Bad::new("after", "not a position of the journal")))
 }

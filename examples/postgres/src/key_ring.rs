@@ -176,10 +176,10 @@ impl KeyRing {
         read(&text, now).ok_or(OpenError::Format)
     }
 
-    /// Returns the numbers of the keys.
+    /// Returns the numbers of the keys, newest first: that one seals.
     #[must_use]
     pub fn numbers(&self) -> Vec<u8> {
-        self.keys.keys().copied().collect()
+        self.cursors.iter().map(|(number, _)| *number).collect()
     }
 
     /// Returns whether the ring has the key of a sealed text, of which the beginning is enough.
@@ -291,6 +291,7 @@ mod tests {
         let old = ring(&[&one]).seal("we_1", &secrets("whsec_first"), NOW);
         let both = ring(&["# both", &two, "", &format!("{one} # until rotated")]);
         let new = both.seal("we_1", &secrets("whsec_first"), NOW);
+        assert_eq!((both.numbers().as_slice(), new[1]), (&[2, 1][..], 2), "the first seals");
         assert_eq!((both.is_outdated(&old), both.is_outdated(&new)), (true, false));
         assert_eq!(both.open("we_1", &old, NOW).unwrap().newest().reveal(), "whsec_first");
         assert_eq!(ring(&[&two]).open("we_1", &old, NOW).unwrap_err(), OpenError::NoKey(1));

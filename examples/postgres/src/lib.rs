@@ -4,8 +4,8 @@
 //! cargo run -p call-assistant-postgres -- demo
 //! ```
 //!
-//! Each room uses those above it: `db`; `key_ring`, `counted` and `clocks`; `queue`; `sender`, `store` and `ops`;
-//! `serving`, `cli`, `commands` and `roles`.
+//! Each room uses those above it: `db`; `key_ring`, `counted`, `clocks`, `rights` and `exit`; `queue`; `sender`, `store`
+//! and `ops`; `serving`, `cli`, `commands` and `roles`.
 
 mod cli;
 pub mod clock;
@@ -13,10 +13,12 @@ mod clocks;
 mod commands;
 mod counted;
 pub mod db;
+mod exit;
 mod journal;
 pub mod key_ring;
 pub mod ops;
 pub mod queue;
+mod rights;
 mod roles;
 mod sender;
 mod serving;

@@ -11,17 +11,18 @@ use crate::cli::{self, Look, Role, Serving};
 use crate::clock;
 use crate::clocks::{self, Clocks};
 use crate::counted::Counted;
-use crate::db::{self, Address, Database, DbError, MigrationStatus};
+use crate::db::{self, Address, Database, DbError, MigrationError, MigrationStatus};
+use crate::exit::{self, Ended};
 use crate::journal::Deed;
 use crate::key_ring::KeyRing;
 use crate::ops::doctor::{self, State};
-use crate::ops::erase::{self, Patience};
+use crate::ops::erase::{self, EraseError, Patience};
 use crate::ops::{ask, recover, ring, rotate};
+use crate::rights::Login;
 use crate::sender;
 use crate::serving;
 use host::first_line::Shown;
 use host::flags::last_words;
-use host::store::Refused;
 use host::watch::Watch;
 use host::{data, demo};
 use host::{log, random, shutdown};
@@ -49,13 +50,10 @@ pub fn main(own_server: OwnServer) {
         Ok(status) => std::process::exit(status),
         Err(error) => {
             last_words(&format!("call-assistant-postgres: {error}"));
-            std::process::exit(1);
+            std::process::exit(status(&*error));
         }
     }
 }
-
-/// The exit status of an erasure that has to be repeated.
-const LEFT: i32 = 3;
 
 /// What to do where a secret did not open.
 const UNREADABLE: &str = "some secrets open with no key of the ring, and stay as they are; the log names them. Add the \
@@ -75,7 +73,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
                 None => erase::account(&database, &account, patience).await?,
             };
             println!("{}", erased.line());
-            return Ok(if erased.left.is_some() { LEFT } else { 0 });
+            return Ok(if erased.left.is_some() { exit::AGAIN } else { 0 });
         }
         Role::Recover { database, by, account, from, until } => {
             let database = clocks::reach(&database).await?;
@@ -86,11 +84,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let deed = Deed::new(by, "recoveries.started", account.as_deref(), which);
             let deed = deed.changing(Value::Null, after);
             let started = recover::all(&database, account.as_deref(), &missed, deed, now).await;
-            let started = started.map_err(|refused| match refused {
-                Refused::NotFound(what) => format!("{what} not found"),
-                Refused::Conflict(why) | Refused::Unavailable(why) => why,
-                Refused::Plan(error) => error.to_string(),
-            })?;
+            let started = started.map_err(exit::refused)?;
             println!("{}", serde_json::json!({ "recoveries": started }));
         }
         Role::RotateKeys { database, by, ring } => {
@@ -113,14 +107,17 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
                 return Err(UNREADABLE.into());
             }
         }
-        Role::Doctor { database, ring, backup, json } => {
-            let checks = doctor::look(&database, &ring, backup).await;
+        Role::Doctor { database, ring, login, backup, json } => {
+            let checks = doctor::look(&database, &ring, login, backup).await;
             match json {
                 true => println!("{}", serde_json::json!({ "checks": checks })),
                 false => checks.iter().for_each(|check| println!("{}", check.line())),
             }
+            if checks.iter().any(|check| check.is_unanswered) {
+                return Ok(exit::AGAIN);
+            }
             let is_bad = checks.iter().any(|check| check.state == State::Fail);
-            return Ok(i32::from(is_bad));
+            return Ok(if is_bad { exit::FAILED } else { 0 });
         }
         Role::Ask(asking) => ask::run(*asking).await?,
         Role::Migrate { database, only: None } => {
@@ -146,12 +143,15 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
                 format!("api-{:016x}", u64::from_le_bytes(random::bytes())),
                 counted.clone(),
             );
-            let api = serving::start(&database, ring, serving, accounts, counted, &watch).await?;
+            let seen = counted.clone();
+            let login = Login::Api;
+            let api =
+                serving::start(&database, ring, serving, accounts, login, seen, &watch).await?;
             clocks.look().await?;
             let clocks = tokio::spawn(watch.until_shutdown("the clocks", clocks.keep()));
             say(&api.line);
             log::banner(&api.banner);
-            started.with("listens", listens(&api.line)).write();
+            tell(started, &api.line, &counted);
             api.ended(std::future::ready(())).await;
             clocks.abort();
             watch.outcome()?;
@@ -160,21 +160,20 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let started = options.told(begins("sender", &options.database, &options.ring));
             let watch = watch(Duration::ZERO)?;
             let (ring, counted) = (options.ring.clone(), options.counted.clone());
-            let (mut line, mut monitor) = (Map::new(), None);
-            if let Some(address) = metrics {
-                let (address, monitoring) =
-                    serving::monitor(address, &options.database, ring, counted, &watch).await?;
+            let (database, mut line) = (&options.database, Map::new());
+            let monitor =
+                serving::monitor(metrics, database, ring, counted.clone(), &watch).await?;
+            if let Some((address, _)) = monitor {
                 line.insert("metrics".to_owned(), format!("http://{address}").into());
-                monitor = Some(monitoring);
             }
             let running = sender::start(options, watch.clone()).await?;
-            line.insert("ready".to_owned(), running.is_ready.into());
+            line.insert("ready".to_owned(), counted.not_ready().is_none().into());
             let line = line.into();
             say(&line);
-            started.with("listens", listens(&line)).with("ready", running.is_ready).write();
+            tell(started, &line, &counted);
             running.ended().await;
-            if let Some(monitor) = monitor {
-                monitor.end().await;
+            if let Some((_, monitoring)) = monitor {
+                monitoring.end().await;
             }
             watch.outcome()?;
         }
@@ -224,11 +223,13 @@ async fn all(
     let started = begins("all", &sending.database, &sending.ring);
     let started = sending.told(serving.told(started));
     let (ring, counted) = (sending.ring.clone(), sending.counted.clone());
-    let api = serving::start(&sending.database, ring, serving, accounts, counted, &watch).await?;
+    let (database, seen) = (&sending.database, counted.clone());
+    let login = Login::All;
+    let api = serving::start(database, ring, serving, accounts, login, seen, &watch).await?;
     let sender = sender::start(sending, watch.clone()).await?;
     say(&api.line);
     log::banner(&format!("{}{note}", api.banner));
-    started.with("listens", listens(&api.line)).with("ready", sender.is_ready).write();
+    tell(started, &api.line, &counted);
     api.ended(sender.ended()).await;
     Ok(watch.outcome()?)
 }
@@ -238,9 +239,22 @@ fn begins(role: &'static str, database: &Address, ring: &KeyRing) -> log::Line {
     log::info("started")
         .with("role", role)
         .with("version", env!("CARGO_PKG_VERSION"))
+        .with("host", host::process::host_name())
         .with("pid", std::process::id())
         .with("database", database.places())
         .with("keys", ring.numbers())
+        .with("sealing_key", ring.numbers().first().copied())
+}
+
+/// Logs a start: where the role listens, the name of its sender, and whether it is ready.
+fn tell(started: log::Line, line: &Value, counted: &Counted) {
+    let why = counted.not_ready();
+    started
+        .with("listens", listens(line))
+        .with("sender", counted.sender())
+        .with("ready", why.is_none())
+        .with("reason", why)
+        .write();
 }
 
 /// Returns the addresses of a role's first line, without the keys that it may have.
@@ -265,7 +279,7 @@ fn accounts(
     Ok(match &serving.data {
         Some(file) => {
             let read = data::load(file, allow_loopback, now);
-            let read = read.map_err(|error| format!("{}: {error}", file.display()))?;
+            let read = read.map_err(|error| format!("--data: {}: {error}", file.display()))?;
             (read, Shown::Names)
         }
         None if demonstration => {
@@ -283,4 +297,25 @@ fn say(line: &Value) {
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     });
+}
+
+/// Returns the status of an error.
+fn status(error: &(dyn Error + 'static)) -> i32 {
+    if let Some(ended) = error.downcast_ref() {
+        return match ended {
+            Ended::Usage(_) => exit::USAGE,
+            Ended::Again(_) => exit::AGAIN,
+        };
+    }
+    let of_database = if let Some(EraseError::Db(error)) = error.downcast_ref() {
+        Some(error)
+    } else if let Some(MigrationError::Db(error)) = error.downcast_ref() {
+        Some(error)
+    } else {
+        error.downcast_ref::<DbError>()
+    };
+    match of_database {
+        Some(error) if error.class().may_pass() => exit::AGAIN,
+        _ => exit::FAILED,
+    }
 }

@@ -13,7 +13,9 @@ use crate::clock;
 use crate::clocks;
 use crate::counted::Counted;
 use crate::db::{Address, Database};
+use crate::exit;
 use crate::key_ring::KeyRing;
+use crate::rights::Login;
 use crate::sender;
 use crate::store::Postgres;
 use host::api::Api;
@@ -24,7 +26,7 @@ use host::monitor::Monitor;
 use host::rows::NewAccount;
 use host::serve::{Limits, serve};
 use host::shutdown::{self, Shutdown, Trigger};
-use host::store::{Refused, Store as _};
+use host::store::Store as _;
 use host::watch::Watch;
 
 /// The limits of the public API: an integration needs few connections, and idle ones are closed.
@@ -67,6 +69,7 @@ pub(crate) async fn start(
     ring: KeyRing,
     serving: Serving,
     (accounts, shown): (Vec<NewAccount>, Shown),
+    login: Login,
     counted: Counted,
     watch: &Watch,
 ) -> Result<Running, Box<dyn Error>> {
@@ -89,11 +92,8 @@ pub(crate) async fn start(
     let banner = first_line::for_people(&api_url, &dashboard_url, &line);
 
     let store = Postgres::at(database, ring)?.counting(counted).limited(serving.endpoint_limit);
-    store.load(accounts).await.map_err(|refused| match refused {
-        Refused::Unavailable(why) | Refused::Conflict(why) => why,
-        other => format!("{other:?}"),
-    })?;
-    let keys = until(stop.clone(), look_for_keys(&store).await?);
+    let lacks = until(stop.clone(), look_for_lacks(&store, login).await?);
+    store.load(accounts).await.map_err(exit::refused)?;
     tokio::spawn(watch.until_shutdown("the readings of monitoring", store.keep_readings()));
     let api = Api::new(store.clone(), store.cursors()).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
@@ -106,7 +106,7 @@ pub(crate) async fn start(
     let days = until(stop.clone(), sender::add_days(Database::at(database, 1)?));
     let tasks = vec![
         tokio::spawn(watch.until_shutdown("adding days", days)),
-        tokio::spawn(watch.until_shutdown("the look for keys", keys)),
+        tokio::spawn(watch.until_shutdown("the look for keys and rights", lacks)),
         tokio::spawn(watch.until_shutdown(
             "the server of the public API",
             serve(public, PUBLIC, answer_api, stop.clone()),
@@ -138,13 +138,15 @@ impl Running {
     }
 }
 
-/// Looks for keys that the ring lacks, and returns the loop that looks again.
-async fn look_for_keys(
+/// Looks for rights that the login lacks, and for keys that the ring lacks, and returns the loops that look again.
+async fn look_for_lacks(
     store: &Postgres,
+    login: Login,
 ) -> Result<impl Future<Output = ()> + use<>, Box<dyn Error>> {
-    let mut keys = store.keys_in_use();
+    let (rights, mut keys) = (store.rights(login), store.keys_in_use());
+    rights.look().await?;
     keys.look().await?;
-    Ok(keys.keep())
+    Ok(async { _ = tokio::join!(rights.keep(), keys.keep()) })
 }
 
 /// Runs a loop until shutdown.
@@ -164,25 +166,31 @@ fn monitoring(listener: TcpListener, monitor: Monitor<Postgres>, watch: &Watch) 
     Monitoring { task, end }
 }
 
-/// Serves monitoring in a process that answers nothing else, and returns where it listens.
+/// Looks for keys and rights that are missing, in a process that answers nothing but monitoring, and returns where it listens
+/// for that, if it has an address.
 ///
 /// # Errors
-/// The address is not available.
+/// The address is not available, or the database is not migrated to this build.
 pub(crate) async fn monitor(
-    address: SocketAddr,
+    address: Option<SocketAddr>,
     database: &Address,
     ring: KeyRing,
     counted: Counted,
     watch: &Watch,
-) -> Result<(SocketAddr, Monitoring), Box<dyn Error>> {
-    let listener = listen("--metrics", address).await?;
-    let address = listener.local_addr()?;
+) -> Result<Option<(SocketAddr, Monitoring)>, Box<dyn Error>> {
+    let listener = match address {
+        Some(address) => Some(listen("--metrics", address).await?),
+        None => None,
+    };
+    clocks::reach(database).await?;
     let store = Postgres::at(database, ring)?.counting(counted).sending();
-    let keys = until(watch.stop().clone(), look_for_keys(&store).await?);
-    tokio::spawn(watch.until_shutdown("the look for keys", keys));
+    let lacks = until(watch.stop().clone(), look_for_lacks(&store, Login::Sender).await?);
+    tokio::spawn(watch.until_shutdown("the look for keys and rights", lacks));
+    let Some(listener) = listener else { return Ok(None) };
+    let address = listener.local_addr()?;
     tokio::spawn(watch.until_shutdown("the readings of monitoring", store.keep_readings()));
     let monitor = Monitor::new(store).until(watch.stop().clone());
-    Ok((address, monitoring(listener, monitor, watch)))
+    Ok(Some((address, monitoring(listener, monitor, watch))))
 }
 
 async fn listen(flag: &str, address: SocketAddr) -> Result<TcpListener, String> {

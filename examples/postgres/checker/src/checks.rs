@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use call_assistant_postgres::db::{Database, DbError};
 
-/// How many deliveries are pending. `None` if the database does not say.
+/// Returns how many deliveries are pending. `None` if the database does not say.
 pub async fn pending(database: &Database) -> Option<i64> {
     let asked = database.read(async |client| {
         let row = client.query_one("SELECT count(*) FROM deliveries", &[]).await?;
@@ -64,7 +64,7 @@ struct Entry {
     late: bool,
 }
 
-/// The figures, and each thing that is wrong. Accepted events and recorded calls have their accounts.
+/// Returns the figures, and each thing that is wrong. Accepted events and recorded calls have their accounts.
 pub async fn check(
     database: &Database,
     mut accepted: BTreeMap<String, String>,
@@ -184,7 +184,7 @@ pub async fn check(
     (figures, wrong)
 }
 
-/// An attempt without a request: nobody listened, or the time was up before it was read.
+/// Counts attempts without a request: nobody listened, or the time was up before it was read.
 fn unsent(entries: &[Entry]) -> u32 {
     let unseen = ["unsent", "timeout", "refused", "reset"];
     let unseen = entries.iter().filter(|entry| unseen.contains(&entry.outcome.as_str()));

@@ -446,7 +446,7 @@ fn leader(members: &[Member]) -> Option<usize> {
     members.iter().position(|member| asks(member.rest, "GET", "/leader", ""))
 }
 
-/// A port that was free a moment ago, and that no connection is given.
+/// Returns a port that was free a moment ago, and that no connection is given.
 fn free_port() -> Result<u16, StartError> {
     loop {
         let port = 20_000 + random()? % 12_000;

@@ -95,13 +95,13 @@ impl PrivateServer {
         format!("postgresql://postgres@{folder}/postgres")
     }
 
-    /// Where its files are, for whoever wants to put more beside them.
+    /// Returns where its files are, for whoever wants to put more beside them.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The number of the server's first process.
+    /// Returns the number of the server's first process.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
         Pid::from_raw(self.said()?.lines().next()?.parse().ok()?)
@@ -215,7 +215,7 @@ impl PrivateServer {
         Ok(())
     }
 
-    /// The last line of the server's own file says how far it is.
+    /// Reads how far the server is: the last line of its own file says it.
     fn is_ready(&self) -> bool {
         let said = self.said();
         said.is_some_and(|text| text.lines().last().is_some_and(|line| line.trim() == "ready"))
@@ -297,7 +297,7 @@ fn command_in(folder: &Path, user: Option<(u32, u32)>, program: impl AsRef<OsStr
     command
 }
 
-/// The folder of the newest installed server.
+/// Returns the folder of the newest installed server.
 fn programs() -> Option<PathBuf> {
     let debian = fs::read_dir("/usr/lib/postgresql").ok().into_iter().flatten().flatten();
     let mut versions: Vec<(u32, PathBuf)> = debian

@@ -1,9 +1,11 @@
 -- What the server says of itself: its settings, who is connected, how far behind standbys and the archive are, and
--- for how many days from today on there are partitions.
+-- for how many days from today on there are partitions. Of another role's session, a login without pg_monitor sees the
+-- role and the database, and not that it is a client's: background processes lack one of these.
 SELECT
     current_setting('server_version_num')::integer AS version,
     current_setting('max_connections')::bigint AS max_connections,
-    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+    (SELECT count(*) FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL
+        AND backend_type IS DISTINCT FROM 'parallel worker') AS connections,
     (SELECT setting::bigint FROM pg_settings WHERE name = 'max_wal_size') AS max_wal_mb,
     (SELECT setting::bigint FROM pg_settings WHERE name = 'checkpoint_timeout') AS checkpoint_seconds,
     (SELECT setting::bigint FROM pg_settings WHERE name = 'autovacuum_naptime') AS naptime_seconds,

@@ -1,8 +1,7 @@
--- Sets a lever of an account, an endpoint, or everything. No row: there is no such account or endpoint.
+-- Sets a lever of an account, an endpoint, or everything. No row: there is no such account or endpoint, or it has one.
 INSERT INTO levers (account_id, endpoint_id, per_second, set_by, set_at)
 SELECT $1, $2, $3, $4, $5
 WHERE ($1::text IS NULL OR EXISTS (SELECT FROM accounts WHERE id = $1))
     AND ($2::text IS NULL OR EXISTS (SELECT FROM endpoints WHERE id = $2))
-ON CONFLICT (coalesce(account_id, ''), coalesce(endpoint_id, '')) DO UPDATE
-    SET per_second = excluded.per_second, set_by = excluded.set_by, set_at = excluded.set_at
+ON CONFLICT (coalesce(account_id, ''), coalesce(endpoint_id, '')) DO NOTHING
 RETURNING id, account_id, endpoint_id, per_second, set_by, set_at;

@@ -1,2 +1,2 @@
--- This sender has ended: the others share what it had. One that is drained stays so, if it comes back.
-DELETE FROM senders WHERE id = $1 AND NOT drained;
+-- This sender has ended: the others share what it had. Its row stays for an hour: `erase` waits for what was in flight.
+UPDATE senders SET expires_at = clock_timestamp() WHERE id = $1;

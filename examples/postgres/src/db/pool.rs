@@ -12,6 +12,7 @@ use deadpool_postgres::{
 };
 
 use super::address::Address;
+use super::class::{Class, named};
 use super::connect::{Connector, Hosts};
 use super::step::Breaker;
 
@@ -61,7 +62,7 @@ impl fmt::Debug for Database {
 #[non_exhaustive]
 pub enum DbError {
     /// There is no connection.
-    #[error("no connection to {hosts}")]
+    #[error("{}no connection to {hosts}", named(backend(error).and_then(|error| error.code())))]
     Connect {
         /// Each host and port, with what stood in the way there.
         hosts: String,
@@ -74,9 +75,12 @@ pub enum DbError {
     /// There was no response in time. The request may have been executed.
     #[error("no response in time")]
     TimedOut,
-    /// Nothing was sent, because there was no response a moment ago.
-    #[error("the database did not respond a moment ago")]
-    Unanswered,
+    /// Nothing was sent, because there was no response a moment ago, or a connection was refused.
+    #[error("{}", match .0 {
+        Class::Silent => "the database did not respond a moment ago".to_owned(),
+        class => format!("{class}, as a moment ago"),
+    })]
+    Unanswered(Class),
     /// A stored row is not one that this version can have written.
     #[error("{0}")]
     Row(String),
@@ -285,10 +289,18 @@ impl Drop for Session {
     }
 }
 
-/// Describes an error with the server's own message, which the error's text leaves out.
+/// Returns the server's error, if it is one.
+fn backend(error: &PoolError) -> Option<&tokio_postgres::Error> {
+    match error {
+        PoolError::Backend(error) => Some(error),
+        _ => None,
+    }
+}
+
+/// Describes an error with its class and the server's own message, which the error's text leaves out.
 fn describe(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
-        Some(db) => format!("{}: {}", db.code().code(), db.message()),
+        Some(db) => format!("{}{}: {}", named(Some(db.code())), db.code().code(), db.message()),
         None => innermost(error),
     }
 }

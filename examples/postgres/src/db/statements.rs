@@ -2,8 +2,10 @@
 //! connection.
 
 use deadpool_postgres::GenericClient;
-use tokio_postgres::Row;
+use tokio::task::yield_now;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row};
 
 use super::DbError;
 
@@ -17,8 +19,11 @@ pub(crate) async fn query(
     sql: Statement,
     parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<Vec<Row>, DbError> {
-    let statement = client.prepare_cached(sql.0).await?;
-    Ok(client.query(&statement, parameters).await?)
+    let rows = async {
+        let statement = client.prepare_cached(sql.0).await?;
+        client.query(&statement, parameters).await
+    };
+    told(rows.await).await
 }
 
 /// Runs a statement, and returns its first row, if there is one.
@@ -36,8 +41,22 @@ pub(crate) async fn execute(
     sql: Statement,
     parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<u64, DbError> {
-    let statement = client.prepare_cached(sql.0).await?;
-    Ok(client.execute(&statement, parameters).await?)
+    let changed = async {
+        let statement = client.prepare_cached(sql.0).await?;
+        client.execute(&statement, parameters).await
+    };
+    told(changed.await).await
+}
+
+/// Returns what came of a statement. Of statements that are sent together, the error of the first that fails is the
+/// cause: those after it say only that their transaction has failed. So they say it later.
+async fn told<T>(done: Result<T, Error>) -> Result<T, DbError> {
+    if let Err(error) = &done
+        && error.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
+    {
+        yield_now().await;
+    }
+    Ok(done?)
 }
 
 /// Runs a file of several statements, which have no parameters.
@@ -67,6 +86,7 @@ statements! {
     ACCOUNTS_PAGE = "accounts/page";
     ACCOUNTS_REVOKE_KEY = "accounts/revoke_key";
     ACCOUNTS_SEARCH = "accounts/search";
+    ACCOUNTS_TIMEZONE = "accounts/timezone";
     ALERTS_ACKNOWLEDGE = "alerts/acknowledge";
     ALERTS_AFTER = "alerts/after";
     ALERTS_DROP = "alerts/drop";
@@ -131,6 +151,7 @@ statements! {
     ERASE_EVENTS_WRITE = "erase/events_write";
     ERASE_LOG_READ = "erase/log_read";
     ERASE_LOG_WRITE = "erase/log_write";
+    ERASE_MAY_BE_IN_FLIGHT = "erase/may_be_in_flight";
     ERASE_PENDING_LOCK = "erase/pending_lock";
     ERASE_PENDING_READ = "erase/pending_read";
     ERASE_PENDING_REMOVE = "erase/pending_remove";
@@ -167,9 +188,11 @@ statements! {
     MISSED_WINDOW = "missed/window";
     MONITORING_COUNT = "monitoring/count";
     MONITORING_GAUGES = "monitoring/gauges";
+    MONITORING_RIGHTS = "monitoring/rights";
     MONITORING_SECRETS = "monitoring/secrets";
     MONITORING_STATE = "monitoring/state";
     MONITORING_TURN = "monitoring/turn";
+    MONITORING_UNREADABLE = "monitoring/unreadable";
     MONITORING_WHOLE_TABLES = "monitoring/whole_tables";
     OWNERS_CLAIM = "owners/claim";
     OWNERS_FORGET = "owners/forget";
@@ -205,4 +228,51 @@ statements! {
     SENDER_ENDPOINTS = "sender/endpoints";
     SENDER_LOG = "sender/log";
     SENDER_POLL = "sender/poll";
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic, clippy::unreachable, clippy::unwrap_used)]
+
+    use std::pin::pin;
+
+    use private_server::{PrivateServer, Settings};
+    use tokio_postgres::error::SqlState;
+
+    use super::{GenericClient as _, Statement, query};
+    use crate::db::{Database, DbError};
+
+    #[tokio::test]
+    async fn of_statements_that_are_sent_together_the_cause_is_told_first() {
+        const FAILS: Statement = Statement("SELECT 1 / (SELECT 0)");
+        const FOLLOWS: Statement = Statement("SELECT 2");
+        let server = PrivateServer::start(Settings::default()).unwrap();
+        let database = Database::new(&server.url(), 1).unwrap();
+        let failed = database.change(async |change| {
+            for statement in [FAILS, FOLLOWS] {
+                change.prepare_cached(statement.0).await?;
+            }
+            let (mut fails, mut follows) =
+                (pin!(query(change, FAILS, &[])), pin!(query(change, FOLLOWS, &[])));
+            // Both are sent, and then answered.
+            tokio::select! {
+                biased;
+                _ = &mut fails => unreachable!(),
+                _ = &mut follows => unreachable!(),
+                () = std::future::ready(()) => {}
+            }
+            assert!(change.batch_execute("SELECT 3").await.is_err());
+            tokio::select! {
+                biased;
+                done = &mut follows => done.map(drop),
+                done = &mut fails => done.map(drop),
+            }
+        });
+        match failed.await {
+            Err(DbError::Statement(error)) => {
+                assert_eq!(error.code(), Some(&SqlState::DIVISION_BY_ZERO), "{error}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }

@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_postgres::IsolationLevel;
 
+use super::class::Class;
 use super::connect::leads;
 use super::pool::Session;
 use super::{Database, DbError};
@@ -156,7 +157,7 @@ impl Database {
     async fn connect(&self) -> Result<Session, DbError> {
         self.session().await.inspect_err(|error| {
             if error.is_unreachable() {
-                self.breaker().trip();
+                self.breaker().trip(error.class());
             }
         })
     }
@@ -193,7 +194,7 @@ impl Database {
         let database = self.clone();
         tokio::spawn(async move {
             if !database.answers().await {
-                database.breaker().trip();
+                database.breaker().trip(Class::Silent);
                 database.doubt();
             }
             drop(turn);
@@ -206,7 +207,8 @@ impl Database {
 #[derive(Debug)]
 pub(super) struct Breaker {
     pause: Duration,
-    until: Mutex<Option<Instant>>,
+    /// Until when steps are refused, and why.
+    until: Mutex<Option<(Instant, Class)>>,
     probe: Arc<Semaphore>,
 }
 
@@ -221,10 +223,10 @@ impl Breaker {
     fn check(&self) -> Result<(), DbError> {
         let mut until = self.lock();
         match *until {
-            Some(instant) if Instant::now() < instant => Err(DbError::Unanswered),
+            Some((instant, why)) if Instant::now() < instant => Err(DbError::Unanswered(why)),
             // One tries; the others wait for what comes of it.
-            Some(_) => {
-                *until = Instant::now().checked_add(self.pause);
+            Some((_, why)) => {
+                *until = self.pause_for(why);
                 Ok(())
             }
             None => Ok(()),
@@ -235,15 +237,19 @@ impl Breaker {
         Arc::clone(&self.probe).try_acquire_owned().ok()
     }
 
-    fn trip(&self) {
-        *self.lock() = Instant::now().checked_add(self.pause);
+    fn trip(&self, why: Class) {
+        *self.lock() = self.pause_for(why);
+    }
+
+    fn pause_for(&self, why: Class) -> Option<(Instant, Class)> {
+        Some((Instant::now().checked_add(self.pause)?, why))
     }
 
     /// Refuses for longer, if nothing was answered since this refuses.
     fn prolong(&self) {
         let mut until = self.lock();
-        if until.is_some() {
-            *until = Instant::now().checked_add(self.pause);
+        if let Some((_, why)) = *until {
+            *until = self.pause_for(why);
         }
     }
 
@@ -251,7 +257,7 @@ impl Breaker {
         *self.lock() = None;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+    fn lock(&self) -> MutexGuard<'_, Option<(Instant, Class)>> {
         self.until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

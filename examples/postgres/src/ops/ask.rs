@@ -3,12 +3,13 @@
 use std::error::Error;
 use std::io::{self, Write as _};
 
-use http::Method;
+use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use crate::clocks;
 use crate::db::Address;
+use crate::exit::Ended;
 use crate::key_ring::KeyRing;
 use crate::store::Postgres;
 use host::access::Access;
@@ -30,6 +31,8 @@ pub(crate) struct Asking {
     pub(crate) path: Vec<String>,
     pub(crate) query: Vec<(String, String)>,
     pub(crate) body: Value,
+    /// The field of an answer that has the rows of a list.
+    pub(crate) rows: &'static str,
     pub(crate) print: Print,
 }
 
@@ -49,14 +52,14 @@ pub(crate) enum Print {
 /// # Errors
 /// The database does not answer, or the dashboard refuses: its words.
 pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
-    let Asking { database, ring, method, path, mut query, body, print, .. } = asking;
+    let Asking { database, ring, method, path, mut query, mut body, print, .. } = asking;
     clocks::reach(&database).await?;
     // A ring of nobody opens nothing, and nothing asks it to.
     let ring = ring.unwrap_or_else(KeyRing::random);
     let store = Postgres::at(&database, ring)?.limited(asking.endpoint_limit);
     let dashboard = Dashboard::new(store, Access::ThisMachine, asking.allow_loopback);
     let login = Login::at_terminal(asking.by);
-    let mut rows = Vec::new();
+    let (mut rows, mut cancelled) = (Vec::new(), 0_u64);
     loop {
         let segments = path.iter().map(String::as_str).collect();
         let answer = dashboard.ask(&login, &method, segments, query.clone(), body.clone()).await;
@@ -64,9 +67,25 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
         let mut answered: Value = serde_json::from_slice(&answered.collect().await?.to_bytes())?;
         if !head.status.is_success() {
             let message = answered.pointer("/error/message").and_then(Value::as_str);
-            return Err(message.unwrap_or("the dashboard refuses").into());
+            let message = message.unwrap_or("the dashboard refuses").to_owned();
+            return Err(match head.status {
+                StatusCode::BAD_REQUEST => Ended::Usage(message).into(),
+                StatusCode::SERVICE_UNAVAILABLE => Ended::Again(message).into(),
+                _ => message.into(),
+            });
         }
-        let Some(Value::Array(page)) = answered.get_mut("data").map(Value::take) else {
+        // Cancelling goes on where this step has ended.
+        if let Some(step) = answered.get("cancelled").and_then(Value::as_u64) {
+            cancelled = cancelled.saturating_add(step);
+            let (Some(next), Some(body)) =
+                (answered.get("next").filter(|next| !next.is_null()), body.as_object_mut())
+            else {
+                return Ok(one(print, &json!({ "cancelled": cancelled }))?);
+            };
+            body.insert("after".to_owned(), next.clone());
+            continue;
+        }
+        let Some(Value::Array(page)) = answered.get_mut(asking.rows).map(Value::take) else {
             return Ok(one(print, &answered)?);
         };
         // A journal's page always says where the next one begins, which may be empty.

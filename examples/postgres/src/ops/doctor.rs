@@ -11,11 +11,14 @@ use super::ring;
 use crate::clock;
 use crate::clocks;
 use crate::db::statements as sql;
-use crate::db::{Address, At, Database, DbError, Fields as _, query_opt};
+use crate::db::{
+    self, Address, At, Class, Database, DbError, Fields as _, MigrationError, query_opt,
+};
 use crate::key_ring::KeyRing;
+use crate::rights::{self, Login};
 use crate::store::Postgres;
 use host::rows::Writes;
-use host::store::Store as _;
+use host::store::{Refused, Store as _};
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
@@ -25,6 +28,9 @@ pub(crate) struct Check {
     pub(crate) found: String,
     /// What to do. Empty where it is right.
     pub(crate) todo: &'static str,
+    /// Whether the database gave no answer, so that nothing was looked at.
+    #[serde(skip)]
+    pub(crate) is_unanswered: bool,
 }
 
 /// How bad it is.
@@ -48,12 +54,18 @@ const ARCHIVE: i64 = 3600;
 impl Check {
     fn new(what: &'static str, state: State, found: impl Into<String>, todo: &'static str) -> Self {
         let todo = if state == Good { "" } else { todo };
-        Self { what, state, found: found.into(), todo }
+        Self { what, state, found: found.into(), todo, is_unanswered: false }
+    }
+
+    /// Makes a check that the database let fail.
+    fn failed(what: &'static str, error: &DbError) -> Self {
+        let is_unanswered = error.class().may_pass();
+        Self { is_unanswered, ..Self::new(what, Fail, error.to_string(), error.class().todo()) }
     }
 
     /// Returns a line for people.
     pub(crate) fn line(&self) -> String {
-        let Self { what, state, found, todo } = self;
+        let Self { what, state, found, todo, .. } = self;
         let state = match state {
             Good => "ok",
             Warn => "warn",
@@ -65,15 +77,21 @@ impl Check {
 }
 
 /// Looks at everything. Where the database is not as it has to be, at nothing behind it.
-pub(crate) async fn look(address: &Address, ring: &KeyRing, backup: bool) -> Vec<Check> {
-    let database = match clocks::reach(address).await {
+pub(crate) async fn look(
+    address: &Address,
+    ring: &KeyRing,
+    login: Login,
+    backup: bool,
+) -> Vec<Check> {
+    let database = match reach(address).await {
         Ok(database) => database,
-        Err(error) => {
-            let todo = "start it, look at --database, or run `migrate`";
-            return vec![Check::new("database", Fail, error, todo)];
-        }
+        Err(check) => return vec![check],
     };
     let mut checks = vec![Check::new("database", Good, "it answers, and has this schema", "")];
+    match rights::lacking(&database, login).await {
+        Ok(lacking) => checks.extend(of_rights(lacking)),
+        Err(error) => checks.push(Check::failed("rights", &error)),
+    }
     checks.push(writes(address, ring).await);
     let server =
         database.read(async |client: &Object| query_opt(client, sql::DOCTOR_SERVER, &[]).await);
@@ -84,24 +102,49 @@ pub(crate) async fn look(address: &Address, ring: &KeyRing, backup: bool) -> Vec
     };
     match found {
         Ok(found) => checks.extend(found),
-        Err(error) => checks.push(Check::new("server", Fail, error.to_string(), "see its log")),
+        Err(error) => checks.push(Check::failed("server", &error)),
     }
     checks.push(clock_of(&database).await);
-    let todo = "see its log";
     match ring::check(&database, ring, clock::database::now()).await {
         Ok(checked) => checks.push(of_ring(&checked)),
-        Err(error) => checks.push(Check::new("ring", Fail, error.to_string(), todo)),
+        Err(error) => checks.push(Check::failed("ring", &error)),
     }
     match of_work(&database).await {
         Ok(found) => checks.extend(found),
-        Err(error) => checks.push(Check::new("leases", Fail, error.to_string(), todo)),
+        Err(error) => checks.push(Check::failed("leases", &error)),
     }
     checks
 }
 
+/// Reaches the database, and hears its clock.
+async fn reach(address: &Address) -> Result<Database, Check> {
+    let bad = |why, todo| Check::new("database", Fail, why, todo);
+    let database = Database::at(address, 1).map_err(|error| bad(error, "look at --database"))?;
+    db::check(&database).await.map_err(|error| match error {
+        MigrationError::Db(error) | MigrationError::NoDatabase(error) => {
+            Check::failed("database", &error)
+        }
+        other => bad(other.to_string(), "bring it to this version"),
+    })?;
+    clocks::hear(&database).await.map_err(|error| Check::failed("database", &error))?;
+    Ok(database)
+}
+
+fn of_rights(lacking: Vec<String>) -> Vec<Check> {
+    if lacking.is_empty() {
+        return vec![Check::new("rights", Good, "the login has each that it needs", "")];
+    }
+    let each =
+        |right| Check::new("rights", Fail, format!("the login lacks {right}"), Class::Right.todo());
+    lacking.into_iter().map(each).collect()
+}
+
 async fn writes(address: &Address, ring: &KeyRing) -> Check {
     let ready = match Postgres::at(address, ring.clone()) {
-        Ok(store) => store.ready().await.map_err(|refused| format!("{refused:?}")),
+        Ok(store) => store.ready().await.map_err(|refused| match refused {
+            Refused::Unavailable(why) | Refused::Broken(_, why) => why,
+            other => format!("{other:?}"),
+        }),
         Err(error) => Err(error),
     };
     let todo = "repair the standby, or take it out of synchronous_standby_names";
@@ -130,7 +173,7 @@ fn of_server(row: &Row, backup: bool) -> Result<Vec<Check>, DbError> {
         Check::new(
             "connections",
             bad(connections > most.saturating_sub(10), Warn),
-            format!("{connections} of max_connections = {most}"),
+            format!("{connections} of max_connections = {most}, of all logins and databases"),
             "raise it, or run fewer processes",
         ),
         Check::new(
@@ -204,7 +247,7 @@ async fn clock_of(database: &Database) -> Check {
             let found = format!("{:.3} s from the database's", difference.as_secs_f64());
             Check::new("clock", state, found, todo)
         }
-        Err(error) => Check::new("clock", Fail, error.to_string(), "see the server's log"),
+        Err(error) => Check::failed("clock", &error),
     }
 }
 

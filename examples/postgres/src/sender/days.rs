@@ -38,10 +38,8 @@ pub(crate) async fn add(database: Database) {
         ticks.tick().await;
         // A week ahead, so that one that is refused for a long transaction has a week to be tried
         // again.
-        if let Err(error) = database.change(async |change| batch(change, sql::DAYS_ADD).await).await
-        {
-            log::warn("adding days").because(&error).write();
-        }
+        let added = database.change(async |change| batch(change, sql::DAYS_ADD).await).await;
+        log::tried("adding days", &added);
     }
 }
 
@@ -55,19 +53,16 @@ pub(super) async fn drop_old(database: Database, ring: KeyRing, counted: Counted
         // What is dropped does not come back: nothing is that one of two clocks still calls young.
         let now = clock::database::now().min(clock::now());
         let has_tried = began.elapsed() > TRIES;
-        match drop_days(&database, &ring, &counted, has_tried, now).await {
-            Ok(()) => counted.round("days"),
-            Err(error) => log::warn("old days").because(&error).write(),
+        let dropped = drop_days(&database, &ring, &counted, has_tried, now).await;
+        log::tried("old days", &dropped);
+        if dropped.is_ok() {
+            counted.round("days");
         }
         let oldest = At(now.saturating_sub(RETENTION));
         let forget = async |client: &Object| execute(client, sql::ALERTS_DROP, &[&oldest]).await;
-        if let Err(error) = database.read(forget).await {
-            log::warn("old alerts").because(&error).write();
-        }
+        log::tried("old alerts", &database.read(forget).await);
         let forget = async |client: &Object| execute(client, sql::OWNERS_FORGET, &[]).await;
-        if let Err(error) = database.read(forget).await {
-            log::warn("old processes").because(&error).write();
-        }
+        log::tried("old processes", &database.read(forget).await);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What operators have set: due deliveries that may not be sent, or not yet, wait here and not in the planner.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use deadpool_postgres::Object;
@@ -29,10 +29,24 @@ pub(super) enum Of {
 /// How many attempts begin in a second at most, of what is set.
 pub(super) type Rates = HashMap<Of, u32>;
 
+/// The levers that are set, as they are told: by their numbers, what each holds back, and its limit.
+pub(super) type Names = BTreeMap<i64, (String, u32)>;
+
 /// Reads what is set.
-pub(super) async fn read(database: &Database) -> Result<Rates, DbError> {
+pub(super) async fn read(database: &Database) -> Result<(Rates, Names), DbError> {
     let all = async |client: &Object| query(client, sql::LEVERS_ALL, &[]).await;
     let rows: Vec<tokio_postgres::Row> = database.read(all).await?;
+    let name = |row: &tokio_postgres::Row| {
+        let account: Option<&str> = row.field("account_id")?;
+        let endpoint: Option<&str> = row.field("endpoint_id")?;
+        // An id is not parsed: no pause may fail for one that cannot be.
+        let of = match (account, endpoint) {
+            (Some(account), _) => format!("account {account}"),
+            (None, Some(endpoint)) => format!("endpoint {endpoint}"),
+            (None, None) => "everything".to_owned(),
+        };
+        Ok((row.field("id")?, (of, row.field::<i32>("per_second")?.unsigned_abs())))
+    };
     let of = |row: &tokio_postgres::Row| {
         let account: Option<i32> = row.field("account")?;
         let endpoint: Option<i32> = row.field("endpoint")?;
@@ -43,25 +57,47 @@ pub(super) async fn read(database: &Database) -> Result<Rates, DbError> {
         };
         Ok((of, row.field::<i32>("per_second")?.unsigned_abs()))
     };
-    rows.iter().map(of).collect()
+    let names = rows.iter().map(name).collect::<Result<_, DbError>>()?;
+    Ok((rows.iter().map(of).collect::<Result<_, DbError>>()?, names))
+}
+
+/// Logs each lever that was set or undone, since it holds back what this sender would send.
+pub(super) fn tell(before: &Names, now: &Names) {
+    let line = |message: &'static str, id: &i64, (of, per_second): &(String, u32)| {
+        let line = log::info(message).with("lever", format!("lvr_{id}")).with("on", of.as_str());
+        line.with("per_second", *per_second).write();
+    };
+    for (id, lever) in now.iter().filter(|(id, lever)| before.get(id) != Some(lever)) {
+        line("a lever holds back what is sent", id, lever);
+    }
+    for (id, lever) in before.iter().filter(|(id, _)| !now.contains_key(id)) {
+        line("a lever is undone", id, lever);
+    }
 }
 
 /// Reads what is set again and again, after the first time, until this is dropped.
-pub(super) async fn keep(database: Database, rates: watch::Sender<Rates>, counted: Counted) {
+pub(super) async fn keep(
+    database: Database,
+    rates: watch::Sender<Rates>,
+    mut names: Names,
+    counted: Counted,
+) {
+    tell(&Names::new(), &names);
     counted.round("levers");
     loop {
         sleep(EVERY).await;
-        match read(&database).await {
-            Ok(read) => {
-                rates.send_if_modified(|rates| {
-                    let is_other = *rates != read;
-                    *rates = read;
-                    is_other
-                });
-                counted.round("levers");
-            }
-            // What was set stays so.
-            Err(error) => log::warn("levers").because(&error).write(),
+        let read = read(&database).await;
+        log::tried("levers", &read);
+        // Where it is not read, what was set stays so.
+        if let Ok((read, told)) = read {
+            tell(&names, &told);
+            names = told;
+            rates.send_if_modified(|rates| {
+                let is_other = *rates != read;
+                *rates = read;
+                is_other
+            });
+            counted.round("levers");
         }
     }
 }

@@ -23,8 +23,10 @@ mod remind;
 mod settle;
 mod shares;
 mod task;
+mod vanished;
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +46,7 @@ use self::shares::Shares;
 use self::task::SenderTask;
 use crate::counted::Counted;
 use crate::db::{self, Address, Database, DbError};
+use crate::exit::Ended;
 use crate::key_ring::KeyRing;
 use host::log;
 use host::post;
@@ -75,6 +78,11 @@ impl Options {
     }
 }
 
+/// The most connections for what a sender does: 11; and for renewing its leases: 1. No work uses that one, so none
+/// keeps the leases from being renewed.
+const WORK: usize = 11;
+const LEASES: usize = 1;
+
 /// How long the end waits for attempts in flight, and for their results to be stored.
 const DRAIN: Duration = Duration::from_secs(25);
 
@@ -97,8 +105,6 @@ enum Message {
 #[derive(Debug)]
 pub(crate) struct Running {
     task: JoinHandle<()>,
-    /// Whether it owned shards from the start on.
-    pub(crate) is_ready: bool,
 }
 
 impl Running {
@@ -112,25 +118,26 @@ impl Running {
 ///
 /// # Errors
 /// The database is unavailable, or not of this version.
-pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, String> {
-    let database = Database::at(&options.database, 12)?;
-    db::check(&database).await.map_err(|error| error.to_string())?;
-    let client = post::Client::new(options.trust_ca.as_deref())?;
+pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box<dyn Error>> {
+    let database = Database::at(&options.database, WORK)?;
+    let leases = Database::at(&options.database, LEASES)?;
+    db::check(&database).await?;
+    let client = post::Client::new(options.trust_ca.as_deref()).map_err(Ended::Usage)?;
     let name = format!("sender-{:016x}", u64::from_le_bytes(random::bytes()));
 
     let in_hand = Arc::new(InHand::default());
     let (counted, load) = (options.counted.clone(), Load::default());
-    counted.sends(load.clone());
+    counted.sends(name.clone(), load.clone());
     counted.uses("sender", &database);
+    counted.uses("leases", &leases);
     let history = History::new(counted.clone());
     let (mut owner, owned) =
-        Owner::new(database.clone(), name, Arc::clone(&in_hand), history.clone(), counted.clone());
+        Owner::new(leases, name, Arc::clone(&in_hand), history.clone(), counted.clone());
     // What is paused is known before anything is sent.
-    let set = levers::read(&database).await.map_err(|error| error.to_string())?;
+    let (set, names) = levers::read(&database).await?;
     let (levers, set) = watch::channel(set);
-    let levers = levers::keep(database.clone(), levers, counted.clone());
-    owner.tick().await.map_err(|error| error.to_string())?;
-    let is_ready = counted.idle().is_none();
+    let levers = levers::keep(database.clone(), levers, names, counted.clone());
+    owner.tick().await?;
 
     let (sender, messages) = mpsc::unbounded_channel();
     let (ended, to_settle) = mpsc::unbounded_channel();
@@ -197,5 +204,5 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Str
             owner.leave().await;
         }
     };
-    Ok(Running { task: tokio::spawn(run), is_ready })
+    Ok(Running { task: tokio::spawn(run) })
 }

@@ -19,12 +19,13 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::history::History;
+use super::vanished::Absent;
 use crate::clocks::{Clocks, Reference};
 use crate::counted::Counted;
 use crate::db::statements as sql;
 use crate::db::{At, Database, DbError, Fields as _, execute, query, query_opt};
 use crate::queue::SHARDS;
-use host::log;
+use host::{log, process};
 
 /// How long a lease lasts by the database's clock. The owner trusts it for a second less.
 const LEASE: Duration = Duration::from_secs(4);
@@ -118,6 +119,8 @@ struct Renewal {
     timeline: String,
     /// The database's clock.
     at: Timestamp,
+    /// The other senders that live.
+    others: Vec<String>,
 }
 
 /// How a renewal follows the one before.
@@ -153,6 +156,8 @@ pub(super) struct Owner {
     clocks: Clocks,
     counted: Counted,
     id: String,
+    /// The host's name.
+    host: Option<String>,
     owned: watch::Sender<Owned>,
     in_hand: Arc<InHand>,
     history: History,
@@ -160,6 +165,8 @@ pub(super) struct Owner {
     last: Option<Renewal>,
     /// Shards that are to be let go, with their epochs, and until when that can wait.
     leaving: BTreeMap<i16, (i64, Option<Instant>)>,
+    /// Senders that lost shards to this one.
+    absent: Absent,
 }
 
 impl Owner {
@@ -173,9 +180,21 @@ impl Owner {
     ) -> (Self, watch::Receiver<Owned>) {
         let (owned, receiver) = watch::channel(Owned::default());
         let clocks = Clocks::new(database.clone(), id.clone(), counted.clone());
-        let leaving = BTreeMap::new();
-        let owner =
-            Self { database, clocks, counted, id, owned, in_hand, history, last: None, leaving };
+        let (leaving, absent, last) = (BTreeMap::new(), Absent::default(), None);
+        let host = process::host_name();
+        let owner = Self {
+            database,
+            clocks,
+            counted,
+            id,
+            host,
+            owned,
+            in_hand,
+            history,
+            last,
+            leaving,
+            absent,
+        };
         (owner, receiver)
     }
 
@@ -188,21 +207,21 @@ impl Owner {
                 _ = ticks.tick() => {}
                 () = stop.requested() => break,
             }
-            if let Err(error) = self.tick().await {
-                log::warn("leases").because(&error).write();
-            }
+            log::tried("leases", &self.tick().await);
         }
         // What is in flight would be sent again by the next owner: its shards stay until their leases end.
-        while let Err(error) = self.let_all_go(LEASE).await {
-            log::warn("leases").because(&error).write();
+        loop {
+            let gone = self.let_all_go(LEASE).await;
+            log::tried("leases", &gone);
+            if gone.is_ok() {
+                break;
+            }
             if closed_within(&self.owned, RENEW).await {
                 return self;
             }
         }
         while !self.leaving.is_empty() && !closed_within(&self.owned, FREED).await {
-            if let Err(error) = self.release_free(Instant::now()).await {
-                log::warn("leases").because(&error).write();
-            }
+            log::tried("leases", &self.release_free(Instant::now()).await);
         }
         self
     }
@@ -219,6 +238,7 @@ impl Owner {
         let kept = self.renew(&held).await?;
         let renewal = self.live().await?;
         self.compare(&renewal);
+        let vanished = self.vanished(&renewal.others);
 
         let share = match renewal.is_drained {
             true => 0,
@@ -241,15 +261,28 @@ impl Owner {
             let wanted = i64::try_from(wanted).unwrap_or(0);
             for (shard, epoch, before) in self.claim(wanted).await? {
                 shards.insert(shard, epoch);
-                taken = taken.saturating_add(usize::from(before.is_some_and(|id| id != self.id)));
+                if let Some(other) = before.filter(|other| *other != self.id) {
+                    taken = taken.saturating_add(1);
+                    self.absent.lost(other);
+                }
             }
         }
-        self.counted.owns(shards.len(), taken);
+        self.counted.owns(shards.len(), vanished);
         self.tell(&before, &shards.keys().copied().collect(), taken);
         self.counted.round("leases");
         let until = began.checked_add(TRUSTED);
         self.owned.send_replace(Owned { shards, until, clock: Some(clock) });
         self.release_free(began).await
+    }
+
+    /// Logs which senders that lost shards to this one have vanished, and returns how many shards they lost.
+    fn vanished(&mut self, living: &[String]) -> usize {
+        let vanished = self.absent.renewed(living);
+        for (other, shards) in &vanished {
+            let line = log::warn("a sender has vanished").with("sender", other.as_str());
+            line.with("shards", *shards).write();
+        }
+        vanished.iter().map(|(_, shards)| shards).sum()
     }
 
     /// Logs which shards have come and gone, and how many of them another had not given back.
@@ -318,10 +351,8 @@ impl Owner {
             execute(change, sql::OWNERS_RELEASE, &[&self.id, &shards, &epochs]).await?;
             execute(change, sql::OWNERS_LEAVE, &[&self.id]).await
         });
-        if let Err(error) = gone.await {
-            // Its leases end by themselves.
-            log::warn("leases").because(&error).write();
-        }
+        // If they are not given back, its leases end by themselves.
+        log::tried("leases", &gone.await);
     }
 
     /// Compares a renewal with the one before, and has everything read again where they are not of one
@@ -357,10 +388,9 @@ impl Owner {
     /// Counts the senders, once a standby knows of this one, too: by its count, one history is told from
     /// another. While that waits, no result is stored either, so nothing begins.
     async fn live(&self) -> Result<Renewal, DbError> {
-        let seconds = LEASE.as_secs_f64();
-        let live = async |client: &Object| {
-            query_opt(client, sql::OWNERS_LIVE, &[&self.id, &seconds]).await
-        };
+        let (seconds, pid) = (LEASE.as_secs_f64(), i64::from(std::process::id()));
+        let me: [&(dyn ToSql + Sync); 4] = [&self.id, &seconds, &self.host, &pid];
+        let live = async |client: &Object| query_opt(client, sql::OWNERS_LIVE, &me).await;
         let live = tokio::time::timeout(PROMPT, self.database.read(live)).await;
         let live: Row = live
             .map_err(|_| DbError::TimedOut)??
@@ -371,6 +401,7 @@ impl Owner {
             count: live.field("renewals")?,
             timeline: live.field("timeline")?,
             at: live.field::<At>("at")?.0,
+            others: live.field("others")?,
         })
     }
 
@@ -420,6 +451,7 @@ mod tests {
             count,
             timeline: timeline.to_owned(),
             at: Timestamp::from_unix(1_767_225_600 + seconds).unwrap(),
+            others: Vec::new(),
         };
         for (last, now, expected) in [
             ((1, 0, "1"), (2, 1, "1"), Follows::Well),

@@ -103,12 +103,10 @@ impl Poller {
             behind.retain(|shard, _| owned.shards.contains_key(shard));
             let looked = self.look_at(&owned.shards, &mut seen, &mut behind).await;
             known = owned.shards;
+            log::tried("looking for deliveries", &looked);
             match looked {
                 Ok(()) => self.counted.round("looks"),
-                Err(error) => {
-                    log::warn("looking for deliveries").because(&error).write();
-                    tokio::time::sleep(AFTER_ERROR).await;
-                }
+                Err(_) => tokio::time::sleep(AFTER_ERROR).await,
             }
             if behind.is_empty()
                 && let Some(began) = reading.take()

@@ -50,16 +50,15 @@ pub(super) async fn keep(database: Database, owned: watch::Receiver<Owned>, coun
         let mut wait = IDLE;
         if owned.borrow().is_valid() {
             let shards: Vec<i16> = owned.borrow().shards.keys().copied().collect();
-            match step_all(&database, &shards, &mut failed, clock::now()).await {
+            let done = step_all(&database, &shards, &mut failed, clock::now()).await;
+            log::tried("recoveries", &done);
+            wait = match done {
                 Ok(more) => {
                     counted.round("recoveries");
-                    wait = if more { RUNNING } else { IDLE };
+                    if more { RUNNING } else { IDLE }
                 }
-                Err(error) => {
-                    log::warn("recoveries").because(&error).write();
-                    wait = AFTER_ERROR;
-                }
-            }
+                Err(_) => AFTER_ERROR,
+            };
         }
         tokio::time::sleep(wait).await;
     }

@@ -35,28 +35,45 @@ pub(super) async fn keep(database: Database, mut owned: watch::Receiver<Owned>, 
         if !is_time && shards == looked_at {
             continue;
         }
-        match remind(&database, &shards, clock::now()).await {
-            Ok(told) => {
-                counted.count(|tally| told.iter().for_each(|alert| tally.alerted(alert)));
-                counted.round("reminders");
-            }
-            Err(error) => log::warn("reminders").because(&error).write(),
+        let reminded = remind(&database, &shards, &counted, clock::now()).await;
+        log::tried("reminders", &reminded);
+        if reminded.is_ok() {
+            counted.round("reminders");
         }
         looked_at = shards;
     }
 }
 
-/// Reminds owners of endpoints that stay disabled, in these shards, and returns of what.
+/// Reminds owners of endpoints that stay disabled, in these shards.
 async fn remind(
     database: &Database,
     shards: &[i16],
+    counted: &Counted,
     now: Timestamp,
-) -> Result<Vec<Alert>, DbError> {
+) -> Result<(), DbError> {
+    let mut last = Some(-1);
+    while let Some(after) = last {
+        let (alerts, next) = page(database, shards, after, now).await?;
+        counted.count(|tally| alerts.iter().for_each(|alert| tally.alerted(alert)));
+        last = next;
+    }
+    Ok(())
+}
+
+/// Reminds the owners of a page, after the endpoint with this number. Returns of what, and the number of its last
+/// one; `None` if there was none.
+async fn page(
+    database: &Database,
+    shards: &[i16],
+    after: i32,
+    now: Timestamp,
+) -> Result<(Vec<Alert>, Option<i32>), DbError> {
     let [first, second] =
         REMINDER_DAYS.map(|days| At(now.saturating_sub(DAY.saturating_mul(days.into()))));
     let reminded = database.change(async |change| {
         let (mut alerts, mut writes, mut names) = (Vec::new(), Vec::new(), Vec::new());
-        for row in &query(change, sql::ALERTS_REMIND, &[&shards, &first, &second]).await? {
+        let rows = query(change, sql::ALERTS_REMIND, &[&shards, &first, &second, &after]).await?;
+        for row in &rows {
             // One that a later version wrote is for that version.
             let Ok(mut endpoint) = endpoint_of(row, "") else { continue };
             let number = row.field("number")?;
@@ -68,12 +85,13 @@ async fn remind(
         }
         queue::write_locked_endpoints(change, &writes).await?;
         queue::store_alerts(change, &alerts, &writes, now).await?;
-        Ok::<_, DbError>((alerts, writes, names))
+        let last = rows.last().map(|row| row.field("number")).transpose()?;
+        Ok::<_, DbError>((alerts, writes, names, last))
     });
-    let (alerts, writes, names) = reminded.await?;
+    let (alerts, writes, names, last) = reminded.await?;
     for (names, (_, alert)) in names.iter().zip(&alerts) {
         names.told(alert).write();
     }
     queue::count_missed(database, &writes, now).await?;
-    Ok(alerts.into_iter().map(|(_, alert)| alert).collect())
+    Ok((alerts.into_iter().map(|(_, alert)| alert).collect(), last))
 }

@@ -128,7 +128,7 @@ async fn store(
                 }
             }
             Err(NotStored::Db(error)) => {
-                log::warn("attempts are not stored").because(&error).write();
+                log::failed("attempts are not stored", &error);
                 tokio::time::sleep(wait).await;
                 wait = wait.saturating_mul(2).min(RETRY_AT_MOST);
             }
@@ -137,6 +137,7 @@ async fn store(
         // not assume anything.
         how = How::Sure;
     };
+    log::succeeded("attempts are not stored");
     for (endpoint, alert) in &settled.alerts {
         let of = batch.iter().find(|ended| ended.key.endpoint == *endpoint);
         if let Some(ended) = of {

@@ -217,6 +217,7 @@ impl SenderTask {
             Message::Forget => self.forget(),
             Message::Read(planned, read) => {
                 self.reading = self.reading.saturating_sub(1);
+                log::tried("deliveries are not read", &read);
                 match read {
                     Ok(mut read) => {
                         for (id, endpoint) in planned {
@@ -226,8 +227,7 @@ impl SenderTask {
                             }
                         }
                     }
-                    Err(error) => {
-                        log::warn("deliveries are not read").because(&error).write();
+                    Err(_) => {
                         for (id, endpoint) in planned {
                             self.put_back(id, endpoint, Some(now));
                         }
@@ -339,7 +339,8 @@ impl SenderTask {
             return self.put_back(id, endpoint, None);
         }
         if !self.owned.borrow().has(known.shard) {
-            return self.put_back(id, endpoint, None);
+            // Of a shard that is still this sender's, it waits until the lease is renewed.
+            return self.put_back(id, endpoint, Some(now));
         }
         let mut row = delivery;
         let attempt = match row.begin(&receiver.health, now) {
@@ -481,8 +482,12 @@ impl SenderTask {
     fn park(&self, endpoint: i32) {
         let database = self.database.clone();
         let parking = async move {
-            while let Err(error) = queue::park(&database, endpoint, clock::now()).await {
-                log::warn("parking").because(&error).write();
+            loop {
+                let parked = queue::park(&database, endpoint, clock::now()).await;
+                log::tried("parking", &parked);
+                if parked.is_ok() {
+                    return;
+                }
                 sleep(Duration::from_secs(1)).await;
             }
         };

@@ -10,10 +10,10 @@ use call_assistant::rest::{Mode, Scope};
 use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 
-use super::{breaks_reference, unreadable};
+use super::{breaks_reference, listed, unreadable};
 use crate::db::statements as sql;
 use crate::db::{At, DbError, Fields as _, execute, plan_of, query, query_opt};
-use host::rows::{Account, AccountChange, AccountPage};
+use host::rows::{Account, AccountChange, AccountPage, Listed};
 use host::store::{Done, Refused};
 
 /// How far `last_used_at` may be behind the last use of a key.
@@ -40,7 +40,8 @@ pub(super) async fn page(
     let has_more = rows.len() > limit;
     let last = rows.get(..limit).and_then(<[Row]>::last).filter(|_| has_more);
     let next = last.map(|row| row.field::<i32>("position")).transpose()?;
-    let rows = rows.iter().take(limit).map(account_of).collect::<Result<_, _>>()?;
+    let read = |row: &Row| Ok(listed("account", row.field("id")?, account_of(row)));
+    let rows = rows.iter().take(limit).map(read).collect::<Done<_>>()?;
     Ok(AccountPage { rows, next: next.map(|position| position.to_string()) })
 }
 
@@ -80,19 +81,28 @@ pub(super) async fn change(
     change: AccountChange,
 ) -> Done<Account> {
     let plan = change.plan.map(|plan| plan.name);
-    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-        [&id, &plan, &change.subscription_active, &change.closing];
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
+        [&id, &plan, &change.subscription_active, &change.closing, &change.timezone];
     execute(client, sql::ACCOUNTS_CHANGE, &parameters).await?;
     one(client, id).await
 }
 
+/// Tells whether the server knows a timezone of this name.
+pub(super) async fn knows_timezone(client: &impl GenericClient, name: &str) -> Done<bool> {
+    let row = query_opt(client, sql::ACCOUNTS_TIMEZONE, &[&name]).await?;
+    Ok(row.map_or(Ok(false), |row| row.field("is_known"))?)
+}
+
 /// Reads the keys of an account, oldest first.
-pub(super) async fn keys(client: &impl GenericClient, account: &str) -> Done<Vec<StoredKey>> {
+pub(super) async fn keys(
+    client: &impl GenericClient,
+    account: &str,
+) -> Done<Vec<Listed<StoredKey>>> {
     let rows = query(client, sql::ACCOUNTS_KEYS, &[&account]).await?;
     if rows.is_empty() {
         one(client, account).await?;
     }
-    rows.iter().map(key_of).collect()
+    rows.iter().map(|row| Ok(listed("key", row.field("id")?, key_of(row)))).collect()
 }
 
 pub(super) async fn add_key(client: &impl GenericClient, key: &StoredKey) -> Done<()> {
@@ -124,13 +134,15 @@ pub(super) async fn add_key(client: &impl GenericClient, key: &StoredKey) -> Don
     }
 }
 
+/// Revokes a key. Returns when it was revoked before, and the key.
 pub(super) async fn revoke(
     client: &impl GenericClient,
     id: &str,
     now: Timestamp,
-) -> Done<StoredKey> {
+) -> Done<(Option<Timestamp>, StoredKey)> {
     let row = query_opt(client, sql::ACCOUNTS_REVOKE_KEY, &[&id, &At(now)]).await?;
-    key_of(&row.ok_or(Refused::NotFound("key"))?)
+    let row = row.ok_or(Refused::NotFound("key"))?;
+    Ok((row.instant_opt("revoked_before")?, key_of(&row)?))
 }
 
 pub(super) fn key_of(row: &Row) -> Done<StoredKey> {

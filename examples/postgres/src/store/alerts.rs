@@ -57,13 +57,13 @@ pub(super) async fn acknowledge(
     id: &str,
     by: &str,
     now: Timestamp,
-) -> Done<AlertRow> {
+) -> Done<(AlertRow, bool)> {
     let missing = Refused::NotFound("alert");
     let number = id.strip_prefix("alrt_").and_then(|number| number.parse::<i64>().ok());
     let number = number.filter(|number| text_of(*number) == id).ok_or(missing.clone())?;
-    execute(change, sql::ALERTS_ACKNOWLEDGE, &[&number, &by, &At(now)]).await?;
+    let noted = execute(change, sql::ALERTS_ACKNOWLEDGE, &[&number, &by, &At(now)]).await?;
     let row = query_opt(change, sql::ALERTS_ONE, &[&number]).await?.ok_or(missing.clone())?;
-    shown(&row)?.ok_or(missing)
+    Ok((shown(&row)?.ok_or(missing)?, noted > 0))
 }
 
 fn text_of(number: i64) -> String {

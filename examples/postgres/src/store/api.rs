@@ -8,7 +8,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::AccountId;
 use call_assistant::model;
 use call_assistant::rest::server::{
-    AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, Received, Rejection,
+    AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, Received,
 };
 use tokio_postgres::Row;
 
@@ -17,8 +17,7 @@ use super::together::Together;
 use super::windows::{self, Refusals, Window};
 use super::{Postgres, keys};
 use crate::clock;
-use host::log;
-use host::store::{ApiStore, Done, Refused};
+use host::store::{ApiStore, Done, Refused, Rejected};
 
 /// What the requests of a process share.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +36,7 @@ impl ApiStore for Postgres {
         &self,
         received: Received,
         _now: Timestamp,
-    ) -> Result<(Identified, Self::Found), Rejection> {
+    ) -> Result<(Identified, Self::Found), Rejected> {
         let found = match received.digest().map(|digest| *digest.as_bytes()) {
             Some(digest) => {
                 let database = self.api.clone();
@@ -51,24 +50,24 @@ impl ApiStore for Postgres {
         match found {
             Ok(Some((key, standing))) => Ok((received.identify(Some(&key), now)?, Some(standing))),
             Ok(None) => Ok((received.identify(None, now)?, None)),
-            Err(refused) => Err(failed(&refused, received.internal_error())),
+            Err(refused) => Err(refused.rejecting(received.internal_error())),
         }
     }
 
-    async fn admit(&self, identified: Identified, _now: Timestamp) -> Result<Admitted, Rejection> {
+    async fn admit(&self, identified: Identified, _now: Timestamp) -> Result<Admitted, Rejected> {
         let (window, refusals) = (Window::of(&identified), &self.shared.refusals);
         if let Some(wait) = refusals.wait(&window) {
-            return identified.admit_decided(Err(wait));
+            return Ok(identified.admit_decided(Err(wait))?);
         }
         let database = self.api.clone();
         let admit = move |windows| windows::admit(database.clone(), windows);
         match self.shared.windows.ask(window.clone(), 1, admit).await {
-            Ok(None) => identified.admit_decided(Ok(())),
+            Ok(None) => Ok(identified.admit_decided(Ok(()))?),
             Ok(Some(wait)) => {
                 refusals.note(window, wait);
-                identified.admit_decided(Err(wait))
+                Ok(identified.admit_decided(Err(wait))?)
             }
-            Err(refused) => Err(failed(&refused, identified.internal_error())),
+            Err(refused) => Err(refused.rejecting(identified.internal_error())),
         }
     }
 
@@ -93,12 +92,4 @@ impl ApiStore for Postgres {
         let rows = self.shared.calls.ask(Id::of(asked), 1, read).await?;
         rows.first().map(calls::call_of).transpose()
     }
-}
-
-/// Logs why a look-up failed.
-fn failed(refused: &Refused, rejection: Rejection) -> Rejection {
-    if let Refused::Unavailable(why) = refused {
-        log::warn("store").because(why).write();
-    }
-    rejection
 }

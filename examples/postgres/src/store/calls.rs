@@ -9,9 +9,10 @@ use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::{accounts, breaks_reference, unreadable};
+use super::{accounts, breaks_reference, listed, unreadable};
 use crate::db::statements::{self as sql, Statement};
 use crate::db::{At, Database, DbError, Fields as _, columns, execute, query};
+use host::rows::Listed;
 use host::store::{Done, Refused};
 
 /// So many calls go into one statement.
@@ -116,13 +117,15 @@ pub(super) async fn latest(
     client: &impl GenericClient,
     account: &str,
     most: usize,
-) -> Done<Vec<Call>> {
+) -> Done<Vec<Listed<Call>>> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let rows = query(client, sql::CALLS_LATEST, &[&account, &most]).await?;
     if rows.is_empty() {
         accounts::one(client, account).await?;
     }
-    rows.iter().map(|row| Ok(call_of(row)?.call)).collect()
+    let read =
+        |row: &Row| Ok(listed("call", row.field("id")?, call_of(row).map(|found| found.call)));
+    rows.iter().map(read).collect()
 }
 
 /// Writes calls, and says how many of them were new.

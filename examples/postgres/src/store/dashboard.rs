@@ -18,15 +18,15 @@ use super::{
 };
 // What is stored here is compared by other processes: nothing of it is of this one's clock.
 use crate::clock::database as clock;
-use crate::db::DbError;
+use crate::db::{Class, DbError};
 use crate::journal::{self, Deed};
 use crate::queue::{self, Accepted};
 use host::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
 use host::log;
 use host::rows::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, LastHour, LoginRow, Metrics,
-    Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
+    DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, LastHour, Listed, LoginRow,
+    Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
 use host::scope::{Allowed, Among, By, Operator};
 use host::store::{Done, Refused, Store};
@@ -85,7 +85,11 @@ impl Store for Postgres {
             .await
     }
 
-    async fn keys(&self, account: Allowed<'_, Account>) -> Done<Vec<StoredKey>> {
+    async fn knows_timezone(&self, _: Operator, name: &str) -> Done<bool> {
+        self.dashboard.read(async |client| accounts::knows_timezone(client, name).await).await
+    }
+
+    async fn keys(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<StoredKey>>> {
         self.dashboard.read(async |client| accounts::keys(client, account.as_str()).await).await
     }
 
@@ -110,16 +114,20 @@ impl Store for Postgres {
         self.dashboard
             .change(async |change| {
                 let now = clock::now();
-                let key = accounts::revoke(change, id, now).await?;
+                let (before, key) = accounts::revoke(change, id, now).await?;
                 let deed = Deed::new(by, "key.revoked", Some(key.account_id.as_str()), id);
-                let after = json!({ "revoked_at": key.revoked_at });
-                deed.changing(Value::Null, after).note(change).await?;
+                let revoked = |at: Option<Timestamp>| json!({ "revoked_at": at });
+                deed.changing(revoked(before), revoked(key.revoked_at)).note(change).await?;
                 Ok(key)
             })
             .await
     }
 
-    async fn latest_calls(&self, account: Allowed<'_, Account>, most: usize) -> Done<Vec<Call>> {
+    async fn latest_calls(
+        &self,
+        account: Allowed<'_, Account>,
+        most: usize,
+    ) -> Done<Vec<Listed<Call>>> {
         let account = account.as_str();
         self.dashboard.read(async |client| calls::latest(client, account, most).await).await
     }
@@ -186,15 +194,12 @@ impl Store for Postgres {
         Ok(self.count(&accepted))
     }
 
-    async fn endpoints(&self, account: Allowed<'_, Account>) -> Done<Vec<EndpointRow>> {
+    async fn endpoints(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<EndpointRow>>> {
         let now = clock::now();
-        let found = self
-            .dashboard
-            .read(async |client| {
-                endpoints::of_account(client, &self.ring, account.as_str(), false, now).await
-            })
-            .await?;
-        Ok(found.into_iter().map(|found| found.shown).collect())
+        let account = account.as_str();
+        self.dashboard
+            .read(async |client| endpoints::all(client, &self.ring, account, now).await)
+            .await
     }
 
     async fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
@@ -306,7 +311,7 @@ impl Store for Postgres {
         let now = clock::now();
         self.dashboard
             .read(async |client| {
-                let of = endpoints::of_account(client, &self.ring, account, false, now).await?;
+                let of = endpoints::places(client, account, false).await?;
                 endpoints::last_hour(client, &of, now).await
             })
             .await
@@ -318,10 +323,9 @@ impl Store for Postgres {
         from: Timestamp,
     ) -> Done<Vec<(EndpointId, Day)>> {
         let account = account.as_str();
-        let now = clock::now();
         self.dashboard
             .read(async |client| {
-                let of = endpoints::of_account(client, &self.ring, account, false, now).await?;
+                let of = endpoints::places(client, account, false).await?;
                 endpoints::day(client, &of, from).await
             })
             .await
@@ -336,7 +340,7 @@ impl Store for Postgres {
         let now = clock::now();
         self.dashboard
             .snapshot(async |client| {
-                let of = endpoints::of_account(client, &self.ring, account, true, now).await?;
+                let of = endpoints::places(client, account, true).await?;
                 deliveries::page(client, &of, filter, now).await
             })
             .await
@@ -431,7 +435,7 @@ impl Store for Postgres {
             .await
     }
 
-    async fn recoveries(&self, account: Allowed<'_, Account>) -> Done<Vec<RecoveryRow>> {
+    async fn recoveries(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<RecoveryRow>>> {
         let account = account.as_str();
         self.dashboard.read(async |client| recoveries::all(client, account).await).await
     }
@@ -447,10 +451,12 @@ impl Store for Postgres {
     ) -> Done<RecoveryRow> {
         self.dashboard
             .change(async |change| {
-                let row = recoveries::pause(change, id.as_str(), paused).await?;
-                let action = if paused { "recovery.paused" } else { "recovery.continued" };
-                let account = Some(row.account_id.as_str());
-                Deed::new(id.by(), action, account, id.as_str()).note(change).await?;
+                let (row, is_changed) = recoveries::pause(change, id.as_str(), paused).await?;
+                if is_changed {
+                    let action = if paused { "recovery.paused" } else { "recovery.continued" };
+                    let account = Some(row.account_id.as_str());
+                    Deed::new(id.by(), action, account, id.as_str()).note(change).await?;
+                }
                 Ok(row)
             })
             .await
@@ -460,10 +466,12 @@ impl Store for Postgres {
         let now = clock::now();
         self.dashboard
             .change(async |change| {
-                let row = recoveries::cancel(change, id.as_str(), now).await?;
-                let account = Some(row.account_id.as_str());
-                let deed = Deed::new(id.by(), "recovery.cancelled", account, id.as_str());
-                deed.note(change).await?;
+                let (row, is_changed) = recoveries::cancel(change, id.as_str(), now).await?;
+                if is_changed {
+                    let account = Some(row.account_id.as_str());
+                    let deed = Deed::new(id.by(), "recovery.cancelled", account, id.as_str());
+                    deed.note(change).await?;
+                }
                 Ok(row)
             })
             .await
@@ -485,10 +493,12 @@ impl Store for Postgres {
         let now = clock::now();
         self.dashboard
             .change(async |change| {
-                let row = alerts::acknowledge(change, id.as_str(), by, now).await?;
-                let account = Some(row.account_id.as_str());
-                let deed = Deed::new(id.by(), "alert.acknowledged", account, id.as_str());
-                deed.note(change).await?;
+                let (row, is_first) = alerts::acknowledge(change, id.as_str(), by, now).await?;
+                if is_first {
+                    let account = Some(row.account_id.as_str());
+                    let deed = Deed::new(id.by(), "alert.acknowledged", account, id.as_str());
+                    deed.note(change).await?;
+                }
                 Ok(row)
             })
             .await
@@ -503,26 +513,53 @@ impl Store for Postgres {
         self.dashboard.read(async |client| levers::of_account(client, account).await).await
     }
 
-    async fn set_lever(&self, by: Operator, of: LeverOf, per_second: u32) -> Done<LeverRow> {
-        let now = clock::now();
-        let (account, words) = (of.account_id.as_ref().map(AccountId::as_str), of.words());
-        let deed = Deed::new(by.by(), "lever.set", account, &words);
-        let deed = deed.changing(Value::Null, json!({ "per_second": per_second }));
-        let who = by.by().as_str();
-        let set =
-            async |change: &Transaction<'_>| levers::set(change, &of, per_second, who, now).await;
-        self.act(deed, set).await
+    async fn set_lever(
+        &self,
+        by: Operator,
+        of: LeverOf,
+        per_second: u32,
+        instead_of: Option<&str>,
+    ) -> Done<LeverRow> {
+        let (by, now) = (by.by(), clock::now());
+        self.act(async |change: &Transaction<'_>| {
+            let who = by.as_str();
+            let (before, set) = levers::set(change, &of, per_second, instead_of, who, now).await?;
+            if before.as_ref().is_some_and(|before| before.id == set.id) {
+                return Ok((set, None));
+            }
+            let (account, words) = (of.account_id.as_ref().map(AccountId::as_str), of.words());
+            let deed = Deed::new(by, "lever.set", account, &words);
+            let line = deed.changing(json!(before), json!(set)).told(change).await?;
+            Ok((set, Some(line)))
+        })
+        .await
     }
 
     async fn undo_lever(&self, by: Operator, id: &str) -> Done<LeverRow> {
-        let undo = async |change: &Transaction<'_>| levers::undo(change, id).await;
-        self.act(Deed::new(by.by(), "lever.undone", None, id), undo).await
+        self.act(async |change: &Transaction<'_>| {
+            let undone = levers::undo(change, id).await?;
+            let account = undone.of.account_id.as_ref().map(AccountId::as_str);
+            let words = undone.of.words();
+            let deed = Deed::new(by.by(), "lever.undone", account, &words);
+            let line = deed.changing(json!(undone), Value::Null).told(change).await?;
+            Ok((undone, Some(line)))
+        })
+        .await
     }
 
     async fn drain(&self, by: Operator, sender: &str, drained: bool) -> Done<SenderRow> {
         let action = if drained { "sender.drained" } else { "sender.continued" };
-        let drain = async |change: &Transaction<'_>| levers::drain(change, sender, drained).await;
-        self.act(Deed::new(by.by(), action, None, sender), drain).await
+        self.act(async |change: &Transaction<'_>| {
+            let (row, is_changed) = levers::drain(change, sender, drained).await?;
+            if !is_changed {
+                return Ok((row, None));
+            }
+            let deed = Deed::new(by.by(), action, None, sender);
+            let is = |drained: bool| json!({ "drained": drained });
+            let line = deed.changing(is(!drained), is(drained)).told(change).await?;
+            Ok((row, Some(line)))
+        })
+        .await
     }
 
     async fn cancel_pending(
@@ -533,12 +570,17 @@ impl Store for Postgres {
         after: Option<&str>,
     ) -> Done<Cancelled> {
         let (account, now) = (account.as_str(), clock::now());
-        let cancel = async |change: &Transaction<'_>| {
-            levers::cancel(change, account, event_type, after, now).await
-        };
-        let deed = Deed::new(by.by(), "deliveries.cancelled", Some(account), account);
-        let deed = deed.changing(Value::Null, json!({ "type": event_type }));
-        self.act(deed, cancel).await
+        self.act(async |change: &Transaction<'_>| {
+            let done = levers::cancel(change, account, event_type, after, now).await?;
+            if done.cancelled == 0 {
+                return Ok((done, None));
+            }
+            let deed = Deed::new(by.by(), "deliveries.cancelled", Some(account), account);
+            let step = json!({ "type": event_type, "cancelled": done.cancelled });
+            let line = deed.changing(Value::Null, step).told(change).await?;
+            Ok((done, Some(line)))
+        })
+        .await
     }
 
     async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {
@@ -562,8 +604,10 @@ impl Store for Postgres {
         self.dashboard
             .change(async |change| {
                 let ended = logins::end(change, account).await?;
-                let deed = Deed::new(by.by(), "links.revoked", Some(account), account);
-                deed.changing(Value::Null, json!({ "revoked": ended })).note(change).await?;
+                if ended > 0 {
+                    let deed = Deed::new(by.by(), "links.revoked", Some(account), account);
+                    deed.changing(Value::Null, json!({ "revoked": ended })).note(change).await?;
+                }
                 Ok::<_, Refused>(ended)
             })
             .await
@@ -583,14 +627,16 @@ impl Store for Postgres {
     }
 
     async fn ready(&self) -> Done<Writes> {
-        if let Some(why) = self.counted.idle() {
-            return Err(Refused::Unavailable(why.into()));
+        if let Some(why) = self.counted.not_ready() {
+            return Err(Refused::Unavailable(why));
         }
-        if self.counted.is_without_key() {
-            let why = "the key ring lacks a key that is in use; `call_assistant_unreadable_secrets` counts";
-            return Err(Refused::Unavailable(why.into()));
+        // Whoever asks hears of what class an error is; the log has all of it.
+        let refused = |class: Class| Refused::Unavailable(class.to_string());
+        if let Some(class) = self.readings.refused() {
+            return Err(refused(class));
         }
-        match monitoring::writes(&self.monitoring).await? {
+        let writes = monitoring::writes(&self.monitoring).await;
+        match writes.map_err(|error| refused(error.class()))? {
             // Requests that read are answered all the same: a load balancer would take out every process.
             Writes::Waiting if self.only_sends => {
                 let why = "no result can be stored: a COMMIT waits for a standby server";
@@ -671,7 +717,8 @@ impl Postgres {
             .await?;
         if let Some(reason) = found.shown.health.disabled() {
             let account = &found.shown.account_id;
-            log::info("an endpoint is disabled by its owner")
+            log::info("an endpoint is disabled")
+                .with("by", by.as_str())
                 .with("account", account.as_str())
                 .with("endpoint", id)
                 .with("reason", reason.as_str())
@@ -685,6 +732,7 @@ impl Postgres {
 /// Returns how an account stands, for the journal.
 fn standing(account: &Account) -> Value {
     json!({
+        "timezone": account.timezone,
         "plan": account.plan.name,
         "subscription_active": account.subscription_active,
         "closing": account.closing,

@@ -12,8 +12,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::delivery_key::DeliveryKey;
-use super::endpoints::StoredEndpoint;
-use super::unreadable;
+use super::endpoints::Place;
+use super::{listed, unreadable};
 use crate::clock as machine;
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, query, query_opt};
@@ -26,7 +26,7 @@ use host::store::{Done, Refused};
 /// Reads a page of deliveries of these endpoints, newest first.
 pub(super) async fn page(
     client: &impl GenericClient,
-    endpoints: &[StoredEndpoint],
+    endpoints: &BTreeMap<i32, Place>,
     filter: &DeliveryFilter,
     now: Timestamp,
 ) -> Done<DeliveryPage> {
@@ -36,15 +36,13 @@ pub(super) async fn page(
         None => i64::MAX,
     };
     let asked = filter.endpoint.as_ref();
-    let of: Vec<&StoredEndpoint> = endpoints
-        .iter()
-        .filter(|found| asked.is_none_or(|asked| found.shown.id == *asked))
-        .collect();
+    let of: Vec<&Place> =
+        endpoints.values().filter(|place| asked.is_none_or(|asked| place.id == *asked)).collect();
     if asked.is_some() && of.is_empty() {
         return Err(Refused::NotFound("endpoint"));
     }
-    let shards: Vec<i16> = of.iter().map(|found| found.shard).collect();
-    let numbers: Vec<i32> = of.iter().map(|found| found.number).collect();
+    let shards: Vec<i16> = of.iter().map(|place| place.shard).collect();
+    let numbers: Vec<i32> = of.iter().map(|place| place.number).collect();
     let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
     let statuses = Some(statuses).filter(|statuses| !statuses.is_empty());
     let own = filter.id.as_deref().and_then(|id| id.parse::<DeliveryKey>().ok());
@@ -73,15 +71,12 @@ pub(super) async fn page(
     let last: Option<i64> = rows.last().map(|row| row.field("id")).transpose()?;
     let mut shown = Vec::new();
     for row in rows {
-        let number: i32 = row.field("endpoint")?;
-        let Some(endpoint) = of.iter().find(|found| found.number == number) else { continue };
-        // What a later version wrote in a word of its own is for that version to show.
-        if row.field::<&str>("status")?.parse::<DeliveryStatus>().is_err() {
-            continue;
-        }
-        shown.push(shown_of(row, endpoint.shown.id.clone(), endpoint.shown.url.clone(), now)?);
+        let key = DeliveryKey { endpoint: row.field("endpoint")?, id: row.field("id")? };
+        let Some(endpoint) = endpoints.get(&key.endpoint) else { continue };
+        let read = shown_of(row, endpoint.id.clone(), endpoint.url.clone(), now);
+        shown.push(listed("delivery", &key.to_string(), read));
     }
-    fill_logs(client, &mut shown).await?;
+    fill_logs(client, shown.iter_mut().flatten().collect()).await?;
     Ok(DeliveryPage { rows: shown, next: last.filter(|_| more).map(|last| format!("{last:x}")) })
 }
 
@@ -115,9 +110,8 @@ async fn read_one(
     let row = query_opt(client, sql::DELIVERIES_ONE, &[&key.endpoint, &key.id]).await?;
     let row = row.ok_or(Refused::NotFound("delivery"))?;
     let endpoint = EndpointId::parse(row.field("endpoint_id")?).map_err(unreadable)?;
-    let mut shown = [shown_of(&row, endpoint, row.field("url")?, now)?];
-    fill_logs(client, &mut shown).await?;
-    let [shown] = shown;
+    let mut shown = shown_of(&row, endpoint, row.field("url")?, now)?;
+    fill_logs(client, vec![&mut shown]).await?;
     Ok((row, shown))
 }
 
@@ -200,7 +194,7 @@ fn shown_of(row: &Row, endpoint_id: EndpointId, url: String, now: Timestamp) -> 
 }
 
 /// Reads the attempts of all of them at once.
-async fn fill_logs(client: &impl GenericClient, rows: &mut [DeliveryRow]) -> Done<()> {
+async fn fill_logs(client: &impl GenericClient, rows: Vec<&mut DeliveryRow>) -> Done<()> {
     let created = rows.iter().map(|row| row.state.event_created_at());
     let (Some(from), Some(until)) = (created.clone().min(), created.max()) else {
         return Ok(());
@@ -214,7 +208,7 @@ async fn fill_logs(client: &impl GenericClient, rows: &mut [DeliveryRow]) -> Don
             logs.entry(row.field("delivery")?).or_default().push(entry);
         }
     }
-    for (row, id) in rows.iter_mut().zip(&ids) {
+    for (row, id) in rows.into_iter().zip(&ids) {
         row.log = logs.remove(id).unwrap_or_default();
     }
     Ok(())

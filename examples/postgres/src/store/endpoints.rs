@@ -16,13 +16,13 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::delivery_key::DeliveryKey;
-use super::{accounts, unreadable};
+use super::{accounts, listed, unreadable};
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, query, query_opt};
 use crate::key_ring::KeyRing;
 use crate::queue;
 use host::log;
-use host::rows::{Day, EndpointEdit, EndpointRow, Hour, LastHour, NewEndpoint, NewSecret};
+use host::rows::{Day, EndpointEdit, EndpointRow, Hour, LastHour, Listed, NewEndpoint, NewSecret};
 use host::store::{Done, EndpointLimit, Refused};
 
 /// An endpoint as read, and its place.
@@ -33,6 +33,14 @@ pub(super) struct StoredEndpoint {
     sealed: Vec<u8>,
 }
 
+/// Where the deliveries of an endpoint are, and what lists of them show of it.
+pub(super) struct Place {
+    pub(super) number: i32,
+    pub(super) shard: i16,
+    pub(super) id: EndpointId,
+    pub(super) url: String,
+}
+
 /// A change of an endpoint's health.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
@@ -40,19 +48,43 @@ pub(super) enum Change {
     Delete,
 }
 
-/// Reads the endpoints of an account, oldest first.
-pub(super) async fn of_account(
+/// Reads the endpoints of an account that are not deleted, oldest first.
+pub(super) async fn all(
     client: &impl GenericClient,
     ring: &KeyRing,
     account: &str,
-    deleted: bool,
     now: Timestamp,
-) -> Done<Vec<StoredEndpoint>> {
+) -> Done<Vec<Listed<EndpointRow>>> {
+    let read = |row: &Row| {
+        let found = found_in(row, ring, now).map(|found| found.shown);
+        Ok(listed("endpoint", row.field("id")?, found))
+    };
+    rows(client, account, false).await?.iter().map(read).collect()
+}
+
+/// Reads where the deliveries of an account's endpoints are.
+pub(super) async fn places(
+    client: &impl GenericClient,
+    account: &str,
+    deleted: bool,
+) -> Done<BTreeMap<i32, Place>> {
+    let mut places = BTreeMap::new();
+    for row in rows(client, account, deleted).await? {
+        let (number, shard) = (row.field("number")?, row.field("shard")?);
+        let text: &str = row.field("id")?;
+        let id = listed("endpoint", text, EndpointId::parse(text).map_err(unreadable));
+        let Ok(id) = id else { continue };
+        places.insert(number, Place { number, shard, id, url: row.field("url")? });
+    }
+    Ok(places)
+}
+
+async fn rows(client: &impl GenericClient, account: &str, deleted: bool) -> Done<Vec<Row>> {
     let rows = query(client, sql::ENDPOINTS_ALL, &[&account, &deleted]).await?;
     if rows.is_empty() {
         accounts::one(client, account).await?;
     }
-    rows.iter().map(|row| found_in(row, ring, now)).collect()
+    Ok(rows)
 }
 
 /// Reads one endpoint.
@@ -240,16 +272,15 @@ pub(super) async fn missed(
 /// Reads how each endpoint has answered in the last hour, as far as its latest deliveries tell.
 pub(super) async fn last_hour(
     client: &impl GenericClient,
-    found: &[StoredEndpoint],
+    places: &BTreeMap<i32, Place>,
     now: Timestamp,
 ) -> Done<Vec<(EndpointId, LastHour)>> {
-    let shards: Vec<i16> = found.iter().map(|found| found.shard).collect();
-    let numbers: Vec<i32> = found.iter().map(|found| found.number).collect();
+    let shards: Vec<i16> = places.values().map(|place| place.shard).collect();
+    let numbers: Vec<i32> = places.keys().copied().collect();
     let since = At(now.saturating_sub(Duration::from_secs(3600)));
     let mut hours = Vec::new();
     for row in query(client, sql::ENDPOINTS_LAST_HOUR, &[&shards, &numbers, &since]).await? {
-        let number: i32 = row.field("number")?;
-        let Some(of) = found.iter().find(|found| found.number == number) else { continue };
+        let Some(of) = places.get(&row.field("number")?) else { continue };
         let count = |name: &str| -> Done<u64> { Ok(row.field::<i64>(name)?.unsigned_abs()) };
         let took = |name: &str| -> Done<Option<u64>> {
             Ok(row.field::<Option<i64>>(name)?.map(i64::unsigned_abs))
@@ -261,7 +292,7 @@ pub(super) async fn last_hour(
             p50_ms: took("p50_ms")?,
             p99_ms: took("p99_ms")?,
         };
-        hours.push((of.shown.id.clone(), hour));
+        hours.push((of.id.clone(), hour));
     }
     Ok(hours)
 }
@@ -339,12 +370,12 @@ fn needs_loopback(target: &Target) -> bool {
 /// Reads how the events of the day that begins at `from` stand at each endpoint.
 pub(super) async fn day(
     client: &impl GenericClient,
-    found: &[StoredEndpoint],
+    places: &BTreeMap<i32, Place>,
     from: Timestamp,
 ) -> Done<Vec<(EndpointId, Day)>> {
-    let shards: Vec<i16> = found.iter().map(|found| found.shard).collect();
-    let numbers: Vec<i32> = found.iter().map(|found| found.number).collect();
-    let most = Day::most(found.len());
+    let shards: Vec<i16> = places.values().map(|place| place.shard).collect();
+    let numbers: Vec<i32> = places.keys().copied().collect();
+    let most = Day::most(places.len());
     let midnight = from.unix_seconds().div_euclid(86_400).saturating_mul(86_400);
     let midnight = Timestamp::from_unix(midnight).unwrap_or(from);
     let until = from.saturating_add(Duration::from_secs(24 * 3600));
@@ -366,11 +397,11 @@ pub(super) async fn day(
         *looked = looked.saturating_add(standing.total());
         *since = (*since).min(oldest);
     }
-    let shown = found.iter().map(|found| {
+    let shown = places.values().map(|place| {
         let (day, looked, oldest) =
-            days.remove(&found.number).unwrap_or((Day::default(), 0, Timestamp::MAX));
+            days.remove(&place.number).unwrap_or((Day::default(), 0, Timestamp::MAX));
         let since = Some(oldest).filter(|oldest| looked >= most && *oldest >= from);
-        (found.shown.id.clone(), Day { since, ..day })
+        (place.id.clone(), Day { since, ..day })
     });
     Ok(shown.collect())
 }

@@ -9,31 +9,21 @@ use tokio_postgres::types::ToSql;
 use super::{Postgres, accounts, unreadable};
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, execute, query, query_opt};
-use crate::journal::Deed;
 use host::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
 use host::log;
 use host::store::{Done, Refused};
 
 impl Postgres {
-    /// Changes what an operator may change, notes it, and says who did what to which, as the journal does.
+    /// Changes what an operator may change, and then writes the line of the log about it; none where nothing has
+    /// changed.
     pub(super) async fn act<T>(
         &self,
-        deed: Deed<'_>,
-        act: impl AsyncFnOnce(&Transaction<'_>) -> Done<T>,
+        act: impl AsyncFnOnce(&Transaction<'_>) -> Done<(T, Option<log::Line>)>,
     ) -> Done<T> {
-        let after = Some(deed.after.to_string()).filter(|_| !deed.after.is_null());
-        let line = log::info("an operator acts")
-            .with("by", deed.by.as_str())
-            .with("action", deed.action)
-            .with("on", deed.target)
-            .with("after", after);
-        let noted = async |change: &Transaction<'_>| {
-            let done = act(change).await?;
-            deed.note(change).await?;
-            Ok::<_, Refused>(done)
-        };
-        let done = self.dashboard.change(noted).await?;
-        line.write();
+        let (done, line) = self.dashboard.change(act).await?;
+        if let Some(line) = line {
+            line.write();
+        }
         Ok(done)
     }
 }
@@ -55,38 +45,77 @@ pub(super) async fn of_account(client: &impl GenericClient, account: &str) -> Do
     query(client, sql::LEVERS_OF_ACCOUNT, &[&account]).await?.iter().map(lever).collect()
 }
 
-/// Sets a lever, in place of what was set of the same.
+/// Sets a lever, in place of the one that `instead_of` names. Returns what stood before, and what stands: the same if it
+/// allows as much.
 pub(super) async fn set(
     change: &Transaction<'_>,
     of: &LeverOf,
     per_second: u32,
+    instead_of: Option<&str>,
     who: &str,
     now: Timestamp,
-) -> Done<LeverRow> {
+) -> Done<(Option<LeverRow>, LeverRow)> {
+    let stood = standing(change, of).await?;
+    match (&stood, instead_of) {
+        (Some(stood), _) if stood.per_second == per_second => {
+            return Ok((Some(stood.clone()), stood.clone()));
+        }
+        (Some(stood), Some(id)) if stood.id == id => drop(undo(change, id).await?),
+        (Some(stood), _) => return Err(stands(stood)),
+        (None, Some(_)) => {
+            let why = format!("instead_of: no lever of {} is set any more", of.words());
+            return Err(Refused::Conflict(why));
+        }
+        (None, None) => {}
+    }
     let account = of.account_id.as_ref().map(AccountId::as_str);
     let endpoint = of.endpoint_id.as_ref().map(EndpointId::as_str);
     let per_second = per_second.cast_signed();
     let parameters: [&(dyn ToSql + Sync); 5] = [&account, &endpoint, &per_second, &who, &At(now)];
-    let row = query_opt(change, sql::LEVERS_SET, &parameters).await?;
-    let missing = if account.is_some() { "account" } else { "endpoint" };
-    lever(&row.ok_or(Refused::NotFound(missing))?)
+    match query_opt(change, sql::LEVERS_SET, &parameters).await? {
+        Some(row) => Ok((stood, lever(&row)?)),
+        // Somebody was first, or there is nothing to hold back.
+        None => Err(match standing(change, of).await? {
+            Some(stood) => stands(&stood),
+            None => Refused::NotFound(if account.is_some() { "account" } else { "endpoint" }),
+        }),
+    }
+}
+
+/// Reads what is set of the same.
+async fn standing(change: &Transaction<'_>, of: &LeverOf) -> Done<Option<LeverRow>> {
+    let all = query(change, sql::LEVERS_ALL, &[]).await?;
+    let all = all.iter().map(lever).collect::<Done<Vec<_>>>()?;
+    Ok(all.into_iter().find(|lever| lever.of == *of))
+}
+
+/// Refuses a second lever of the same: who sets it may not know of the first.
+fn stands(stood: &LeverRow) -> Refused {
+    let (words, id) = (stood.words(), &stood.id);
+    Refused::Conflict(format!("{words}: undo it, or replace it with instead_of {id}"))
 }
 
 /// Removes a lever.
 pub(super) async fn undo(change: &Transaction<'_>, id: &str) -> Done<LeverRow> {
-    const MISSING: Refused = Refused::NotFound("lever");
-    let number: i64 = id.strip_prefix("lvr_").and_then(|n| n.parse().ok()).ok_or(MISSING)?;
-    lever(&query_opt(change, sql::LEVERS_UNDO, &[&number]).await?.ok_or(MISSING)?)
+    let number: Option<i64> = id.strip_prefix("lvr_").and_then(|n| n.parse().ok());
+    let number = number.ok_or(Refused::NotFound("lever"))?;
+    let undone = query_opt(change, sql::LEVERS_UNDO, &[&number]).await?;
+    let not_set = || Refused::Conflict("the lever is not set, or not any more".into());
+    lever(&undone.ok_or_else(not_set)?)
 }
 
-/// Has a sender give its shards back and take none, or take its share again.
-pub(super) async fn drain(change: &Transaction<'_>, id: &str, drained: bool) -> Done<SenderRow> {
-    if execute(change, sql::LEVERS_DRAIN, &[&id, &drained]).await? == 0 {
-        return Err(Refused::NotFound("sender"));
-    }
+/// Has a sender give its shards back and take none, or take its share again. Returns it, and whether it was otherwise
+/// before.
+pub(super) async fn drain(
+    change: &Transaction<'_>,
+    id: &str,
+    drained: bool,
+) -> Done<(SenderRow, bool)> {
+    let is_changed = execute(change, sql::LEVERS_DRAIN, &[&id, &drained]).await? > 0;
     let senders = query(change, sql::LEVERS_SENDERS, &[]).await?;
     let senders = senders.iter().map(sender).collect::<Done<Vec<_>>>()?;
-    senders.into_iter().find(|sender| sender.id == id).ok_or(Refused::NotFound("sender"))
+    let found = senders.into_iter().find(|sender| sender.id == id);
+    Ok((found.ok_or(Refused::NotFound("sender"))?, is_changed))
 }
 
 /// Parks those of the next thousand pending deliveries of an account whose events are of this type. What a
@@ -145,6 +174,8 @@ fn lever(row: &Row) -> Done<LeverRow> {
 fn sender(row: &Row) -> Done<SenderRow> {
     Ok(SenderRow {
         id: row.field("id")?,
+        host: row.field("host")?,
+        pid: row.field("pid")?,
         drained: row.field("drained")?,
         lease_ms: u64::try_from(row.field::<i64>("lease_ms")?).unwrap_or(0),
         shards: row.field("shards")?,

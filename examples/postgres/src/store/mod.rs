@@ -31,9 +31,12 @@ use self::keys_in_use::KeysInUse;
 use self::monitoring::Readings;
 pub(crate) use self::recoveries::start_all as start_recoveries;
 use crate::counted::Counted;
-use crate::db::{Address, Database, DbError, StepError};
+use crate::db::{Address, Class, Database, DbError, StepError};
 use crate::key_ring::KeyRing;
-use host::store::{EndpointLimit, Refused};
+use crate::rights::{Login, Rights};
+use host::log;
+use host::rows::{Listed, Unreadable};
+use host::store::{Done, EndpointLimit, Refused};
 
 /// The most connections of the public API, of the dashboard and of monitoring in a process. They are made when they
 /// are needed.
@@ -103,6 +106,11 @@ impl Postgres {
         }
     }
 
+    /// Returns the look for rights that the login lacks.
+    pub(crate) fn rights(&self, login: Login) -> Rights {
+        Rights::new(self.monitoring.clone(), login, self.counted.clone())
+    }
+
     /// Reads what monitoring shows of the database, for as long as the process runs.
     pub(crate) fn keep_readings(&self) -> impl Future<Output = ()> + Send + use<> {
         self.readings.clone().keep(self.monitoring.clone(), self.counted.clone())
@@ -116,9 +124,12 @@ impl Postgres {
 
 impl From<DbError> for Refused {
     fn from(error: DbError) -> Self {
-        match error.is_erased() {
-            true => Self::Conflict("the account was erased".into()),
-            false => Self::Unavailable(error.to_string()),
+        match error.class() {
+            _ if error.is_erased() => Self::Conflict("the account was erased".into()),
+            class @ (Class::Right | Class::Schema) => {
+                Self::Broken(class.as_str(), error.to_string())
+            }
+            _ => Self::Unavailable(error.to_string()),
         }
     }
 }
@@ -136,6 +147,18 @@ fn breaks_reference(error: &DbError) -> bool {
         _ => None,
     };
     code == Some(&SqlState::FOREIGN_KEY_VIOLATION)
+}
+
+/// Returns a row of a list, or its id and a line in the log.
+fn listed<T>(what: &'static str, id: &str, read: Done<T>) -> Listed<T> {
+    read.map_err(|error| {
+        let error = match error {
+            Refused::Unavailable(why) | Refused::Broken(_, why) => why,
+            other => format!("{other:?}"),
+        };
+        log::warn("a row of a list cannot be read").with(what, id).because(&error).write();
+        Unreadable(id.to_owned())
+    })
 }
 
 /// Makes the error of a row that no version up to this one can have written.

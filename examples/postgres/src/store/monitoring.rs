@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::clock::database as clock;
 use crate::counted::Counted;
 use crate::db::statements::{self as sql, batch};
-use crate::db::{At, Database, DbError, Fields as _, execute, query, query_opt};
+use crate::db::{At, Class, Database, DbError, Fields as _, execute, query, query_opt};
 use host::log;
 use host::rows::{Family, Metrics, Writes};
 
@@ -33,8 +33,17 @@ const COMMIT: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Readings(Arc<Mutex<Latest>>);
 
-/// What was read last; `None` while the database does not answer.
-type Latest = Option<Read>;
+/// What came of the last reading.
+#[derive(Clone, Debug, Default)]
+enum Latest {
+    /// No answer.
+    #[default]
+    Silent,
+    /// A refusal, which lasts until somebody repairs what it names.
+    Refused(Class),
+    /// What the database holds.
+    Read(Read),
+}
 
 /// What the database holds.
 #[derive(Clone, Debug)]
@@ -47,18 +56,28 @@ struct Read {
 impl Readings {
     /// Returns what this process knows of itself, and of the database what was read last. It waits for nothing.
     pub(super) fn metrics(&self, counted: &Counted) -> Metrics {
-        let read = self.latest().clone();
-        let is_up = read.is_some();
-        let (mut others, counts) =
-            read.map(|read| (read.families, read.counts)).unwrap_or_default();
+        let latest = self.latest().clone();
+        let is_up = !matches!(latest, Latest::Silent);
+        let (mut others, counts) = match latest {
+            Latest::Read(read) => (read.families, read.counts),
+            Latest::Silent | Latest::Refused(_) => Default::default(),
+        };
         others.extend(counted.families());
         let load = counted.load().map(|load| load.row());
         let behind = load.map(|load| load.behind).unwrap_or_default();
         let gauges = counts.map(|(mut gauges, _)| {
-            gauges.oldest_due = gauges.oldest_due.max(behind);
+            gauges.oldest_due = gauges.oldest_due.max(behind).max(counted.unreadable_since());
             gauges
         });
         Metrics { sender: counted.read(), load, is_up, gauges, others }
+    }
+
+    /// Returns why the database refused the last reading.
+    pub(super) fn refused(&self) -> Option<Class> {
+        match &*self.latest() {
+            Latest::Refused(class) => Some(*class),
+            Latest::Silent | Latest::Read(_) => None,
+        }
     }
 
     /// Reads for as long as the process runs: what costs little is held up by no count.
@@ -73,10 +92,10 @@ impl Readings {
             loop {
                 let began = Instant::now();
                 // It has its own time limit, which is longer than that of who waits for an answer.
-                match database.unhurried().change(count).await {
-                    Ok(true) => self.look(&database, &counted).await,
-                    Ok(false) => {}
-                    Err(error) => log::warn("counting for monitoring").because(&error).write(),
+                let counts = database.unhurried().change(count).await;
+                log::tried("counting for monitoring", &counts);
+                if matches!(counts, Ok(true)) {
+                    self.look(&database, &counted).await;
                 }
                 sleep(EVERY.max(began.elapsed().saturating_mul(SHARE))).await;
             }
@@ -85,11 +104,20 @@ impl Readings {
     }
 
     async fn look(&self, database: &Database, counted: &Counted) {
-        let read = read(database).await.ok();
-        if let Some((_, age)) = read.as_ref().and_then(|read| read.counts) {
-            counted.round_before("gauges", age);
-        }
-        *self.latest() = read;
+        let read = read(database).await;
+        log::tried("reading for monitoring", &read);
+        *self.latest() = match read {
+            Ok(read) => {
+                if let Some((_, age)) = read.counts {
+                    counted.round_before("gauges", age);
+                }
+                Latest::Read(read)
+            }
+            Err(error) => match error.class() {
+                class @ (Class::Right | Class::Schema) => Latest::Refused(class),
+                _ => Latest::Silent,
+            },
+        };
     }
 
     fn latest(&self) -> MutexGuard<'_, Latest> {

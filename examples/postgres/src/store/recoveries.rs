@@ -13,13 +13,13 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::endpoints::StoredEndpoint;
-use super::{accounts, unreadable};
+use super::{accounts, listed, unreadable};
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, endpoint_of, execute, plan_of, query, query_opt};
 use crate::queue::{
     Search, lock_recovery, recovery_json, recovery_of, recovery_text, write_recovery,
 };
-use host::rows::{MOST_COUNTED, Missed, RecoveryPage, RecoveryRow};
+use host::rows::{Listed, MOST_COUNTED, Missed, RecoveryPage, RecoveryRow};
 use host::store::{Done, Refused};
 
 /// How long a count may take while a person waits for it, and before a recovery starts.
@@ -146,8 +146,13 @@ async fn insert(
 }
 
 /// Reads the recoveries of an account, newest first.
-pub(super) async fn all(client: &impl GenericClient, account: &str) -> Done<Vec<RecoveryRow>> {
-    query(client, sql::RECOVERIES_ALL, &[&account]).await?.iter().map(shown).collect()
+pub(super) async fn all(
+    client: &impl GenericClient,
+    account: &str,
+) -> Done<Vec<Listed<RecoveryRow>>> {
+    let rows = query(client, sql::RECOVERIES_ALL, &[&account]).await?;
+    let read = |row: &Row| Ok(listed("recovery", &recovery_text(row.field("id")?), shown(row)));
+    rows.iter().map(read).collect()
 }
 
 /// Reads one recovery.
@@ -156,30 +161,34 @@ pub(super) async fn one(client: &impl GenericClient, id: &str) -> Done<RecoveryR
     shown(&row.ok_or(MISSING)?)
 }
 
-/// Has a recovery rest, or go on.
-pub(super) async fn pause(change: &Transaction<'_>, id: &str, paused: bool) -> Done<RecoveryRow> {
+/// Has a recovery rest, or go on. Returns it, and whether it was otherwise before.
+pub(super) async fn pause(
+    change: &Transaction<'_>,
+    id: &str,
+    paused: bool,
+) -> Done<(RecoveryRow, bool)> {
     let number = number(id)?;
     let (_, recovery) = lock_recovery(change, number).await?.ok_or(MISSING)?;
     if recovery.status() != RecoveryStatus::Running {
         return Err(Refused::Conflict("the recovery has ended".into()));
     }
-    execute(change, sql::RECOVERIES_PAUSE, &[&number, &paused]).await?;
-    one(change, id).await
+    let is_changed = execute(change, sql::RECOVERIES_PAUSE, &[&number, &paused]).await? > 0;
+    Ok((one(change, id).await?, is_changed))
 }
 
-/// Ends a recovery, if it runs.
+/// Ends a recovery, if it runs. Returns it, and whether it ran.
 pub(super) async fn cancel(
     change: &Transaction<'_>,
     id: &str,
     now: Timestamp,
-) -> Done<RecoveryRow> {
+) -> Done<(RecoveryRow, bool)> {
     let number = number(id)?;
     let (row, mut recovery) = lock_recovery(change, number).await?.ok_or(MISSING)?;
     if recovery.cancel() {
         write_recovery(change, number, &recovery, now).await?;
-        return one(change, id).await;
+        return Ok((one(change, id).await?, true));
     }
-    shown(&row)
+    Ok((shown(&row)?, false))
 }
 
 const MISSING: Refused = Refused::NotFound("recovery");

@@ -44,7 +44,7 @@ impl Addresses {
     }
 }
 
-/// Has a call recorded. Whether it is stored; `None` if nobody says.
+/// Has a call recorded. Returns whether it is stored; `None` if nobody says.
 pub(super) async fn record(address: SocketAddr, account: &str, call: &Value) -> Option<bool> {
     let path = format!("/accounts/{account}/calls");
     match ask(address, Method::POST, &path, call).await? {

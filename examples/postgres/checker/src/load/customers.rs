@@ -63,7 +63,7 @@ pub struct DoneForCustomers {
 }
 
 impl DoneForCustomers {
-    /// What should have been done and was not.
+    /// Returns what should have been done and was not.
     pub fn missing(&self) -> Vec<String> {
         let Self { owned: Owned { moved, recovered }, redelivered, erased } = self;
         let kinds = [
@@ -139,7 +139,7 @@ impl Customers {
         }
     }
 
-    /// What was done, and what is left of callers who were erased.
+    /// Returns what was done, and what is left of callers who were erased.
     pub async fn done(&self, database: &Database) -> (DoneForCustomers, Vec<String>) {
         let session = database.session().await.unwrap();
         let redelivered = "SELECT coalesce(sum((recovery::jsonb ->> 'redelivered')::bigint), 0)::bigint FROM recoveries";
@@ -294,7 +294,7 @@ impl Customers {
         false
     }
 
-    /// An owner moves an endpoint, and another recovers what one missed: by whichever API process answers.
+    /// Moves an endpoint as its owner, and recovers what one missed as another: by whichever API process answers.
     async fn own(&self, nth: u64) {
         let Some(address) = self.apis.nth(nth) else { return };
         let moves = nth / 30;
@@ -316,7 +316,7 @@ impl Customers {
         done.recovered += u32::from(recovered == Some(StatusCode::ACCEPTED));
     }
 
-    /// An outage before all this: one endpoint has missed so many events, and begins to recover them.
+    /// Makes an outage before all this: one endpoint has missed so many events, and begins to recover them.
     pub async fn miss(&self, events: u32) {
         if events == 0 {
             return;
@@ -400,7 +400,7 @@ async fn lose_backlog(change: &Transaction<'_>, events: &[EventBody]) -> Result<
     Ok(lost.unsigned_abs())
 }
 
-/// An endpoint that is active and has missed something.
+/// Finds an endpoint that is active and has missed something.
 async fn missed(client: &Object, nth: u64) -> Result<Option<String>, DbError> {
     let missed = "SELECT e.id FROM endpoints AS e
         WHERE disabled IS NULL AND EXISTS (
@@ -411,7 +411,7 @@ async fn missed(client: &Object, nth: u64) -> Result<Option<String>, DbError> {
     Ok(at.map(|at| ids[usize::try_from(at).unwrap()].clone()))
 }
 
-/// An owner enables an endpoint that is disabled.
+/// Enables an endpoint that is disabled, as its owner.
 async fn enable_one(change: &Transaction<'_>, nth: u64) -> Result<(), DbError> {
     let disabled = "SELECT number FROM endpoints WHERE disabled IS NOT NULL ORDER BY number";
     let numbers: Vec<i32> =
@@ -425,7 +425,7 @@ async fn enable_one(change: &Transaction<'_>, nth: u64) -> Result<(), DbError> {
     Ok(())
 }
 
-/// An owner has a delivery made again.
+/// Has a delivery made again, as an owner.
 async fn redeliver_one(change: &Transaction<'_>, nth: u64) -> Result<(), DbError> {
     let missed = "SELECT d.id, d.endpoint, d.event_created_at
         FROM ended AS d JOIN endpoints AS e ON e.number = d.endpoint

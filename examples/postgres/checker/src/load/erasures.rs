@@ -71,7 +71,7 @@ impl Erasures {
         while running.join_next().await.is_some() {}
     }
 
-    /// How many callers were erased, and each of whom something is left.
+    /// Returns how many callers were erased, and each of whom something is left.
     pub(super) async fn check(&self, client: &impl GenericClient) -> (usize, Vec<String>) {
         let erased = self.erased.lock().unwrap().clone();
         let mut wrong = Vec::new();

@@ -58,7 +58,7 @@ impl Receiver {
         answers.get(&(endpoint.to_owned(), event.to_owned())).cloned().unwrap_or_default()
     }
 
-    /// Each event that came to an endpoint of another account.
+    /// Returns each event that came to an endpoint of another account.
     pub fn strays(&self) -> Vec<String> {
         self.strays.lock().unwrap().iter().cloned().collect()
     }

@@ -62,7 +62,7 @@ pub(super) struct Outcomes<'a> {
     pub assumed: Vec<Assumed<'a>>,
 }
 
-/// What the steps mean for endpoints, and each step that is wrong.
+/// Returns what the steps mean for endpoints, and each step that is wrong.
 pub(super) fn check<'a>(record: &'a Record, states: &States) -> (Outcomes<'a>, Vec<String>) {
     let mut steps: BTreeMap<(u64, i64), Step> = BTreeMap::new();
     for (position, noted) in record.rows.iter().enumerate() {
@@ -134,7 +134,7 @@ impl Step<'_> {
 /// A log entry's position and row, when the attempt ended, and the reports it may have made.
 type Reported<'a> = (usize, &'a Noted, Timestamp, Vec<Report>);
 
-/// The reports of a step that the machine gives.
+/// Returns the reports of a step that the machine gives.
 fn replay<'a>(
     step: &Step<'a>,
     lives: impl Fn(&Noted, &Entry) -> Vec<Endpoint>,
@@ -211,7 +211,7 @@ fn replay<'a>(
     reports.ok_or("a result is stored over a row that was not read")
 }
 
-/// A row whose attempt ended at an instant, with its wait by the wall clock: [`super::TIME_SCALE`].
+/// Returns a row whose attempt ended at an instant, with its wait by the wall clock: [`super::TIME_SCALE`].
 fn on_the_wall(row: Delivery, ended: Timestamp) -> Delivery {
     let mut columns = DeliveryColumns::from(row);
     if columns.status == DeliveryStatus::Waiting {
@@ -220,20 +220,20 @@ fn on_the_wall(row: Delivery, ended: Timestamp) -> Delivery {
     Delivery::from_columns(row.id(), row.endpoint(), columns).unwrap()
 }
 
-/// A wait of the schedule by the wall clock, as precise as it is stored.
+/// Returns a wait of the schedule by the wall clock, as precise as it is stored.
 fn shorter(wait: Duration) -> Duration {
     let wait = wait.mul_f64(super::TIME_SCALE.parse().unwrap());
     Duration::from_micros(u64::try_from(wait.as_micros()).unwrap())
 }
 
-/// What a result means for the endpoint that changes no delivery: only a 410 means anything.
+/// Returns what a result means for the endpoint that changes no delivery: only a 410 means anything.
 fn late_reports(entry: &Entry, at: Timestamp, lives: &[Endpoint]) -> Vec<Report> {
     let ended = with_status(DeliveryStatus::Delivered, at, 0);
     let report = |life| ended.clone().finish(&other(entry, life), entry.outcome, at).unwrap();
     lives.iter().map(report).collect()
 }
 
-/// An attempt that began in a life of its endpoint, and whose lease is not the row's.
+/// Makes an attempt that began in a life of its endpoint, and whose lease is not the row's.
 fn other(entry: &Entry, life: &Endpoint) -> Attempt {
     let generation = EndpointColumns::from(*life).generation;
     let mut begun = with_status(DeliveryStatus::Waiting, entry.began_at, generation);

@@ -28,7 +28,7 @@ pub(super) type States = BTreeMap<i64, Vec<State>>;
 /// How long before an attempt its endpoint was read, at most: its sender may have been paused meanwhile.
 const READ_BEFORE: Duration = Duration::from_secs(15);
 
-/// The states that a record tells of.
+/// Returns the states that a record tells of.
 pub(super) fn states(record: &Record) -> States {
     let mut states = States::new();
     for (position, noted) in record.rows.iter().enumerate() {
@@ -43,7 +43,7 @@ pub(super) fn states(record: &Record) -> States {
     states
 }
 
-/// The endpoint in each life in which an attempt may have begun at this instant.
+/// Returns the endpoint in each life in which an attempt may have begun at this instant.
 pub(super) fn lives(states: &States, number: i64, began: Timestamp) -> Vec<Endpoint> {
     let read = |state: &&State| {
         let least = began.saturating_sub(READ_BEFORE);
@@ -57,7 +57,7 @@ pub(super) fn lives(states: &States, number: i64, began: Timestamp) -> Vec<Endpo
     lives
 }
 
-/// Each endpoint that has become what it should not, or was not told.
+/// Returns each endpoint that has become what it should not, or was not told.
 pub(super) fn check(
     record: &Record,
     states: &States,
@@ -150,7 +150,7 @@ fn follows(before: Option<Endpoint>, after: Option<Endpoint>, told: &[Told]) -> 
     states.contains(&after)
 }
 
-/// Whether the reports mean nothing to a state that could be read when the attempts had ended and
+/// Returns whether the reports mean nothing to a state that could be read when the attempts had ended and
 /// their results were not yet stored.
 fn may_be_untold(states: &[State], told: &[Told]) -> bool {
     let is_empty = |told: &Told| told.reports.iter().any(|report| report.is_empty());

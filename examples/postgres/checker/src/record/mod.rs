@@ -30,12 +30,12 @@ pub async fn begin(database: &Database) {
     session.keep();
 }
 
-/// Where a process connects to, so that the record tells it from the others.
+/// Returns where a process connects to, so that the record tells it from the others.
 pub fn url_of(url: &str, process: &str) -> String {
     format!("{url}?options=-c%20record.process%3D{process}")
 }
 
-/// A connection for the checks, which may take their time.
+/// Makes a connection for the checks, which may take their time.
 pub fn patient(url: &str) -> Database {
     let options = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
         .map(|limit| format!("-c%20{limit}%3D0"));
@@ -45,12 +45,12 @@ pub fn patient(url: &str) -> Database {
 /// From when until when what was written is lost.
 pub type Lost = [Timestamp; 2];
 
-/// Whether an instant is in one of these spans.
+/// Returns whether an instant is in one of these spans.
 fn is_lost(lost: &[Lost], at: Timestamp) -> bool {
     lost.iter().any(|[from, until]| *from <= at && at <= *until)
 }
 
-/// How many changes were replayed, and each that is wrong. Leases and lives of endpoints that were lost are
+/// Returns how many changes were replayed, and each that is wrong. Leases and lives of endpoints that were lost are
 /// not asked for.
 pub async fn check(client: &impl GenericClient, lost: &[Lost]) -> (usize, Vec<String>) {
     let record = Record::read(client).await;

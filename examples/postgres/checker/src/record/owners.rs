@@ -10,7 +10,7 @@ use call_assistant::Timestamp;
 use super::rows::{Change, Lease, Record};
 use super::{Lost, is_lost};
 
-/// Each attempt that was begun by whom and when it should not.
+/// Returns each attempt that was begun by whom and when it should not.
 pub(super) fn check(record: &Record, lost: &[Lost]) -> Vec<String> {
     let mut wrong = Vec::new();
     // What the owners call themselves.

@@ -128,7 +128,7 @@ impl Record {
         record
     }
 
-    /// An instant by which everybody saw what the transaction of a row did: when a later row was
+    /// Returns an instant by which everybody saw what the transaction of a row did: when a later row was
     /// noted by somebody who did.
     pub(super) fn seen_by(&self, position: usize) -> Option<Timestamp> {
         let tx = self.rows[position].tx;
@@ -138,7 +138,7 @@ impl Record {
 }
 
 impl Snapshot {
-    /// Of `xmin:xmax:xip,xip`.
+    /// Reads `xmin:xmax:xip,xip`.
     fn parse(text: &str) -> Self {
         let mut parts = text.split(':');
         let mut number = || parts.next().unwrap().parse().unwrap();

@@ -38,7 +38,7 @@ pub const TAMPERED: [(&str, &str); 4] = [
     ),
 ];
 
-/// How many of them the check finds, and those that it does not find.
+/// Returns how many of them the check finds, and those that it does not find.
 pub async fn unseen(session: &mut Session) -> (usize, Vec<String>) {
     let (mut seen, mut unseen) = (0, Vec::new());
     for (what, sql) in TAMPERED {

@@ -1,11 +1,10 @@
 //! Erasing an account.
 
 use deadpool_postgres::Transaction;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::{EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step};
-use super::{endpoints, every_step, has_row, older_have_ended};
+use super::{ended, endpoints, every_step, has_row, is_held, older_have_ended};
 use crate::clock::database as clock;
 use crate::db::statements::{self as sql, Statement};
 use crate::db::{Database, DbError, Fields as _, execute, query, query_opt, span};
@@ -21,6 +20,18 @@ pub async fn account(
     account: &str,
     patience: Patience,
 ) -> Result<Erased, EraseError> {
+    let mut found = Found::default();
+    let done = all(database, account, patience, &mut found).await;
+    ended(done, found)
+}
+
+/// Erases an account, and returns why something may be left.
+async fn all(
+    database: &Database,
+    account: &str,
+    patience: Patience,
+    found: &mut Found,
+) -> Result<Option<Left>, EraseError> {
     let has_row = has_row(database, account).await?;
     database
         .change(async |change| execute(change, sql::ERASE_ACCOUNT_MARK, &[&account]).await)
@@ -29,30 +40,24 @@ pub async fn account(
     let have_ended = older_have_ended(database, patience.older).await?;
     // Those of older transactions, too.
     stop(database, account).await?;
-    let mut found = Found::default();
     if !have_ended {
-        remove(database, account, has_row, &mut found).await?;
-        return Ok(Erased { found, left: Some(Left::OlderTransactions) });
+        remove(database, account, has_row, found).await?;
+        return Ok(Some(Left::OlderTransactions));
     }
     for nth in 0..LOOKS {
         tokio::time::sleep(PAUSE.saturating_mul(nth)).await;
-        let numbers = remove(database, account, has_row, &mut found).await?;
+        let numbers = remove(database, account, has_row, found).await?;
         match database.change(async |change| finish(change, account, &numbers).await).await {
             Ok(Some(last)) => {
                 found.add(&last);
-                return Ok(Erased { found, left: None });
+                return Ok(None);
             }
             Ok(None) => {}
-            Err(DbError::Statement(error)) if is_held(error.code()) => {}
+            Err(error) if is_held(&error) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(Erased { found, left: Some(Left::Rows) })
-}
-
-/// Tells whether somebody holds a row for too long.
-fn is_held(code: Option<&SqlState>) -> bool {
-    code == Some(&SqlState::LOCK_NOT_AVAILABLE) || code == Some(&SqlState::T_R_DEADLOCK_DETECTED)
+    Ok(Some(Left::Rows))
 }
 
 /// Deletes the account's endpoints as their owner would: no attempt begins.

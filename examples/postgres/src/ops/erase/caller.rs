@@ -1,27 +1,33 @@
 //! Erasing what an account has of one caller, contact or call.
 
+use std::error::Error;
+use std::time::Duration;
+
 use call_assistant::Timestamp;
 use call_assistant::model::{Call, CallCaller};
-use deadpool_postgres::Transaction;
+use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::types::ToSql;
 
 use super::{EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step, Subject};
-use super::{endpoints, every_step, has_row, len, older_have_ended};
+use super::{ended, endpoints, every_step, has_row, len, older_have_ended};
 use crate::clock::database as clock;
 use crate::db::statements as sql;
-use crate::db::{At, Database, DbError, Fields as _, execute, query, span};
+use crate::db::{At, Database, DbError, Fields as _, execute, query, query_opt, span};
+use host::log;
 
-/// What a look has found: changed, or held by somebody.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a look has found: changed, held by somebody, or calls that cannot be read, with the reason of each.
+#[derive(Clone, Debug, Default)]
 struct Look {
     found: Found,
     held: u64,
+    unreadable: Vec<String>,
 }
 
 impl Look {
-    fn add(&mut self, more: &Self) {
+    fn add(&mut self, more: Self) {
         self.found.add(&more.found);
         self.held = self.held.saturating_add(more.held);
+        self.unreadable.extend(more.unreadable);
     }
 }
 
@@ -36,23 +42,55 @@ pub async fn caller(
     subject: &Subject,
     patience: Patience,
 ) -> Result<Erased, EraseError> {
+    let mut found = Found::default();
+    let done = all(database, account, subject, patience, &mut found).await;
+    ended(done, found)
+}
+
+/// Erases a subject, and returns why something may be left.
+async fn all(
+    database: &Database,
+    account: &str,
+    subject: &Subject,
+    patience: Patience,
+    found: &mut Found,
+) -> Result<Option<Left>, EraseError> {
     let has_row = has_row(database, account).await?;
-    let mut found = look(database, account, has_row, subject).await?.found;
+    found.add(&look(database, account, has_row, subject).await?.found);
     let have_ended = older_have_ended(database, patience.older).await?;
-    if found.deliveries > 0 {
-        tokio::time::sleep(patience.in_flight).await;
+    let span = patience.in_flight;
+    if found.deliveries > 0 && may_be_in_flight(database, span).await? {
+        log::info(format!("erasing waits for attempts in flight: {span:?}")).write();
+        tokio::time::sleep(span).await;
     }
-    let mut left = Some(Left::Rows);
     for nth in 0..LOOKS {
         tokio::time::sleep(PAUSE.saturating_mul(nth)).await;
         let look = look(database, account, has_row, subject).await?;
         found.add(&look.found);
-        if look == Look::default() {
-            left = (!have_ended).then_some(Left::OlderTransactions);
-            break;
+        if look.found != Found::default() || look.held > 0 {
+            continue;
         }
+        for why in &look.unreadable {
+            log::warn(format!("{why}: it keeps what it says of the caller"))
+                .with("account", account)
+                .write();
+        }
+        return Ok(match (have_ended, look.unreadable.is_empty()) {
+            (false, _) => Some(Left::OlderTransactions),
+            (true, false) => Some(Left::Unreadable),
+            (true, true) => None,
+        });
     }
-    Ok(Erased { found, left })
+    Ok(Some(Left::Rows))
+}
+
+/// Tells whether a sender has lived in this span, so that something may still be in flight.
+async fn may_be_in_flight(database: &Database, span: Duration) -> Result<bool, DbError> {
+    let seconds = span.as_secs_f64();
+    let look =
+        async |client: &Object| query_opt(client, sql::ERASE_MAY_BE_IN_FLIGHT, &[&seconds]).await;
+    let row = database.read(look).await?;
+    row.ok_or_else(|| DbError::row("a look without a row"))?.field("may_be")
 }
 
 /// Looks through all that the account has, once.
@@ -63,7 +101,7 @@ async fn look(
     subject: &Subject,
 ) -> Result<Look, DbError> {
     let mut look = Look::default();
-    let mut add = |more: Look| look.add(&more);
+    let mut add = |more: Look| look.add(more);
     let step = async |change: &Transaction<'_>, after: &String| {
         calls(change, account, subject, after).await
     };
@@ -93,16 +131,20 @@ async fn calls(
 ) -> Step<String, Look> {
     let rows = query(change, sql::ERASE_CALLS_READ, &[&account, after, &STEP]).await?;
     let (mut ids, mut old, mut new) = (Vec::<&str>::new(), Vec::<&str>::new(), Vec::new());
+    let mut unreadable = Vec::new();
     for row in &rows {
         let (id, body) = (row.field("id")?, row.field("body")?);
         if !subject.is_in(body) {
             continue;
         }
-        let left = without_caller(id, body, subject)?;
-        if left != body {
-            ids.push(id);
-            old.push(body);
-            new.push(left);
+        match without_caller(id, body, subject) {
+            Ok(left) if left == body => {}
+            Ok(left) => {
+                ids.push(id);
+                old.push(body);
+                new.push(left);
+            }
+            Err(why) => unreadable.push(format!("the call {id} cannot be read: {why}")),
         }
     }
     let mut calls = 0;
@@ -111,19 +153,18 @@ async fn calls(
     }
     let next = rows.last().map(|row| row.field("id")).transpose()?;
     let held = len(&ids).saturating_sub(calls);
-    Ok((next, Look { found: Found { calls, ..Found::default() }, held }))
+    Ok((next, Look { found: Found { calls, ..Found::default() }, held, unreadable }))
 }
 
 /// Returns a call without what it says of a person. The caller of a call that only mentions the subject stays.
-fn without_caller(id: &str, body: &str, subject: &Subject) -> Result<String, DbError> {
-    let unreadable = |error: &dyn std::fmt::Display| DbError::row(format!("call {id}: {error}"));
-    let mut call = Call::from_json(body.as_bytes()).map_err(|error| unreadable(&error))?;
-    let caller = serde_json::to_string(&call.caller).map_err(|error| unreadable(&error))?;
+fn without_caller(id: &str, body: &str, subject: &Subject) -> Result<String, Box<dyn Error>> {
+    let mut call = Call::from_json(body.as_bytes())?;
+    let caller = serde_json::to_string(&call.caller)?;
     if subject.is_in(id) || subject.is_in(&caller) {
         call.caller = CallCaller::default();
     }
     call.summary = None;
-    serde_json::to_string(&call).map_err(|error| unreadable(&error))
+    Ok(serde_json::to_string(&call)?)
 }
 
 /// Erases a page of events whose bodies mention the subject, after the event of this id and time.
@@ -150,7 +191,10 @@ async fn events(
     let next =
         rows.last().map(|row| Ok::<_, DbError>((row.field("id")?, row.field("created_at")?)));
     let held = len(&ids).saturating_sub(events);
-    Ok((next.transpose()?, Look { found: Found { events, ..Found::default() }, held }))
+    Ok((
+        next.transpose()?,
+        Look { found: Found { events, ..Found::default() }, held, ..Look::default() },
+    ))
 }
 
 /// Ends what is pending of erased events, in a page of an endpoint's deliveries after this one. Nothing
@@ -169,7 +213,7 @@ async fn pending(change: &Transaction<'_>, endpoint: i32, after: i64) -> Step<i6
     }
     let next = rows.last().map(|row| row.field("id")).transpose()?;
     let held = len(&ids).saturating_sub(deliveries);
-    Ok((next, Look { found: Found { deliveries, ..Found::default() }, held }))
+    Ok((next, Look { found: Found { deliveries, ..Found::default() }, held, ..Look::default() }))
 }
 
 /// Removes answers that mention the subject, and all answers to events that were erased.
@@ -198,5 +242,5 @@ async fn answers(
     }
     let next = rows.last().map(|row| row.field("id")).transpose()?;
     let held = len(&ids).saturating_sub(attempts);
-    Ok((next, Look { found: Found { attempts, ..Found::default() }, held }))
+    Ok((next, Look { found: Found { attempts, ..Found::default() }, held, ..Look::default() }))
 }

@@ -18,9 +18,11 @@ use std::time::Duration;
 use deadpool_postgres::{Object, Transaction};
 use serde_json::{Value, json};
 use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 
 use crate::db::statements as sql;
 use crate::db::{Database, DbError, Fields as _, StepError, query, query_opt};
+use host::log;
 
 pub use self::account::account;
 pub use self::caller::caller;
@@ -43,7 +45,7 @@ pub struct Patience {
     /// How long for older transactions, at most.
     pub older: Duration,
     /// How long attempts may be in flight, whose answers are logged when they end. It is waited only
-    /// if something was pending.
+    /// if something was pending and a sender has lived in this time.
     pub in_flight: Duration,
 }
 
@@ -84,6 +86,8 @@ pub enum Left {
     OlderTransactions,
     /// The last look has found more, or what somebody held.
     Rows,
+    /// Calls cannot be read, so what they say of the caller stays. The log has their ids.
+    Unreadable,
 }
 
 /// The result of erasing.
@@ -132,6 +136,7 @@ impl Left {
         match self {
             Self::OlderTransactions => "older_transactions",
             Self::Rows => "rows",
+            Self::Unreadable => "unreadable",
         }
     }
 }
@@ -169,6 +174,24 @@ impl Erased {
             "left": self.left.map(Left::as_str),
         })
     }
+}
+
+/// Returns what came of erasing. What somebody held for too long is left.
+fn ended(done: Result<Option<Left>, EraseError>, found: Found) -> Result<Erased, EraseError> {
+    match done {
+        Ok(left) => Ok(Erased { found, left }),
+        Err(EraseError::Db(error)) if is_held(&error) => {
+            Ok(Erased { found, left: Some(Left::Rows) })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Tells whether somebody holds a row for too long.
+fn is_held(error: &DbError) -> bool {
+    let DbError::Statement(error) = error else { return false };
+    error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+        || error.code() == Some(&SqlState::T_R_DEADLOCK_DETECTED)
 }
 
 /// The result of a step: where the next one begins, `None` if nothing is left; and what was found.
@@ -247,6 +270,11 @@ async fn older_have_ended(database: &Database, patience: Duration) -> Result<boo
         }
         Ok(())
     };
+    if ended().await? {
+        return Ok(true);
+    }
+    log::info(format!("erasing waits for transactions that began before it: {patience:?} at most"))
+        .write();
     match tokio::time::timeout(patience, wait).await {
         Ok(ended) => ended.map(|()| true),
         // Once more, for who has no patience at all.

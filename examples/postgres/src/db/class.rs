@@ -1,0 +1,126 @@
+//! What an error of the database means for whoever has to act.
+
+use std::fmt;
+
+use deadpool_postgres::PoolError;
+use tokio_postgres::error::SqlState;
+
+use super::DbError;
+use super::address::hint;
+
+/// A class of errors. Its words name no host, no login and no row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Class {
+    /// No answer.
+    Silent,
+    /// A refused login: its name, its password, or the place that it comes from.
+    Login,
+    /// A missing database.
+    NoDatabase,
+    /// A missing right.
+    Right,
+    /// A missing table, column or function.
+    Schema,
+    /// A server with as many connections as it may have.
+    Connections,
+    /// A full disk.
+    Disk,
+    /// A refused certificate, or a server without TLS.
+    Tls,
+    /// A statement that the server has ended, or that another try may get through.
+    Ended,
+    /// Any other answer.
+    Other,
+}
+
+impl Class {
+    /// Returns the class of an error with this code.
+    fn of(code: &SqlState) -> Self {
+        match code.code() {
+            "28000" | "28P01" => Self::Login,
+            "3D000" => Self::NoDatabase,
+            "42501" => Self::Right,
+            "42P01" | "42703" | "42883" | "3F000" => Self::Schema,
+            "53300" => Self::Connections,
+            "53100" => Self::Disk,
+            "57P01" | "57P02" | "57P03" => Self::Silent,
+            "55P03" => Self::Ended,
+            code => match code.get(..2) {
+                Some("08") => Self::Silent,
+                Some("40" | "53" | "57") => Self::Ended,
+                _ => Self::Other,
+            },
+        }
+    }
+
+    /// Tells whether the same may succeed later, and nobody has to mend anything but the database itself.
+    pub(crate) fn may_pass(self) -> bool {
+        matches!(self, Self::Silent | Self::Connections | Self::Disk | Self::Ended)
+    }
+
+    /// Returns its words.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Silent => "the database does not answer",
+            Self::Login => "the database refuses the login",
+            Self::NoDatabase => "the database does not exist",
+            Self::Right => "the login lacks a right",
+            Self::Schema => "the schema is not this program's",
+            Self::Connections => "the database has no connection left",
+            Self::Disk => "the database's disk is full",
+            Self::Tls => "the database's TLS is refused",
+            Self::Ended => "the database has ended a statement",
+            Self::Other => "the database refuses a statement",
+        }
+    }
+
+    /// Returns what to do.
+    pub(crate) fn todo(self) -> &'static str {
+        match self {
+            Self::Silent => "start it, or look at --database",
+            Self::Login => "look at the user and the password of --database, and at pg_hba.conf",
+            Self::NoDatabase => "create it, and run `migrate`",
+            Self::Right => "run deploy/roles.sql as who runs `migrate`",
+            Self::Schema => "run `migrate`, or look at the login's search_path",
+            Self::Connections => "raise max_connections, or run fewer processes",
+            Self::Disk => "add disk; never delete WAL",
+            Self::Tls => "look at its certificate, and at --database-ca",
+            Self::Ended => "try again",
+            Self::Other => "see the server's log",
+        }
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl DbError {
+    /// Returns the class of this error.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Connect { error: PoolError::Backend(error), .. } | Self::Statement(error) => {
+                match error.code() {
+                    Some(code) => Class::of(code),
+                    None if hint(error).is_empty() => Class::Silent,
+                    None => Class::Tls,
+                }
+            }
+            Self::Unanswered(class) => *class,
+            Self::Row(_) => Class::Other,
+            Self::Connect { .. } | Self::TimedOut => Class::Silent,
+        }
+    }
+}
+
+/// Returns the words of an error's class in front of its own, where its own may not be enough.
+pub(super) fn named(code: Option<&SqlState>) -> String {
+    match code.map(Class::of) {
+        None | Some(Class::Silent | Class::Ended | Class::Other) => String::new(),
+        Some(class) => format!("{class}: "),
+    }
+}

@@ -1,0 +1,43 @@
+//! How the program ends: its exit statuses, the same of each command.
+
+use std::error::Error;
+
+use host::store::Refused;
+
+/// The statuses, for each help text. The guide has the same table.
+pub(crate) const STATUSES: &str = "\
+Exit status:
+  0  done
+  1  failed or refused, or something is wrong: the message says what
+  2  the command line is wrong, or a value or a file that it names: nothing was done
+  3  not done, or not all of it: run it again";
+
+/// The status of what failed, was refused, or found something wrong: 1.
+pub(crate) const FAILED: i32 = 1;
+/// The status of a wrong command line: 2.
+pub(crate) const USAGE: i32 = 2;
+/// The status of what is to be run again: 3.
+pub(crate) const AGAIN: i32 = 3;
+
+/// The reason for a status other than 1.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Ended {
+    /// A value or a file that the command line names is wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// The same may succeed later.
+    #[error("{0}")]
+    Again(String),
+}
+
+/// Returns the error of what a store refuses.
+pub(crate) fn refused(refused: Refused) -> Box<dyn Error> {
+    match refused {
+        Refused::NotFound(what) => format!("{what} not found").into(),
+        Refused::Conflict(why) => why.into(),
+        Refused::Plan(error) => error.to_string().into(),
+        Refused::Bad(bad) => Ended::Usage(bad.to_string()).into(),
+        Refused::Unavailable(why) => Ended::Again(why).into(),
+        Refused::Broken(_, why) => why.into(),
+    }
+}
