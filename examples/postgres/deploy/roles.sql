@@ -1,9 +1,12 @@
 -- Least privileges, one role for each kind of process. Run it as the tables' owner (who runs `migrate`), after each
--- `migrate`, since new tables need their grants. It may be run again. The first time, who runs it needs CREATEROLE.
+-- `migrate`, since new tables need their grants. It may be run again, while processes run: nobody lacks a right for a
+-- moment, since all of it is one transaction. The first time, who runs it needs CREATEROLE.
 --
 -- None of these can log in, change a table's definition or give itself a right. A program logs in as a member:
 --
 --     CREATE ROLE api_1 LOGIN PASSWORD '...' IN ROLE call_assistant_api;
+
+BEGIN;
 
 DO $$
 DECLARE
@@ -45,10 +48,13 @@ GRANT SELECT, UPDATE ON gauges TO call_assistant_sender;
 GRANT UPDATE (traceparent) ON events TO call_assistant_sender;
 GRANT EXECUTE ON FUNCTION add_day(date), drop_day(date) TO call_assistant_sender;
 
--- `erase`, `recover`, `rotate-keys` and `doctor`.
+-- The commands of operators.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     accounts, keys, rate_windows, rate_admissions, request_windows, calls, endpoints, events, deliveries, ended,
-    attempts, alerts, recoveries, clocks, erased_accounts
+    attempts, alerts, recoveries, clocks, erased_accounts, levers
     TO call_assistant_operator;
 GRANT SELECT, INSERT, UPDATE ON journal TO call_assistant_operator;
-GRANT SELECT ON shards, senders, levers TO call_assistant_operator;
+GRANT SELECT ON shards, senders TO call_assistant_operator;
+GRANT UPDATE (drained) ON senders TO call_assistant_operator;
+
+COMMIT;
