@@ -129,6 +129,12 @@ try {
   // One a second, of the one sender.
   await click("pause");
   await until("it asks again", title("Pause sending?"));
+  await run(`document.querySelector("dialog input[name=pace]").value = "50"`);
+  await submit();
+  await until("it is slower", lever("/This account sends 50 attempts a second at most *set by operator /"));
+  // Whoever sets another one is told what stands.
+  await click("pause");
+  await until("what it replaces", `${text("dialog .warn")} === "This account sends 50 attempts a second at most, set by operator. This takes its place."`);
   await run(`document.querySelector("dialog input[name=pace]").value = "1"`);
   await submit();
   await until("it is slow", lever("/This account sends 1 attempts a second at most *set by operator /"));

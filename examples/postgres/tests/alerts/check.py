@@ -107,10 +107,8 @@ for path in sorted(recordings.glob("*.json")):
         inputs.append({"series": name, "values": " ".join(texts)})
     end = len(looks) + more - 1
     # Whatever fired at any time; `ALERTS` is what a server writes of its own rules.
-    expr = 'group by (alertname) (max_over_time(ALERTS{alertstate="firing"}[1d]))'
-    if fires:
-        chosen = "|".join(fires)
-        expr = f'group by (alertname) (max_over_time(ALERTS{{alertstate="firing",alertname=~"{chosen}"}}[1d]))'
+    chosen = f'=~"{"|".join(fires)}"' if fires else f'!~"{"|".join(recording["may_fire"])}"'
+    expr = f'group by (alertname) (max_over_time(ALERTS{{alertstate="firing",alertname{chosen}}}[1d]))'
     expected = [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in fires]
     test = {
         "rule_files": [str(rules)],

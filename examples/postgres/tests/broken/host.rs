@@ -72,6 +72,11 @@ impl Host {
         self.fault == Some(fault)
     }
 
+    /// Has the senders that are started from here on no fault.
+    pub(crate) fn mend(&mut self) {
+        self.fault = None;
+    }
+
     async fn add_endpoint(&self) {
         let session = self.database.session().await.unwrap();
         let account = "INSERT INTO accounts (id, timezone, plan, subscription_active, closing)

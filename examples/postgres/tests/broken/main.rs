@@ -40,6 +40,7 @@ enum Fault {
     RowsIgnored,
     NoEpoch,
     PollerEnds,
+    AttemptPanics,
 }
 
 /// What is wrong in the end.
@@ -55,6 +56,7 @@ async fn run(fault: Option<Fault>, scenario: Fault) -> Vec<String> {
         Fault::DeliveryAlone | Fault::EndpointAlone => scenarios::fails_once(&mut host).await,
         Fault::EndpointBefore => scenarios::resets(&mut host).await,
         Fault::PollerEnds => scenarios::ends_by_itself(&mut host).await,
+        Fault::AttemptPanics => scenarios::panics(&mut host).await,
     }
     let wrong = host.end().await;
     println!(
@@ -140,9 +142,15 @@ async fn an_epoch_not_checked() {
     caught(Fault::NoEpoch, "without a lease").await;
 }
 
-// No checker says this: the process does.
+// No checker says these two: the process does.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_poller_that_ends() {
     let wrong = run(Some(Fault::PollerEnds), Fault::PollerEnds).await;
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_that_panics() {
+    let wrong = run(Some(Fault::AttemptPanics), Fault::AttemptPanics).await;
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -122,3 +122,15 @@ pub(crate) async fn ends_by_itself(host: &mut Host) {
     host.sender("b");
     host.becomes("SELECT count(*) FROM deliveries", 0).await;
 }
+
+/// An attempt panics: its process says so and ends, and the next sender makes the attempt.
+pub(crate) async fn panics(host: &mut Host) {
+    host.sender("a");
+    host.accept(clock::now()).await;
+    assert_eq!(host.ended("a").await.code(), Some(1));
+    host.says("an attempt panicked");
+    host.mend();
+    host.receiver.answer_all(204);
+    host.sender("b");
+    host.becomes("SELECT count(*) FROM deliveries", 0).await;
+}

@@ -225,9 +225,9 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
     }
 
     fleet.live(LATE).await;
-    let late = late(&database).await;
+    let (late, of) = late(&database).await;
     if late > LATE.as_secs_f64() {
-        wrong.push(format!("a delivery to a good endpoint is {late:.1} s late"));
+        wrong.push(format!("a delivery to a good endpoint is {late:.1} s late: {of}"));
     }
     stop.send_replace(true);
     accepting.await.unwrap();
@@ -357,12 +357,26 @@ async fn most_connections(url: String) {
     }
 }
 
-/// How many seconds the latest delivery to an endpoint that always answers has been due.
-async fn late(database: &Database) -> f64 {
-    let late = "SELECT coalesce(extract(epoch FROM clock_timestamp() - min(d.at)), 0)::float8
+/// How many seconds the latest delivery to an endpoint that always answers has been due, and what is known
+/// of it.
+async fn late(database: &Database) -> (f64, String) {
+    let late = "SELECT extract(epoch FROM clock_timestamp() - d.at)::float8, format(
+            'delivery %s of %s, %s, attempt %s after %s, manual %s; %s pending at the endpoint, %s of its \
+             account, %s of its shard; owner %s until %s, now %s; endpoint since %s, %s failures; %s',
+            d.id, e.id, d.status, d.attempts, d.event_created_at, d.manual,
+            (SELECT count(*) FROM deliveries AS o WHERE o.endpoint = d.endpoint),
+            (SELECT count(*) FROM deliveries AS o WHERE o.account_id = d.account_id),
+            (SELECT count(*) FROM deliveries AS o WHERE o.shard = d.shard),
+            s.owner, s.expires_at, clock_timestamp(), e.since, e.failures,
+            (SELECT string_agg(format('%s of %s', r.ended_at, r.recovery), ', ') FROM recoveries AS r
+                WHERE r.endpoint = e.number AND r.ended_at IS NULL))
         FROM deliveries AS d JOIN endpoints AS e ON e.number = d.endpoint
-        WHERE e.url ~ '/ok' AND e.disabled IS NULL";
-    let late = database
-        .read(async |client| Ok::<f64, DbError>(client.query_one(late, &[]).await?.try_get(0)?));
+            JOIN shards AS s ON s.shard = d.shard
+        WHERE e.url ~ '/ok' AND e.disabled IS NULL
+        ORDER BY d.at LIMIT 1";
+    let late = database.read(async |client| {
+        let Some(row) = client.query_opt(late, &[]).await? else { return Ok((0.0, String::new())) };
+        Ok::<_, DbError>((row.try_get(0)?, row.try_get(1)?))
+    });
     late.await.unwrap()
 }

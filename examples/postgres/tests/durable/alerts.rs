@@ -33,6 +33,9 @@ const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1
 const EVERY: Duration = Duration::from_millis(500);
 const LOOKS: usize = 34;
 
+/// How many times to look where senders are judged ten seconds after they lost their shards.
+const MORE_LOOKS: usize = 54;
+
 /// The look at which it begins.
 const BEGIN: usize = 4;
 
@@ -48,6 +51,7 @@ struct Recording {
     row: Option<[&'static str; 2]>,
     /// A pattern of a line that is in a log.
     says: Option<&'static str>,
+    most: usize,
     targets: BTreeMap<&'static str, Target>,
     looks: Vec<BTreeMap<&'static str, Option<String>>>,
 }
@@ -93,7 +97,7 @@ impl Target {
 impl Recording {
     fn new(name: &'static str, fires: &'static [&'static str]) -> Self {
         let (targets, looks) = (BTreeMap::new(), Vec::new());
-        Self { name, fires, may_fire: &[], row: None, says: None, targets, looks }
+        Self { name, fires, may_fire: &[], row: None, says: None, most: LOOKS, targets, looks }
     }
 
     fn of(mut self, instance: &'static str, process: &Running) -> Self {
@@ -110,6 +114,11 @@ impl Recording {
     /// Has a line in a log with this pattern.
     fn says(self, pattern: &'static str) -> Self {
         Self { says: Some(pattern), ..self }
+    }
+
+    /// Looks so many times.
+    fn looks(self, most: usize) -> Self {
+        Self { most, ..self }
     }
 
     /// Has alerts that may fire too.
@@ -138,7 +147,7 @@ impl Recording {
         // Each process shows what it has read since the last of them started.
         tokio::time::sleep(Duration::from_secs(7)).await;
         let mut before = 0;
-        for look in 0..LOOKS {
+        for look in 0..self.most {
             if look == BEGIN {
                 before = self.said().len();
             }
@@ -196,12 +205,13 @@ async fn one_endpoint_is_broken() {
         .await;
 }
 
+// Each loop fails with it, and none of them is stuck.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "writes a file for another reader"]
 async fn the_database_is_away() {
     let mut service = Service::new().await;
     let sender = service.world.start("sender", &SENDER);
-    let recording = Recording::new("the_database_is_away", &["StoreDown", "ApiFails", "LoopStuck"])
+    let recording = Recording::new("the_database_is_away", &["StoreDown", "ApiFails"])
         .may_fire(&["StoreOutOfReach"])
         .row("`call_assistant_store_up` is 0", "repair the database")
         .says("no connection to")
@@ -246,7 +256,8 @@ async fn one_sender_dies() {
     let mut dies = Some(service.world.start("sender", &SENDER));
     let recording = Recording::new("one_sender_dies", &["SenderDied", "ProcessMissing"])
         .row("`call_assistant_shards_taken_total` has risen", "others have them")
-        .says("taken_over=[1-9]")
+        .says("a sender has vanished")
+        .looks(MORE_LOOKS)
         .of("sender-1", &left)
         .of("sender-2", dies.as_ref().unwrap());
     service.becomes(LEAST, 32).await;
@@ -254,6 +265,36 @@ async fn one_sender_dies() {
         .run(async |look| {
             if look == BEGIN {
                 dies = None;
+            }
+        })
+        .await;
+}
+
+// After a restart all leases have ended, and whoever is back first takes the shards of who is not.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn the_database_restarts() {
+    let mut service = Service::new().await;
+    let senders = [(); 2].map(|()| service.world.start("sender", &SENDER));
+    let recording = Recording::new("the_database_restarts", &[])
+        .may_fire(&["StoreDown", "StoreOutOfReach", "NoSender"])
+        .row("`shards` in a log has `taken_over`, and no log", "the shards are shared again")
+        .says("taken_over=[1-9]")
+        .looks(MORE_LOOKS)
+        .of("sender-1", &senders[0])
+        .of("sender-2", &senders[1]);
+    service.becomes(LEAST, 32).await;
+    let late = Pid::from_raw(senders[1].id().cast_signed()).unwrap();
+    recording
+        .run(async |look| {
+            if look == BEGIN {
+                service.world.server.stop();
+            }
+            if look == BEGIN + 12 {
+                kill_process(late, Signal::STOP).unwrap();
+                service.world.server.launch().unwrap();
+                tokio::time::sleep(Duration::from_secs(2)).await;
+                kill_process(late, Signal::CONT).unwrap();
             }
         })
         .await;
@@ -429,6 +470,7 @@ async fn the_database_is_slow() {
     held.keep();
 }
 
+// One loop is stuck, and the database answers all others.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "writes a file for another reader"]
 async fn a_look_finds_the_queue_locked() {
@@ -457,11 +499,12 @@ async fn a_look_finds_the_queue_locked() {
 #[ignore = "writes a file for another reader"]
 async fn a_process_lacks_a_key() {
     let service = Service::new().await;
-    service.endpoint("/well", &[Reply::Status(204)]);
+    let well = service.endpoint("/well", &[Reply::Status(204)]);
     let mut command = service.world.command("sender", &SENDER);
     command.env(VARIABLE, KeyRing::new_line(2));
     let sender = Running::of(command);
-    Recording::new("a_process_lacks_a_key", &["SecretsUnreadable"])
+    service.ping(&well);
+    Recording::new("a_process_lacks_a_key", &["SecretsUnreadable", "WebhooksLate"])
         .row("`call_assistant_unreadable_secrets` is above 0", "give it the whole ring")
         .says("the key ring lacks keys that are in use")
         .of("sender", &sender)
@@ -654,7 +697,7 @@ async fn a_sender_stands_still() {
     let pid = Pid::from_raw(stuck.id().cast_signed()).unwrap();
     let recording = Recording::new("a_sender_stands_still", &["SenderDied", "ProcessMissing"])
         .row("`call_assistant_shards_taken_total` has risen", "others have them")
-        .says("taken_over=[1-9]")
+        .says("a sender has vanished")
         .of("sender-1", &left);
     let recording = recording.of("sender-2", &stuck);
     service.becomes(LEAST, 32).await;

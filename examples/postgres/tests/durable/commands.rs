@@ -1,11 +1,14 @@
 //! What operators do at a terminal.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
 use private_server::Settings;
 use serde_json::{Value, json};
 
+use crate::migrating::log_in;
+use crate::processes::help_texts;
 use crate::support::receiver::Reply;
 use crate::support::running::{File, request};
 use crate::support::service::Service;
@@ -21,9 +24,13 @@ pub(crate) struct Said {
 }
 
 pub(crate) fn run_with(world: &World, ring: &str, arguments: &[&str]) -> Said {
+    run_at(&world.server.url(), ring, arguments)
+}
+
+pub(crate) fn run_at(url: &str, ring: &str, arguments: &[&str]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
     command.args(arguments).stdin(Stdio::null());
-    let command = command.env(VARIABLE, ring).env("DATABASE_URL", world.server.url());
+    let command = command.env(VARIABLE, ring).env("DATABASE_URL", url);
     let output = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Said { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
@@ -37,15 +44,12 @@ pub(crate) fn json_of(world: &World, arguments: &[&str]) -> Value {
     serde_json::from_str(&said.out).unwrap()
 }
 
-/// Runs a command that is refused with these words.
+/// Runs a command that is refused with this status and these words.
 #[track_caller]
-fn refused(world: &World, arguments: &[&str], words: &str) {
+fn refused(world: &World, arguments: &[&str], status: i32, words: &str) {
     let said = run_with(world, &world.ring, arguments);
-    assert!(
-        !matches!(said.status, Some(0)) && said.err.contains(words),
-        "{arguments:?}: {}",
-        said.err
-    );
+    assert_eq!(said.status, Some(status), "{arguments:?}: {}", said.err);
+    assert!(said.err.contains(words), "{arguments:?}: {}", said.err);
     assert_eq!(said.out, "", "{arguments:?}");
 }
 
@@ -66,6 +70,8 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
     let closing = json_of(world, &["accounts", "change", "acct_new", "--closing", "true"]);
     assert_eq!((&closing["closing"], &closing["plan"]), (&json!(true), &json!("pro")));
     assert_eq!(json_of(world, &["accounts", "show", "acct_new"]), closing);
+    let moved = json_of(world, &["accounts", "change", "acct_new", "--timezone", "Asia/Tokyo"]);
+    assert_eq!((&moved["timezone"], &moved["closing"]), (&json!("Asia/Tokyo"), &json!(true)));
 
     let key = json_of(world, &["keys", "create", "acct_1", "--name", "two", "--mode", "live"]);
     let secret = key["secret"].as_str().unwrap();
@@ -95,46 +101,86 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
     let text = run_with(world, &world.ring, &["endpoints", "show", id]).out;
     assert!(text.contains(&format!("url                     {url}\n")), "{text}");
 
-    for (arguments, words) in [
-        (&["accounts", "create", "acct_new", "--timezone", "UTC"][..], "already exists"),
-        (&["accounts", "create", "acct_x", "--timezone", "Mars standard"], "timezone: not an IANA"),
-        (&["accounts", "create", "--timezone", "UTC"], "missing ID"),
+    for (arguments, status, words) in [
+        (&["accounts", "create", "acct_new", "--timezone", "UTC"][..], 1, "already exists"),
+        (
+            &["accounts", "create", "acct_x", "--timezone", "Mars standard"],
+            2,
+            "timezone: not an IANA",
+        ),
+        (
+            &["accounts", "create", "acct_x", "--timezone", "Europe/Olso"],
+            2,
+            "timezone: the database",
+        ),
+        (
+            &["accounts", "change", "acct_1", "--timezone", "Europe/Olso"],
+            2,
+            "timezone: the database",
+        ),
+        (&["accounts", "create", "--timezone", "UTC"], 2, "missing ID"),
+        (&["levers", "set", "--per-second", "1"], 2, "expected one of --everything, --account and"),
+        (&["levers", "set", "--everything"], 2, "per_second: expected a whole number from 0 to"),
         (
             &["accounts", "change", "acct_1", "--closing", "yes"],
+            2,
             "--closing: expected true or false",
         ),
-        (&["accounts", "change", "acct_1", "--plan", "gold"], "--plan: expected one of none,"),
-        (&["accounts", "show", "acct_none"], "account not found"),
-        (&["accounts", "list", "acct_1"], "too many arguments"),
+        (&["accounts", "change", "acct_1", "--plan", "gold"], 2, "--plan: expected one of none,"),
+        (&["accounts", "show", "acct_none"], 1, "account not found"),
+        (&["accounts", "list", "acct_1"], 2, "too many arguments"),
         (
             &["keys", "create", "acct_1", "--name", "x", "--mode", "dead"],
+            2,
             "--mode: expected one of live",
         ),
         (
             &["keys", "create", "acct_1", "--name", "x", "--scopes", "account:read,call:read"],
+            2,
             "--scopes: expected one of account:read, calls:read",
         ),
-        (&["keys", "revoke", "cred_none"], "key not found"),
-        (&["endpoints", "create", "acct_1", "--url", "http://127.0.0.1/"], "accepts it"),
-        (&["endpoints", "disable", "whep_none"], "endpoint not found"),
-        (&["deliveries", "list", "acct_1", "--status", "gone,lost"], "--status: expected one of "),
-        (&["deliveries", "export", "acct_none"], "account not found"),
-        (&["keygen"], "missing NUMBER"),
-        (&["keygen", "256"], "NUMBER: expected 0 to 255"),
-        (&["erase", "--account", "acct_1", "--number", "12345"], "--number: the number has fewer"),
-        (&["erase", "--account", "acct_1", "--contact", "c"], "--contact: the id has fewer"),
-        (&["recover", "--account", "acct_none"], "account not found"),
+        (&["accounts", "change", "acct_1"], 2, "nothing to change: expected --timezone"),
+        (&["accounts", "list", "--as", "owner"], 2, "--as: expected another name"),
+        (&["deliveries", "cancel", "acct_1", "--type", "call ended"], 2, "type: expected 1 to"),
+        (&["journal", "--after", "foo"], 2, "after: not a position"),
+        (&["erase", "--account", "acct 2", "--whole-account"], 2, "--account: "),
+        (&["recover", "--account", "acct 2"], 2, "--account: "),
+        (&["keys", "revoke", "cred_none"], 1, "key not found"),
+        (&["endpoints", "create", "acct_1", "--url", "http://127.0.0.1/"], 2, "accepts it"),
+        (&["endpoints", "disable", "whep_none"], 1, "endpoint not found"),
+        (
+            &["deliveries", "list", "acct_1", "--status", "gone,lost"],
+            2,
+            "--status: expected one of ",
+        ),
+        (&["deliveries", "export", "acct_none"], 1, "account not found"),
+        (&["keygen"], 2, "missing NUMBER"),
+        (&["keygen", "256"], 2, "NUMBER: expected 0 to 255"),
+        (
+            &["erase", "--account", "acct_1", "--number", "12345"],
+            2,
+            "--number: the number has fewer",
+        ),
+        (&["erase", "--account", "acct_1", "--contact", "c"], 2, "--contact: the id has fewer"),
+        (&["recover", "--account", "acct_none"], 1, "account not found"),
         (
             &["recover", "--all-accounts", "--from", LATER, "--until", "2026-01-01T00:00:00Z"],
+            2,
             "--until: expected an instant after --from",
         ),
     ] {
-        refused(world, arguments, words);
+        refused(world, arguments, status, words);
     }
     // What is refused is not in the journal.
     let noted = "SELECT count(*) FROM journal WHERE account_id = 'acct_none'";
     assert_eq!(service.count(noted).await, 0);
 
+    for (name, help) in help_texts() {
+        let (_, usage) = help.split_once("\nUsage: ").unwrap();
+        let (usage, flags) = usage.split_once("\n\n").unwrap();
+        let says = usage.contains("--keys") || usage.contains("the flags of api");
+        assert!(says || !flags.contains("--keys <"), "{name}: {usage}");
+    }
     let help = run_with(world, &world.ring, &["keys", "create", "--help"]).out;
     for words in ["account:read, calls:read", "live, test"] {
         assert!(help.contains(words), "{words}: {help}");
@@ -174,6 +220,219 @@ async fn deliveries_are_exported_without_what_their_events_say() {
     assert_eq!(listed["data"][0]["id"], found[0]["id"]);
     let shown = json_of(world, &["deliveries", "show", found[0]["id"].as_str().unwrap()]);
     assert_eq!(shown["status"], "gone");
+}
+
+/// Commands, and how each ends: over a database, and where none answers. `None`: it runs until it is stopped, or needs
+/// no database.
+const ENDS: &[(&[&str], Option<i32>, Option<i32>)] = &[
+    (&["demo", "--data", "/nowhere"], Some(1), None),
+    (&["migrate"], Some(0), Some(3)),
+    (&["migrate", "--status"], Some(0), Some(3)),
+    (&["migrate", "--status", "--dry-run"], Some(2), Some(2)),
+    (&["api"], None, Some(3)),
+    (&["api", "--data", "/nowhere"], Some(1), Some(1)),
+    (&["sender"], None, Some(3)),
+    (&["sender", "--trust-ca", "/nowhere"], Some(2), Some(3)),
+    (&["all"], None, Some(3)),
+    (&["erase", "--account", "acct_1", "--contact", "contact_1"], Some(0), Some(3)),
+    (&["erase", "--account", "acct_none", "--whole-account"], Some(1), Some(3)),
+    (&["erase", "--account", "acct_1"], Some(2), Some(2)),
+    (&["recover", "--all-accounts"], Some(0), Some(3)),
+    (&["recover", "--account", "acct_none"], Some(1), Some(3)),
+    (&["rotate-keys"], Some(0), Some(3)),
+    (&["keygen", "1"], Some(0), Some(0)),
+    (&["keygen", "256"], Some(2), Some(2)),
+    (&["ring", "check"], Some(0), Some(3)),
+    (&["ring", "check", "--keys", "/nowhere"], Some(2), Some(2)),
+    // It has found what is wrong: nobody sends.
+    (&["doctor"], Some(1), Some(3)),
+    (&["journal"], Some(0), Some(3)),
+    (&["accounts", "list"], Some(0), Some(3)),
+    (&["accounts", "show", "acct_1"], Some(0), Some(3)),
+    (&["accounts", "create", "acct_1", "--timezone", "UTC"], Some(1), Some(3)),
+    (&["accounts", "change", "acct_none", "--closing", "true"], Some(1), Some(3)),
+    (&["keys", "list", "acct_1"], Some(0), Some(3)),
+    (&["keys", "create", "acct_1", "--name", "", "--mode", "live"], Some(2), Some(3)),
+    (&["keys", "revoke", "cred_none"], Some(1), Some(3)),
+    (&["endpoints", "list", "acct_1"], Some(0), Some(3)),
+    (&["endpoints", "show", "whep_none"], Some(1), Some(3)),
+    (&["endpoints", "create", "acct_1", "--url", "http://127.0.0.1/"], Some(2), Some(3)),
+    (&["endpoints", "disable", "whep_none"], Some(1), Some(3)),
+    (&["endpoints", "enable", "whep_none"], Some(1), Some(3)),
+    (&["deliveries", "list", "acct_1"], Some(0), Some(3)),
+    (&["deliveries", "export", "acct_1"], Some(0), Some(3)),
+    (&["deliveries", "show", "dlv_none"], Some(1), Some(3)),
+    (&["deliveries", "redeliver", "dlv_none"], Some(1), Some(3)),
+    (&["deliveries", "cancel", "acct_none", "--type", "ping"], Some(1), Some(3)),
+    (&["levers", "list"], Some(0), Some(3)),
+    (&["levers", "set", "--account", "acct_none", "--per-second", "0"], Some(1), Some(3)),
+    (&["levers", "set", "--everything", "--per-second", "10001"], Some(2), Some(3)),
+    (&["levers", "undo", "lvr_9"], Some(1), Some(3)),
+    (&["senders", "list"], Some(0), Some(3)),
+    (&["senders", "drain", "nobody"], Some(1), Some(3)),
+    (&["senders", "undo", "nobody"], Some(1), Some(3)),
+];
+
+/// A script branches on the status, so each command ends as the table of its help text says, and as the guide says.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_command_ends_with_a_status_of_the_table() {
+    let service = Service::new().await;
+    let world = &service.world;
+    let nowhere = "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1";
+    for (arguments, over_one, over_none) in ENDS {
+        if let Some(status) = over_one {
+            let said = run_with(world, &world.ring, arguments);
+            assert_eq!(said.status, Some(*status), "{arguments:?}: {}", said.err);
+        }
+        if let Some(status) = over_none {
+            let said = run_at(nowhere, &world.ring, arguments);
+            assert_eq!(said.status, Some(*status), "without one: {arguments:?}: {}", said.err);
+        }
+    }
+    let guide = include_str!("../../../../src/guide/operating.md");
+    let helps = help_texts();
+    let (_, statuses) = helps["migrate"].split_once("\nExit status:\n").unwrap();
+    let statuses = statuses.trim_end();
+    for (status, line) in statuses.lines().enumerate() {
+        let meaning = line.trim_start().strip_prefix(&format!("{status}  ")).unwrap();
+        assert!(guide.contains(&format!("| {status} | {meaning} |")), "the guide has not {line:?}");
+    }
+    for (name, help) in &helps {
+        assert!(help.contains(statuses), "{name}: {help}");
+        let is_group = help.contains("\nCommands:\n");
+        let has_row = ENDS.iter().any(|(arguments, ..)| arguments.join(" ").starts_with(name));
+        assert!(is_group || has_row, "{name} has no row");
+        let words: Vec<&str> = name.split_whitespace().chain(["--unknown"]).collect();
+        assert_eq!(run_with(world, &world.ring, &words).status, Some(2), "{name}");
+    }
+}
+
+/// What somebody has to mend is no reason to run a command again.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_database_refuses_ends_with_1_and_says_why() {
+    let world = World::new(Settings::default()).await;
+    let session = world.database.session().await.unwrap();
+    session.batch_execute(include_str!("../../deploy/roles.sql")).await.unwrap();
+    let url = log_in(&world, "call_assistant_operator").await;
+    for (change, words) in [
+        (
+            "REVOKE SELECT ON accounts, recoveries, endpoints FROM call_assistant_operator",
+            "the login lacks a right",
+        ),
+        (
+            "ALTER TABLE accounts RENAME TO a; ALTER TABLE recoveries RENAME TO r;
+             ALTER TABLE endpoints RENAME TO e",
+            "the schema is not this program's",
+        ),
+    ] {
+        session.batch_execute(change).await.unwrap();
+        for arguments in [&["accounts", "list"][..], &["recover", "--all-accounts"]] {
+            let said = run_at(&url, &world.ring, arguments);
+            assert_eq!(said.status, Some(1), "{arguments:?}: {}", said.err);
+            let last = said.err.lines().last().unwrap();
+            let begins = format!("call-assistant-postgres: {words}");
+            assert!(last.starts_with(&begins), "{arguments:?}: {}", said.err);
+        }
+    }
+    session.keep();
+}
+
+// D-96: what is held, or cannot be read, is left, and said; nothing else is.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_that_is_not_complete_ends_with_3_and_says_why() {
+    const NUMBER: &str = "+4722334455";
+    let service = Service::new().await;
+    let world = &service.world;
+    let call = |id: &str| {
+        let caller = json!({ "contact_id": null, "phone_number": NUMBER, "display_name": null });
+        service.api.ask(
+            "POST",
+            "/accounts/acct_1/calls",
+            &json!({ "id": id, "caller": caller }),
+            201,
+        );
+    };
+    ["call_1", "call_2", "call_3"].into_iter().for_each(call);
+    service.endpoint("/hook", &[Reply::Status(204)]);
+    service.run("UPDATE calls SET body = body || 'x' WHERE id = 'call_2'").await;
+    let by_number = ["--account", "acct_1", "--number", NUMBER];
+    let run = |flags: &[&str]| {
+        let said = run_with(world, &world.ring, &[&["erase"], flags].concat());
+        let found: Value = serde_json::from_str(&said.out).unwrap();
+        assert!(!said.err.contains(NUMBER), "{}", said.err);
+        (said.status, found["calls"].clone(), found["left"].clone(), said.err)
+    };
+    let (status, calls, left, err) = run(&by_number);
+    assert_eq!((status, calls, left), (Some(3), json!(2), json!("unreadable")), "{err}");
+    assert_eq!(err.matches("call_2").count(), 1, "{err}");
+
+    // Somebody holds the row of an endpoint, and begins before the erasure does.
+    let held = world.database.session().await.unwrap();
+    held.batch_execute("BEGIN; SELECT FROM endpoints FOR UPDATE").await.unwrap();
+    let whole = ["--account", "acct_1", "--whole-account"];
+    let (status, _, left, err) = run(&whole);
+    assert_eq!((status, left), (Some(3), json!("rows")), "{err}");
+    held.batch_execute("ROLLBACK; BEGIN; SELECT pg_current_xact_id()").await.unwrap();
+    let mut child = world.command("erase", &whole).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    let waits = said.find(|line| line.as_ref().unwrap().contains("waits for transactions"));
+    assert!(waits.is_some(), "it says what it waits for");
+    held.batch_execute("COMMIT").await.unwrap();
+    held.keep();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(service.count("SELECT count(*) FROM accounts WHERE id = 'acct_1'").await, 0);
+}
+
+// What an operator does on a bad day, where there is no dashboard: it is in the journal with a name.
+#[tokio::test(flavor = "multi_thread")]
+async fn sending_is_held_back_at_a_terminal() {
+    let service = Service::new().await;
+    let world = &service.world;
+    let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
+    let id = endpoint.rsplit('/').next().unwrap();
+    let eve = |arguments: &[&str]| json_of(world, &[arguments, &["--as", "eve"]].concat());
+    let paused = eve(&["levers", "set", "--account", "acct_1", "--per-second", "0"]);
+    assert_eq!((&paused["set_by"], &paused["per_second"]), (&json!("eve"), &json!(0)));
+    eve(&["levers", "set", "--endpoint", id, "--per-second", "5"]);
+    eve(&["levers", "set", "--everything", "--per-second", "100"]);
+    let stands = paused["id"].as_str().unwrap();
+    let slower = ["levers", "set", "--account", "acct_1", "--per-second", "7"];
+    refused(world, &slower, 1, stands);
+    let slower = eve(&[&slower[..], &["--instead-of", stands]].concat());
+    let listed = eve(&["levers", "list"]);
+    let listed = listed["data"].as_array().unwrap();
+    assert_eq!((listed.len(), &listed[2]), (3, &slower));
+    let text = run_with(world, &world.ring, &["levers", "list"]).out;
+    assert!(text.starts_with("id ") && text.contains(id), "{text}");
+    for lever in listed {
+        eve(&["levers", "undo", lever["id"].as_str().unwrap()]);
+    }
+    refused(world, &["levers", "undo", stands], 1, "the lever is not set, or not any more");
+
+    for _ in 0..3 {
+        service.ping(&endpoint);
+    }
+    let cancel = ["deliveries", "cancel", "acct_1", "--type", "ping"];
+    assert_eq!(eve(&cancel), json!({ "cancelled": 3 }));
+    assert_eq!(eve(&cancel), json!({ "cancelled": 0 }));
+
+    let _sender = world.start("sender", &[]);
+    let senders = || eve(&["senders", "list"])["data"].clone();
+    let sender = senders()[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(eve(&["senders", "drain", &sender])["drained"], true);
+    assert_eq!(senders()[0]["drained"], true);
+    assert_eq!(eve(&["senders", "undo", &sender])["drained"], false);
+    let noted = run_with(world, &world.ring, &["journal", "--lines"]).out;
+    let of_eve = noted.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let of_eve = of_eve.filter(|row| row["by"] == "eve");
+    let actions: Vec<String> =
+        of_eve.map(|row| row["action"].as_str().unwrap().to_owned()).collect();
+    let expected = [
+        &["lever.set"; 4][..],
+        &["lever.undone"; 3],
+        &["deliveries.cancelled", "sender.drained", "sender.continued"],
+    ];
+    assert_eq!(actions, expected.concat());
 }
 
 // Which keys of the ring are in use, and what a ring without one of them means for who rotates.
@@ -257,7 +516,7 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
     let nowhere =
         ["doctor", "--database", "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1"];
     let said = run_with(&world, &world.ring, &nowhere);
-    assert_eq!((said.status, said.out.lines().count()), (Some(1), 1), "{}", said.out);
+    assert_eq!((said.status, said.out.lines().count()), (Some(3), 1), "{}", said.out);
     assert!(said.out.starts_with("fail  database "), "{}", said.out);
 }
 

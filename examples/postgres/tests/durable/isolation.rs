@@ -5,8 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use private_server::Settings;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::support::receiver::Reply;
 use crate::support::running::{File, eventually, request};
 use crate::support::service::Service;
 use crate::support::{KEY, World, data};
@@ -114,4 +115,72 @@ async fn a_row_that_cannot_be_read_refuses_its_own_caller() {
             }
         }
     });
+}
+
+// In a list, too: of such a row its id is shown, and all of the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_cannot_be_read_hides_no_other() {
+    let service = Service::new().await;
+    let ask = |method: &str, path: &str, body: Value, status| {
+        service.api.ask(method, &format!("/accounts/acct_1{path}"), &body, status)
+    };
+    for name in ["one", "two"] {
+        ask("POST", "/keys", json!({ "name": name, "mode": "live", "scopes": [] }), 201);
+        ask("POST", "/calls", json!({ "id": name }), 201);
+    }
+    for name in ["one", "two"] {
+        let endpoint = service.endpoint(&format!("/{name}"), &[Reply::Status(204)]);
+        service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+        service.ping(&endpoint);
+        service.api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
+        service.api.ask("POST", &format!("{endpoint}/recover"), &json!({}), 202);
+    }
+    let list = |name: &str| ask("GET", &format!("/{name}"), json!(null), 200)["data"].take();
+    let lists = ["keys", "calls", "endpoints", "deliveries", "recoveries"];
+    let lists = lists.map(|name| (name, list(name)));
+    let accounts = service.api.ask("GET", "/accounts", &json!(null), 200)["data"].take();
+    service
+        .run(
+            "UPDATE keys SET id = 'no id' WHERE name = 'two';
+             UPDATE calls SET body = '{}' WHERE id = 'two';
+             UPDATE endpoints SET disabled = 'a word of nobody' WHERE url LIKE '%/two';
+             UPDATE ended SET status = 'a word of nobody'
+                 WHERE endpoint = (SELECT number FROM endpoints WHERE url LIKE '%/two');
+             UPDATE recoveries SET recovery = '{}'
+                 WHERE endpoint = (SELECT number FROM endpoints WHERE url LIKE '%/two');
+             UPDATE accounts SET plan = 'a word of nobody' WHERE id = 'acct_2'",
+        )
+        .await;
+
+    let overview = ask("GET", "/overview", json!(null), 200);
+    let second = &lists[2].1[1]["id"];
+    let is_two = |row: &Value| {
+        row["name"] == "two"
+            || [&row["id"], &row["endpoint_id"]].contains(&second)
+            || row["id"] == "two"
+    };
+    for (name, before) in &lists {
+        let (now, before) = (list(name), before.as_array().unwrap());
+        assert_eq!(before.iter().filter(|row| is_two(row)).count(), 1, "{name}");
+        for (now, before) in now.as_array().unwrap().iter().zip(before) {
+            if !is_two(before) {
+                assert_eq!(now, before, "{name}");
+                continue;
+            }
+            let id = if *name == "keys" { &json!("no id") } else { &before["id"] };
+            assert_eq!(*now, json!({ "id": id, "unreadable": true }), "{name}");
+            let what = name.replace("ies", "y").replace("s", "");
+            let id = id.as_str().unwrap().replace("no id", "\"no id\"");
+            service.api.logs(&format!("a row of a list cannot be read {what}={id} error="));
+        }
+        let shown: Vec<_> =
+            overview[name].as_array().unwrap().iter().map(|row| &row["id"]).collect();
+        let ids: Vec<_> = now.as_array().unwrap().iter().map(|row| &row["id"]).collect();
+        assert_eq!(shown, ids, "{name}");
+    }
+    let now = service.api.ask("GET", "/accounts", &json!(null), 200)["data"].take();
+    assert_eq!(now[1], json!({ "id": "acct_2", "unreadable": true }));
+    assert_eq!((&now[0]["id"], &now[2]), (&accounts[0]["id"], &accounts[2]));
+    // What is not in a list is refused as before.
+    service.api.ask("GET", "/accounts/acct_2", &json!(null), 503);
 }

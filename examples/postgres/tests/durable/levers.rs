@@ -26,6 +26,14 @@ pub(crate) fn shows(address: &str, name: &str, wanted: f64) {
     });
 }
 
+/// Checks that each shard that a sender got was given back by its owner before.
+#[track_caller]
+pub(crate) fn has_taken_nothing(sender: &Running) {
+    let log = sender.log();
+    let mut taken = log.split("taken_over=").skip(1);
+    assert!(taken.all(|count| count.starts_with("0\n")), "{log}");
+}
+
 /// Waits until a loop of a sender has looked at what is set: a look may have begun before, so until two
 /// have succeeded.
 pub(crate) fn has_looked(sender: &Running, name: &str) {
@@ -47,7 +55,7 @@ fn set(service: &Service, asked: Value) -> String {
 #[track_caller]
 fn undo(service: &Service, path: &str) {
     service.api.ask("POST", path, &json!({}), 200);
-    service.api.ask("POST", path, &json!({}), 404);
+    service.api.ask("POST", path, &json!({}), 409);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,12 +77,20 @@ async fn what_is_paused_waits_for_its_end_and_nothing_else_does() {
         shows(sender.metrics(), "sender_limited", 10.0 * round as f64);
         assert_eq!((got("/paused"), got("/other")), (0, 10 * round as usize));
     }
+    // The log of a sender says why nothing is sent, and says it once.
+    let sender = service.world.start("sender", &SENDER);
+    let held = "a lever holds back what is sent lever=lvr_1 on=\"account acct_1\" per_second=0";
+    sender.logs(held);
+    for _ in 0..2 {
+        has_looked(&sender, "levers");
+    }
+    assert_eq!(sender.log().matches("a lever holds").count(), 1, "{}", sender.log());
     shows(api, "sending_paused", 1.0);
     shows(api, "sender_held", 20.0);
     shows(api, "sender_oldest_due_seconds", 0.0);
-    let sender = service.world.start("sender", &SENDER);
     undo(&service, &pause);
     service.becomes(DELIVERED, 40).await;
+    sender.logs("a lever is undone lever=lvr_1");
     assert_eq!((got("/paused"), got("/other")), (20, 20), "each once");
 
     // While it runs: an endpoint, and everything.
@@ -111,9 +127,29 @@ async fn what_is_throttled_is_sent_at_that_pace() {
     ] {
         service.api.ask("POST", "/levers", &asked, refused);
     }
-    let replaced = set(&service, json!({ "account_id": "acct_1", "per_second": 0 }));
-    let throttle = set(&service, json!({ "account_id": "acct_1", "per_second": 4 }));
-    assert_eq!(replaced, throttle, "there is one of an account");
+    // Two people act at once: the second is told what stands, and takes nothing back unknowingly.
+    let ask = |per_second: u32, instead_of: &Value, status| {
+        let asked =
+            json!({ "account_id": "acct_1", "per_second": per_second, "instead_of": instead_of });
+        service.api.ask("POST", "/levers", &asked, status)
+    };
+    let paused = ask(0, &Value::Null, 201);
+    let refused = ask(4, &Value::Null, 409);
+    let id = paused["id"].as_str().unwrap();
+    for words in
+        [id, "account acct_1 is paused", "this machine", paused["set_at"].as_str().unwrap()]
+    {
+        assert!(
+            refused["error"]["message"].as_str().unwrap().contains(words),
+            "{words}: {refused}"
+        );
+    }
+    ask(4, &json!("lvr_999"), 409);
+    assert_eq!(ask(0, &Value::Null, 201), paused, "the same once more changes nothing");
+    let throttled = ask(4, &paused["id"], 201);
+    assert_ne!(throttled["id"], paused["id"]);
+    ask(9, &paused["id"], 409);
+    service.api.ask("POST", "/levers", &json!({ "per_second": 9, "instead_of": id }), 409);
     shows(service.api.dashboard(), "sending_throttled", 1.0);
     for _ in 0..12 {
         service.ping(&slow);
@@ -199,9 +235,27 @@ async fn the_shards_of_a_drained_sender_move_without_a_gap() {
         accepted.elapsed()
     };
     let usual = (0..3).map(|_| round()).max().unwrap();
+    // A sender's name leads to its process, and a process to its name.
+    let listed = service.api.ask("GET", "/levers", &json!(null), 200);
+    for sender in &senders {
+        let pid = json!(sender.id());
+        let rows = listed["senders"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["pid"] == pid).unwrap();
+        let (id, host) = (row["id"].as_str().unwrap(), row["host"].as_str().unwrap());
+        shows(sender.metrics(), &format!("sender_info{{sender=\"{id}\"}}"), 1.0);
+        let log = sender.log();
+        let started = log.lines().find(|line| line.contains(" started ")).unwrap();
+        for told in [format!("sender={id}"), format!("host={host}"), format!("pid={pid}")] {
+            assert!(started.contains(&told), "{told}: {started}");
+        }
+    }
     let drained = format!("/senders/{}", shards()[0].0);
     service.api.ask("POST", "/senders/nobody/drain", &json!({}), 404);
-    service.api.ask("POST", &format!("{drained}/drain"), &json!({}), 200);
+    for _ in 0..2 {
+        service.api.ask("POST", &format!("{drained}/drain"), &json!({}), 200);
+    }
+    let noted = "SELECT count(*) FROM journal WHERE action = 'sender.drained'";
+    assert_eq!(service.count(noted).await, 1, "the second has changed nothing");
     let (began, mut longest) = (Instant::now(), Duration::ZERO);
     for nth in 0.. {
         if nth >= 3 && shards()[0].1 == 0 && shards()[1].1 == 64 {
@@ -210,9 +264,7 @@ async fn the_shards_of_a_drained_sender_move_without_a_gap() {
         longest = longest.max(round());
     }
     println!("moved within {:?}; a round of {usual:?} took {longest:?} at most", began.elapsed());
-    for sender in &senders {
-        shows(sender.metrics(), "shards_taken_total", 0.0);
-    }
+    senders.iter().for_each(has_taken_nothing);
     assert!(longest < usual + Duration::from_secs(4), "{longest:?}: the leases had to end");
     shows(service.api.dashboard(), "senders_drained", 1.0);
     shows(service.api.dashboard(), "shards_unowned", 0.0);

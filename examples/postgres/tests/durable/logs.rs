@@ -35,6 +35,24 @@ fn of<'a>(lines: &'a [Value], message: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["message"] == message).collect()
 }
 
+/// What is tried each minute: it may fail in an outage, and end long after it.
+const EACH_MINUTE: [&str; 6] =
+    ["adding days", "keys in use", "old alerts", "old days", "old processes", "reminders"];
+
+/// Returns what has begun to fail in these lines and is tried again soon, with its errors.
+#[track_caller]
+fn begun(lines: &[Value]) -> BTreeMap<&str, Vec<&str>> {
+    let mut begun: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in lines {
+        let (name, error) = (line["message"].as_str().unwrap(), line["error"].as_str());
+        if let Some(error) = error.filter(|_| !name.contains(": ") && !EACH_MINUTE.contains(&name))
+        {
+            begun.entry(name).or_default().push(error);
+        }
+    }
+    begun
+}
+
 /// Checks that a line has these fields.
 #[track_caller]
 fn is(line: &Value, expected: &Value) {
@@ -114,16 +132,29 @@ async fn a_log_has_what_people_search_for_and_no_secret() {
         of(&lines(&sender), "a recovery has ended").first().map(drop)
     });
 
-    // An outage is its beginning and its end, whatever is tried meanwhile.
-    let before = lines(&sender).len();
+    // An outage is its beginning and its end, whatever is tried meanwhile, and however its reason changes.
+    let before = [&api, &sender].map(|process| lines(process).len());
     service.world.server.stop();
     for _ in 0..40 {
         assert_eq!(api.get("/v1/account").status, 500);
     }
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    let outage = lines(&sender).split_off(before);
+    let refused = request(api.dashboard(), "GET", "/accounts", &operator, b"");
+    assert_eq!(refused.status, 503);
+    tokio::time::sleep(Duration::from_secs(13)).await;
+    let over = |line: &&Value| line["message"].as_str().unwrap().starts_with("over: ");
+    for (process, before) in [&api, &sender].into_iter().zip(before) {
+        let outage = lines(process).split_off(before);
+        assert_eq!(outage.iter().find(over), None, "the database is away");
+    }
     service.world.server.launch().unwrap();
     api.becomes("/v1/account", 200);
+    for (process, before) in [&api, &sender].into_iter().zip(before) {
+        eventually("each failure is over", || {
+            let said = lines(process).split_off(before);
+            let is_over = |name| !of(&said, &format!("over: {name}")).is_empty();
+            begun(&said).into_keys().all(is_over).then_some(())
+        });
+    }
     let (api_metrics, dropped) = (api.dashboard().to_owned(), "call_assistant_log_dropped_total 0");
     let shown = request(&api_metrics, "GET", "/metrics", &operator, b"").text().to_owned();
     assert!(shown.contains(dropped), "{shown}");
@@ -135,15 +166,15 @@ async fn a_log_has_what_people_search_for_and_no_secret() {
     let (of_api, of_sender) = (lines(&api), lines(&sender));
     let all: Vec<Value> = [of_api.clone(), of_sender.clone()].concat();
     let started = json!({ "role": "sender", "version": env!("CARGO_PKG_VERSION"), "keys": [1],
-        "time_scale": 1.0, "level": "info" });
+        "sealing_key": 1, "ready": true, "time_scale": 1.0, "level": "info" });
     is(of(&of_sender, "started")[0], &started);
-    is(of(&of_api, "started")[0], &json!({ "role": "api", "max_endpoints": 100 }));
+    is(of(&of_api, "started")[0], &json!({ "role": "api", "max_endpoints": 100, "ready": true }));
     let shards = of(&of_sender, "shards");
     assert!(shards.len() >= 2, "{shards:?}");
     is(shards[0], &json!({ "owned": 64, "lost": null }));
     assert!(shards[0]["gained"].as_str().unwrap().starts_with("0,1,2,"), "{}", shards[0]);
     is(shards[shards.len() - 1], &json!({ "owned": 0, "gained": null }));
-    is(of(&of_api, "an endpoint is disabled by its owner")[0], &json!({ "endpoint": bad }));
+    is(of(&of_api, "an endpoint is disabled")[0], &json!({ "endpoint": bad, "by": "operator" }));
 
     let started = &of(&of_api, "a recovery has started")[0];
     let ended = &of(&of_sender, "a recovery has ended")[0];
@@ -182,16 +213,40 @@ async fn a_log_has_what_people_search_for_and_no_secret() {
     is(unknown, &json!({ "account": null, "traceparent": null }));
     assert!(of(&of_api, "dashboard").iter().any(|line| line["traceparent"] == OTHER_TRACE));
 
-    // One line for each cause, not one for each of the tries.
-    let causes: BTreeSet<String> =
-        outage.iter().filter_map(|line| Some(line["error"].as_str()?.to_owned())).collect();
-    let said = outage.iter().filter(|line| !line["error"].is_null()).count();
-    assert!((1..=8).contains(&said) && causes.len() == said, "{said} of {causes:?}");
-    let over = |line: &&Value| line["message"].as_str().unwrap().starts_with("over: ");
-    for (process, lines) in [("api", &of_api), ("sender", &of_sender)] {
-        let times = lines.iter().filter(over).map(|line| line["times"].as_u64().unwrap());
-        assert!(times.max() >= Some(10), "{process}: {lines:?}");
+    // Each thing that was tried has one line for each error, and one that says when it was over.
+    for (of_process, before, tried) in [
+        (&of_api, before[0], &["clocks", "reading for monitoring"][..]),
+        (&of_sender, before[1], &["leases", "levers", "looking for deliveries"]),
+    ] {
+        let said = of_process.get(before..).unwrap();
+        let begun = begun(said);
+        for name in tried {
+            assert!(begun.contains_key(name), "{name}: {said:?}");
+        }
+        for (name, errors) in begun {
+            let each: BTreeSet<&str> = errors.iter().copied().collect();
+            assert!(errors.len() <= 8 && each.len() == errors.len(), "{name}: {errors:?}");
+            let ended = of(said, &format!("over: {name}"));
+            assert_eq!(ended.len(), 1, "{name}: {ended:?}");
+            let (times, seconds) = (ended[0]["times"].as_u64(), ended[0]["seconds"].as_f64());
+            assert!(times >= Some(1) && seconds.is_some_and(|lasted| lasted < 40.0), "{ended:?}");
+            if name == "leases" {
+                assert!(times >= Some(2) && seconds >= Some(10.0), "{ended:?}");
+            }
+        }
     }
+    // Requests are not tried again by the process: each has its line, with the reason of the store.
+    let failed: Vec<&&Value> = requests.iter().filter(|line| line["status"] == 500).collect();
+    assert!(failed.len() >= 40, "{requests:?}");
+    for line in failed {
+        is(line, &json!({ "level": "warn", "route": "/v1/account" }));
+        let reason = line["reason"].as_str().unwrap();
+        assert!(reason != "the host failed", "{line}");
+    }
+    let refused = of(&of_api, "dashboard").into_iter().find(|line| line["status"] == 503).unwrap();
+    is(refused, &json!({ "route": "/accounts", "level": "warn" }));
+    let reason = refused["reason"].as_str().unwrap();
+    assert!(reason.contains("connection") || reason.contains("moment ago"), "{reason}");
 
     // The guide has each field, and each line the three of all.
     let guide = include_str!("../../../../src/guide/operating.md");
@@ -243,9 +298,10 @@ async fn a_level_leaves_out_what_matters_less() {
     service.run("ALTER TABLE calls RENAME TO hidden").await;
     assert_eq!(api.get("/v1/calls?limit=1").status, 500);
     let line = eventually("a warning", || {
-        api.log().lines().find(|line| line.contains(" WARN  store error=")).map(str::to_owned)
+        api.log().lines().find(|line| line.contains(" WARN  api ")).map(str::to_owned)
     });
-    assert!(line.contains("calls") && line.as_bytes()[26] == b'Z', "{line}");
+    let (_, reason) = line.split_once(" status=500 ").unwrap();
+    assert!(reason.contains("\\\"calls\\\"") && line.as_bytes()[26] == b'Z', "{line}");
     assert!(!api.log().contains(" INFO "), "{}", api.log());
     for wrong in [["--log-level", "loud"], ["--log-format", "xml"]] {
         let output = service.world.command("api", &wrong).output().unwrap();

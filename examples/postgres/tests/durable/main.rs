@@ -17,6 +17,7 @@ mod commands;
 mod fairness;
 mod history;
 mod hosts;
+mod input;
 mod isolation;
 mod journal;
 mod late;

@@ -128,7 +128,7 @@ async fn what_is_not_applied_is_told_and_nothing_changes() {
 }
 
 /// A member of a role of `deploy/roles.sql`, and its URL.
-async fn log_in(world: &World, role: &str) -> String {
+pub(crate) async fn log_in(world: &World, role: &str) -> String {
     let session = world.database.session().await.unwrap();
     let sql = format!("CREATE ROLE {role}_1 LOGIN PASSWORD 'x' IN ROLE {role}");
     session.batch_execute(&sql).await.unwrap();
@@ -137,6 +137,72 @@ async fn log_in(world: &World, role: &str) -> String {
     url.set_username(&format!("{role}_1")).unwrap();
     url.set_password(Some("x")).unwrap();
     url.into()
+}
+
+/// Each kind of process logs in as a user of its own, wherever it is deployed.
+#[test]
+fn no_two_roles_that_are_deployed_share_a_user() {
+    let units = [
+        ("api", include_str!("../../deploy/systemd/call-assistant-api.service")),
+        ("sender", include_str!("../../deploy/systemd/call-assistant-sender.service")),
+    ];
+    let compose = include_str!("../../deploy/compose.yml");
+    let manifests = include_str!("../../deploy/kubernetes.yml");
+    for (role, unit) in units {
+        assert!(
+            unit.contains(&format!("EnvironmentFile=/etc/call-assistant/{role}.env\n")),
+            "{role}"
+        );
+        assert!(unit.contains(&format!("postgresql://{role}_1@")), "{role}");
+        assert_eq!(compose.matches(&format!("postgresql://{role}_1:")).count(), 1, "{role}");
+        assert_eq!(manifests.matches(&format!("key: {role}-database-url }}")).count(), 1, "{role}");
+    }
+    assert_eq!(compose.matches("postgresql://service:").count(), 1, "who migrates");
+    assert_eq!(manifests.matches("key: database-url }").count(), 1, "who migrates");
+}
+
+/// What processes look for, and `doctor`, is what `deploy/roles.sql` grants: no right less, and none more.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_right_that_is_granted_is_missed_when_it_is_revoked() {
+    let world = World::new(Settings::default()).await;
+    let session = world.database.session().await.unwrap();
+    session.batch_execute(include_str!("../../deploy/roles.sql")).await.unwrap();
+    let looked = async |role: &str| {
+        let kind = role.strip_prefix("call_assistant_").unwrap();
+        session.batch_execute(&format!("SET ROLE {role}")).await.unwrap();
+        let sql = include_str!("../../sql/monitoring/rights.sql");
+        let lacking = session.query(sql, &[&[kind].as_slice()]).await.unwrap();
+        session.batch_execute("RESET ROLE").await.unwrap();
+        let told = lacking.iter().map(|row| {
+            format!("{} on {}", row.get::<_, &str>("lacking"), row.get::<_, &str>("thing"))
+        });
+        told.collect::<Vec<_>>()
+    };
+    let granted = "
+        SELECT a.grantee::regrole::text, a.privilege_type, c.oid::regclass::text,
+            CASE c.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END
+        FROM pg_class AS c, aclexplode(c.relacl) AS a
+        WHERE a.grantee::regrole::text LIKE 'call\\_assistant\\_%'
+        UNION ALL
+        SELECT a.grantee::regrole::text, a.privilege_type || ' (' || c.attname || ')',
+            c.attrelid::regclass::text, ''
+        FROM pg_attribute AS c, aclexplode(c.attacl) AS a
+        WHERE a.grantee::regrole::text LIKE 'call\\_assistant\\_%'
+        UNION ALL
+        SELECT a.grantee::regrole::text, a.privilege_type, p.oid::regprocedure::text, 'FUNCTION '
+        FROM pg_proc AS p, aclexplode(p.proacl) AS a
+        WHERE a.grantee::regrole::text LIKE 'call\\_assistant\\_%'";
+    let granted = session.query(granted, &[]).await.unwrap();
+    assert!(granted.len() > 150, "{}", granted.len());
+    for row in &granted {
+        let [role, right, thing, kind]: [&str; 4] = [0, 1, 2, 3].map(|column| row.get(column));
+        let revoke = format!("REVOKE {right} ON {kind}{thing} FROM {role}");
+        session.batch_execute(&revoke).await.unwrap();
+        assert_eq!(looked(role).await, [format!("{right} on {thing}")], "{revoke}");
+        let grant = format!("GRANT {right} ON {kind}{thing} TO {role}");
+        session.batch_execute(&grant).await.unwrap();
+        assert!(looked(role).await.is_empty(), "{grant}: {:?}", looked(role).await);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,7 +221,11 @@ async fn the_least_rights_are_enough_and_are_all() {
     let flags = ["--database", &api_url, "--allow-loopback-endpoints", "--data", file.path()];
     let api = world.start("api", &flags);
     let sender = world.start("sender", &["--database", &sender_url, "--allow-loopback-endpoints"]);
+    // The roles are made again beside them, and the script is in the middle: nobody lacks a right.
+    let (revoked, granted) = roles.split_at(roles.find("-- `api`:").unwrap());
+    session.batch_execute(revoked).await.unwrap();
     assert_eq!(api.get("/v1/calls?limit=1").status, 200);
+    session.batch_execute(granted).await.unwrap();
     let receiver = crate::schema::receiver();
     let asked = json!({ "url": receiver });
     let endpoint = api.ask("POST", "/accounts/acct_1/endpoints", &asked, 201);
@@ -177,11 +247,30 @@ async fn the_least_rights_are_enough_and_are_all() {
     let doctor = world.command("doctor", &["--database", &operator_url]).output().unwrap();
     let said = String::from_utf8([doctor.stdout, doctor.stderr].concat()).unwrap();
     assert!(said.contains("leases") && !said.contains("permission denied"), "{said}");
+    // It counts the connections of all, whatever it may see of them.
+    let clients = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'
+        AND usename <> 'call_assistant_operator_1'";
+    let clients: i64 = session.query_one(clients, &[]).await.unwrap().get(0);
+    let (_, counted) = said.split_once("connections").unwrap();
+    let counted: i64 = counted.split_whitespace().next().unwrap().parse().unwrap();
+    assert!(counted >= clients / 2 && clients > 6, "{counted}, and {clients} of others: {said}");
 
     for role in [["rotate-keys"].as_slice(), &["recover", "--all-accounts"]] {
         let flags = [&role[1..], &["--database", &operator_url]].concat();
         let output = world.command(role[0], &flags).output().unwrap();
         assert!(output.status.success(), "{role:?}: {output:?}");
+    }
+    for arguments in [
+        &["levers", "set", "--account", "acct_1", "--per-second", "0"][..],
+        &["levers", "list"],
+        &["senders", "list"],
+        &["accounts", "change", "acct_1", "--timezone", "Europe/Oslo"],
+        &["endpoints", "enable", id],
+        &["deliveries", "cancel", "acct_1", "--type", "note"],
+        &["journal"],
+    ] {
+        let said = crate::commands::run_at(&operator_url, &world.ring, arguments);
+        assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
     }
     let erase = ["--account", "acct_1", "--whole-account", "--database", &operator_url];
     let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));

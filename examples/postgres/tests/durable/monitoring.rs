@@ -10,6 +10,8 @@ use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
 use private_server::Settings;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::commands::run_with;
+use crate::migrating::log_in;
 use crate::support::receiver::Reply;
 use crate::support::running::{PATIENCE, eventually, request};
 use crate::support::service::Service;
@@ -64,6 +66,7 @@ async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
         ("shards_unowned", 0.0),
         ("shards_taken_total", 0.0),
         ("unreadable_secrets", 0.0),
+        ("unreadable_due", 0.0),
     ];
     shows(sender.metrics(), &busy);
     let before = values(sender.metrics());
@@ -334,6 +337,128 @@ async fn endpoints_are_counted_as_the_library_has_them() {
     shows(other.metrics(), &[("unreadable_secrets", rows.len() as f64 - deleted)]);
 }
 
+// D-95: what refuses is not away, and what it refuses is named, to who asks without the names of others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_is_told_from_an_outage() {
+    let world = World::new(Settings::default()).await;
+    let session = world.database.session().await.unwrap();
+    session.batch_execute(include_str!("../../deploy/roles.sql")).await.unwrap();
+    let url = log_in(&world, "call_assistant_api").await;
+    let api = world.start("api", &[&["--database", &url], &SENDER[1..]].concat());
+    let becomes = |status: u16, words: &str| {
+        eventually(&format!("{status}: {words}"), || {
+            let answer = request(api.metrics(), "GET", "/readyz", "", b"");
+            let said = answer.text().to_owned();
+            (answer.status == status && said.contains(words)).then_some(said)
+        })
+    };
+    let no_login = "ALTER ROLE call_assistant_api_1 NOLOGIN;
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE usename = 'call_assistant_api_1'";
+    for (broken, words, repaired, is_up) in [
+        (
+            "REVOKE SELECT ON shards FROM call_assistant_api",
+            "the login lacks a right",
+            "GRANT SELECT ON shards TO call_assistant_api",
+            1.0,
+        ),
+        (
+            "ALTER TABLE shards RENAME expires_at TO ends_at",
+            "the schema is not this program's",
+            "ALTER TABLE shards RENAME ends_at TO expires_at",
+            1.0,
+        ),
+        (no_login, "the database refuses the login", "ALTER ROLE call_assistant_api_1 LOGIN", 0.0),
+    ] {
+        becomes(200, "stored");
+        session.batch_execute(broken).await.unwrap();
+        let said = becomes(503, words);
+        assert!(!said.contains("call_assistant_api_1"), "{said}");
+        shows(api.metrics(), &[("store_up", is_up)]);
+        api.logs(&format!("error=\"{words}: "));
+        let doctor = run_with(&world, &world.ring, &["doctor", "--database", &url]);
+        assert!(doctor.out.contains(words), "{words}: {}", doctor.out);
+        session.batch_execute(repaired).await.unwrap();
+    }
+    becomes(200, "stored");
+    session.keep();
+}
+
+// D-95: it would refuse what it is asked, and a load balancer would go on asking it.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_lacks_a_right_is_not_ready() {
+    let service = Service::new().await;
+    service.run(include_str!("../../deploy/roles.sql")).await;
+    let [api, sender, operator] =
+        ["call_assistant_api", "call_assistant_sender", "call_assistant_operator"];
+    let api_url = log_in(&service.world, api).await;
+    let sender_url = log_in(&service.world, sender).await;
+    let operator_url = log_in(&service.world, operator).await;
+    let start =
+        |role, url: &str| service.world.start(role, &[&["--database", url], &SENDER[..]].concat());
+    let why = |of: &Running| {
+        let answer = request(of.metrics(), "GET", "/readyz", "", b"");
+        match answer.status {
+            200 => String::new(),
+            503 => answer.json()["error"]["message"].as_str().unwrap().to_owned(),
+            other => panic!("{other}: {}", answer.text()),
+        }
+    };
+    let becomes = |of: &Running, expected: &str| {
+        eventually(&format!("{expected:?} is why"), || (why(of) == expected).then_some(()));
+    };
+    let doctor = |role: &str, url: &str| {
+        let arguments = ["doctor", "--role", role, "--database", url];
+        run_with(&service.world, &service.world.ring, &arguments).out
+    };
+
+    let wrong = start("api", &sender_url);
+    let lacking = why(&wrong);
+    assert!(lacking.starts_with("the login lacks a right: "), "{lacking}");
+    assert!(lacking.contains("; DELETE, INSERT, SELECT, UPDATE on keys; "), "{lacking}");
+    wrong.logs(&format!("ready=false reason=\"{lacking}\""));
+    drop(wrong);
+
+    for (role, url) in [("api", &api_url), ("sender", &sender_url), ("operator", &operator_url)] {
+        let said = doctor(role, url);
+        assert!(said.contains("ok    rights "), "{role}: {said}");
+    }
+    service.run("GRANT call_assistant_sender TO call_assistant_api_1").await;
+    let (all, sender) = (start("all", &api_url), start("sender", &sender_url));
+    for of in [&all, &sender] {
+        assert_eq!(why(of), "");
+    }
+    service.run("REVOKE SELECT ON calls, keys FROM call_assistant_api").await;
+    becomes(&all, "the login lacks a right: SELECT on calls; SELECT on keys");
+    assert_eq!(why(&sender), "");
+    service.run("GRANT SELECT ON calls, keys TO call_assistant_api").await;
+    becomes(&all, "");
+    all.logs("the login has each right that it needs again");
+    drop(all);
+
+    service.run("REVOKE INSERT ON attempts, ended FROM call_assistant_sender").await;
+    let lacking = "the login lacks a right: INSERT on attempts; INSERT on ended";
+    becomes(&sender, lacking);
+    sender.logs(lacking);
+    let said = doctor("sender", &sender_url);
+    for right in ["INSERT on attempts", "INSERT on ended"] {
+        let line = format!("fail  rights        the login lacks {right}: run deploy/roles.sql");
+        assert!(said.contains(&line), "{said}");
+    }
+    // What is logged is the cause, and not what follows from it.
+    service.ping(&service.endpoint("/one", &[Reply::Status(204)]));
+    sender.logs("attempts are not stored");
+    let log = sender.log();
+    let line = log.lines().find(|line| line.contains("attempts are not stored")).unwrap();
+    assert!(line.contains("permission denied for table "), "{line}");
+    // It starts all the same, and says so at once.
+    let other = start("sender", &sender_url);
+    assert_eq!((&other.first["ready"], &*why(&other)), (&false.into(), lacking));
+    service.run("GRANT INSERT ON attempts, ended TO call_assistant_sender").await;
+    becomes(&sender, "");
+    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 1).await;
+}
+
 fn ready(address: &str) -> u16 {
     request(address, "GET", "/readyz", "", b"").status
 }
@@ -376,19 +501,37 @@ async fn who_ends_is_not_ready_first_and_is_watched_to_its_end() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_lacks_a_key_in_use_is_not_ready() {
     let service = Service::new().await;
-    service.endpoint("/well", &[Reply::Status(204)]);
-    let other = |role, ring: &str| {
-        let mut command = service.world.command(role, &SENDER[1..]);
+    let well = service.endpoint("/well", &[Reply::Status(204)]);
+    let other = |role, ring: &str, flags: &[&str]| {
+        let mut command = service.world.command(role, flags);
         command.env(VARIABLE, ring);
         Running::of(command)
     };
     let lacking = KeyRing::new_line(2);
-    let processes = ["api", "sender"].map(|role| other(role, &lacking));
+    let processes = ["api", "sender"].map(|role| other(role, &lacking, &SENDER[1..]));
+    let why = "the key ring lacks keys that are in use: 1";
     for process in &processes {
-        assert_eq!(ready(process.metrics()), 503);
+        let answer = request(process.metrics(), "GET", "/readyz", "", b"");
+        assert_eq!(answer.status, 503);
+        assert_eq!(answer.json()["error"]["message"], why);
         process.logs("the key ring lacks keys that are in use: {1}");
+        process.logs(&format!("ready=false reason=\"{why}\""));
     }
     assert_eq!(ready(service.api.dashboard()), 200);
+    // It is not ready either where nobody asks it.
+    let unwatched = other("sender", &lacking, &[]);
+    for sender in [&processes[1], &unwatched] {
+        assert_eq!(sender.first["ready"], false);
+    }
+    drop(unwatched);
+
+    // What waits for the key is late, whoever else is well.
+    (0..3).for_each(|_| service.ping(&well));
+    let sender = processes[1].metrics();
+    shows(sender, &[("unreadable_due", 3.0), ("sender_held", 0.0)]);
+    eventually("what waits is late", || {
+        (values(sender)["call_assistant_sender_oldest_due_seconds"] > 1.0).then_some(())
+    });
     // What was damaged is nobody's key: a process without it would be no better.
     service.run("UPDATE endpoints SET secrets = '\\x00'").await;
     for process in &processes {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::levers::shows;
+use crate::levers::{has_taken_nothing, shows};
 use crate::support::receiver::Reply;
 use crate::support::running::{eventually, request};
 use crate::support::service::Service;
@@ -72,13 +72,56 @@ async fn a_sender_that_ends_leaves_no_gap() {
     first.ask_to_end();
     let took = took(2);
     println!("{took:?}, and {usual:?} before");
-    shows(second.metrics(), "shards_taken_total", 0.0);
+    has_taken_nothing(&second);
     assert!(took < usual + Duration::from_millis(2_500), "{took:?}: the leases had to end");
     assert_eq!(service.receiver.got("/slow").len(), 1, "nobody has sent it again");
     service.receiver.release();
     assert!(first.ended().success());
     service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 17).await;
     assert_eq!(service.receiver.got("/slow").len(), 1, "nobody has sent it again");
+}
+
+// D-84: a lease that ended long ago is an outage's or a backup's, which NoSender tells of.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_sender_that_has_just_gone_has_vanished() {
+    let service = Service::new().await;
+    let leases = "UPDATE shards SET owner = 'gone-long', expires_at = now() - interval '2 min';
+        UPDATE shards SET owner = 'just-gone', expires_at = now() WHERE shard < 8";
+    service.run(leases).await;
+    let sender = service.world.start("sender", &[]);
+    eventually("the judgement", || sender.log().contains("just-gone").then_some(()));
+    assert!(!sender.log().contains("gone-long"), "{}", sender.log());
+}
+
+// D-84: whatever waits for the database, no lease waits with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pool_that_is_used_up_costs_no_lease() {
+    let service = Service::new().await;
+    let replies = [500, 410].map(Reply::Status);
+    let endpoints: Vec<String> = (0..24)
+        .map(|nth| {
+            let account = format!("acct_{}", nth % 4 + 1);
+            service.endpoint_of(&account, &format!("/{nth}"), &replies)
+        })
+        .collect();
+    let flags = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
+    let sender = service.world.start("sender", &flags);
+    endpoints.iter().for_each(|endpoint| service.ping(endpoint));
+    service.becomes("SELECT count(*) FROM attempts", 24).await;
+    // What waits for its second attempt is parked when its endpoint is gone, and that takes long.
+    let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN PERFORM pg_sleep(4); RETURN NEW; END $$;
+        CREATE TRIGGER slow BEFORE INSERT ON ended FOR EACH ROW WHEN (NEW.status = 'parked')
+            EXECUTE FUNCTION slow();";
+    service.run(slow).await;
+    endpoints.iter().for_each(|endpoint| service.ping(endpoint));
+    shows(sender.metrics(), "pool_connections{pool=\"sender\"}", 11.0);
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(6) {
+        let lapsed = "SELECT count(*) FROM shards WHERE expires_at < clock_timestamp()";
+        assert_eq!(service.count(lapsed).await, 0, "after {:?}", began.elapsed());
+    }
+    assert!(!sender.log().contains("leases error="), "{}", sender.log());
 }
 
 // D-55: a delivery of a previous life is parked, and the retries of this one come when they are due.

@@ -1,7 +1,7 @@
 //! What is erased, and that nothing else is; and the keys that keep secrets from whoever reads the
 //! database.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, ContactId, EventId};
@@ -203,6 +203,35 @@ async fn log(change: &deadpool_postgres::Transaction<'_>, delivery: i64, now: Ti
         .unwrap();
 }
 
+// D-96: where no sender has lived for as long as an attempt may last, nothing is in flight.
+#[tokio::test]
+async fn an_erasure_waits_for_attempts_in_flight_where_a_sender_has_lived() {
+    let world = World::new().await;
+    world.fill("acct_3").await;
+    let ingrid = Subject::from_number(INGRID).unwrap();
+    let patience = Patience { in_flight: Duration::from_secs(3), ..PATIENCE };
+    for (account, leases, waits) in [
+        (
+            "acct_1",
+            "INSERT INTO senders (id, expires_at) VALUES ('s', now() - interval '1 day')",
+            false,
+        ),
+        ("acct_2", "UPDATE senders SET expires_at = clock_timestamp() - interval '1 s'", true),
+        (
+            "acct_3",
+            "WITH ended AS (DELETE FROM senders)
+             UPDATE shards SET expires_at = clock_timestamp() - interval '1 s' WHERE shard = 7",
+            true,
+        ),
+    ] {
+        world.rows(leases, &[]).await;
+        let began = Instant::now();
+        let erased = erase::caller(&world.database, account, &ingrid, patience).await.unwrap();
+        assert_eq!(erased.found.deliveries, 2, "{account}");
+        assert_eq!(began.elapsed() >= patience.in_flight, waits, "{account}");
+    }
+}
+
 // D-96. D-62 says how long a body is kept; the person in it may ask for less.
 #[tokio::test]
 async fn a_callers_number_is_erased_and_nothing_else() {
@@ -326,7 +355,7 @@ async fn an_erasure_waits_for_older_transactions() {
     assert_eq!((account.left, account.found.events), (Some(Left::OlderTransactions), 3));
     assert_eq!(world.count("SELECT count(*) FROM accounts").await, 2, "its row goes last");
 
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     let late = async {
         tokio::time::sleep(Duration::from_secs(3)).await;
         one.commit().await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -347,13 +347,13 @@ fn commands_of(pages: &[&str], helps: &BTreeMap<String, String>) -> BTreeMap<Str
     found
 }
 
-/// Every role says what it takes, to whoever reads standard output, and so does the program.
-#[test]
-fn each_role_has_a_help_text() {
-    let run = |arguments: &[&str]| {
-        let program = env!("CARGO_BIN_EXE_call-assistant-postgres");
-        Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap()
-    };
+fn run(arguments: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_call-assistant-postgres");
+    Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The help texts of the program, of its groups and of their commands, by their names.
+pub(crate) fn help_texts() -> BTreeMap<String, String> {
     let said = |arguments: &[&str]| {
         let output = run(arguments);
         assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}");
@@ -375,6 +375,13 @@ fn each_role_has_a_help_text() {
         }
     }
     assert!(helps.len() > 9, "{helps:?}");
+    helps
+}
+
+/// Every role says what it takes, to whoever reads standard output, and so does the program.
+#[test]
+fn each_role_has_a_help_text() {
+    let helps = help_texts();
     let pages = [
         include_str!("../../../../src/guide/operating.md"),
         include_str!("../../../../src/guide/scaling.md"),

@@ -242,6 +242,30 @@ async fn many_endpoints_are_recovered_at_once() {
     service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 110 * 5).await;
 }
 
+// After a failover many owners are due at once, and each is told in the first round.
+#[tokio::test(flavor = "multi_thread")]
+async fn reminders_go_through_all_that_are_due() {
+    let service = Service::new().await;
+    service
+        .run(
+            "INSERT INTO endpoints (id, account_id, shard, created_at, url, allow_loopback, secrets,
+                disabled, since, failures, generation, version, first_failures, first_failed_at)
+             SELECT 'whep_' || n, 'acct_1', 5, now() - interval '9 days', 'https://a.example/', false,
+                '', 'failing', now() - interval '2 days', 20, 1, 1, 1, now() - interval '3 days'
+             FROM generate_series(1, 250) AS n",
+        )
+        .await;
+    // None of these can be read by this version, and none keeps another from its turn.
+    service.run("UPDATE endpoints SET first_failures = -1 WHERE number < 150").await;
+    let began = Instant::now();
+    let _sender = service.world.start("sender", &SENDER);
+    let readable = service.count("SELECT count(*) FROM endpoints WHERE first_failures > 0").await;
+    assert!(readable >= 100, "{readable}");
+    service.becomes("SELECT count(*) FROM alerts", readable).await;
+    assert!(began.elapsed() < Duration::from_secs(50), "the next round");
+    service.becomes("SELECT count(*) FROM endpoints WHERE reminders = 1", readable).await;
+}
+
 // DEL-10, D-56: a step is stored whole or not at all, so each is redelivered once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recovery_goes_on_where_a_killed_sender_was() {

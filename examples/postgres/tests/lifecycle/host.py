@@ -94,10 +94,19 @@ class World(contextlib.ExitStack):
 
     def database(self, *command):
         """Runs a program of PostgreSQL, or a script that does, as a user that it accepts."""
-        done = subprocess.run(command, env=self.environment, cwd=self.folder, text=True, capture_output=True,
-                              **({"user": USER.pw_uid, "group": USER.pw_gid, "extra_groups": []} if USER else {}))
+        done = self.try_database(*command)
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout.strip()
+
+    def refuses(self, *command):
+        """Runs what fails, and returns what it says."""
+        done = self.try_database(*command)
+        assert done.returncode != 0, f"{command}: {done.stdout}"
+        return done.stderr
+
+    def try_database(self, *command):
+        return subprocess.run(command, env=self.environment, cwd=self.folder, text=True, capture_output=True,
+                              **({"user": USER.pw_uid, "group": USER.pw_gid, "extra_groups": []} if USER else {}))
 
     @property
     def options(self):

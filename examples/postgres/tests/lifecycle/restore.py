@@ -73,8 +73,16 @@ def main(program):
         shutil.rmtree(world.path("first"))
         for left in pathlib.Path(world.folder).glob(".s.PGSQL.*"):
             left.unlink()
-        said = world.database(DEPLOY / "restore", backup, world.path("archive"), world.path("second"), then,
-                              *world.options.split(" "))
+        # One that fails leaves nothing of its own, and nothing is removed that was there.
+        restore, options = (DEPLOY / "restore", backup, world.path("archive")), world.options.split(" ")
+        failed = world.refuses(*restore, world.path("second"), "2100-01-01 00:00:00+00", *options)
+        assert "recovery ended before" in failed and f"removed {world.path('second')}" in failed, failed
+        failed = world.refuses(restore[0], world.path("no backup"), restore[2], world.path("second"))
+        assert f"removed {world.path('second')}" in failed, failed
+        assert not os.path.exists(world.path("second")), "a restore that failed has left its folder"
+        failed = world.refuses(*restore, world.path("archive"), then, *options)
+        assert "is there already" in failed and os.listdir(world.path("archive")), failed
+        said = world.database(*restore, world.path("second"), then, *options)
         world.ends("second")
         print(said)
 
@@ -101,7 +109,7 @@ def main(program):
         assert [read["id"] for read in page] == ["call_after"], page
         sender = world.start(program, "sender")
         until("its event is sent", lambda: receiver.times(f"/{ACCOUNT}")[again] >= 1)
-        until("nothing is pending", lambda: world.sql("SELECT count(*) FROM deliveries WHERE status = 'pending'") == "0")
+        until("nothing is pending", lambda: world.sql("SELECT count(*) FROM deliveries") == "0")
         sender.end()
         arrived = [(path, json.loads(body)["account_id"]) for path, _, body in receiver.got]
         assert all(path == f"/{account}" for path, account in arrived), arrived

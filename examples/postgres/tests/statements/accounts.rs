@@ -91,8 +91,10 @@ const SEVERAL: &[(&str, &str)] = &[
     ("journal/after", "the journal of operators"),
     ("levers/all", "what operators have set, which every sender reads"),
     ("monitoring/count", "counts over all"),
+    ("monitoring/rights", "names of tables, and no row"),
     ("monitoring/secrets", "counts over all"),
     ("monitoring/state", "counts over all"),
+    ("monitoring/unreadable", "counts over the shards of one sender"),
     ("rotate/read", "every secret is sealed again"),
 ];
 

@@ -62,7 +62,8 @@ async fn who_is_to_be_reminded_is_found() {
         let Ok(mut endpoint) = endpoint else { continue };
         become_endpoint(&filled, endpoint).await;
         let due = [1, 3].map(|days| At(filled.now.saturating_sub(days * DAY)));
-        let rows = filled.session.query(&sql, &[&vec![shard(0)], &due[0], &due[1]]).await.unwrap();
+        let rows =
+            filled.session.query(&sql, &[&vec![shard(0)], &due[0], &due[1], &-1]).await.unwrap();
         let is_found = !rows.is_empty();
         if let [row] = &rows[..] {
             assert_eq!(endpoint_of(row, "").unwrap(), endpoint, "round {round}");
