@@ -16,6 +16,7 @@ mod days;
 mod history;
 mod levers;
 mod owner;
+mod parking;
 mod poll;
 mod read;
 mod recover;
@@ -39,6 +40,7 @@ pub(crate) use self::days::add as add_days;
 use self::history::History;
 use self::levers::Valves;
 use self::owner::{InHand, Owner};
+use self::parking::Parking;
 use self::poll::{PendingRow, Poller};
 use self::read::{Reader, ToBegin};
 use self::settle::{Settler, Stored};
@@ -173,6 +175,7 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box
         ended,
         reading: 0,
         attempts: JoinSet::new(),
+        parking: Parking::default(),
         database: database.clone(),
         reader: Arc::new(Reader::new(database.clone(), options.ring, options.allow_loopback)),
         client,

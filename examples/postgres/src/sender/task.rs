@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep};
 use super::history::History;
 use super::levers::{Rates, Valves};
 use super::owner::{InHand, Owned};
+use super::parking::Parking;
 use super::poll::PendingRow;
 use super::read::{Pending, Planned, Reader, ToBegin};
 use super::settle::EndedAttempt;
@@ -83,6 +84,7 @@ pub(super) struct SenderTask {
     /// The batches that are being read.
     pub(super) reading: usize,
     pub(super) attempts: JoinSet<()>,
+    pub(super) parking: Parking,
     pub(super) database: Database,
     pub(super) reader: Arc<Reader>,
     pub(super) client: post::Client,
@@ -481,17 +483,13 @@ impl SenderTask {
     /// Parks what is pending of an endpoint that is disabled, or was enabled since.
     fn park(&self, endpoint: i32) {
         let database = self.database.clone();
-        let parking = async move {
-            loop {
-                let parked = queue::park(&database, endpoint, clock::now()).await;
-                log::tried("parking", &parked);
-                if parked.is_ok() {
-                    return;
-                }
-                sleep(Duration::from_secs(1)).await;
-            }
+        let park = move || {
+            let database = database.clone();
+            async move { queue::park(&database, endpoint, clock::now()).await }
         };
-        tokio::spawn(self.watch.without_panic("parking of deliveries", parking));
+        if let Some(parking) = self.parking.of(endpoint, park) {
+            tokio::spawn(self.watch.without_panic("parking of deliveries", parking));
+        }
     }
 }
 

@@ -125,6 +125,34 @@ async fn a_database_that_refuses_is_not_asked_at_once() {
     service.becomes("SELECT count(*) FROM ended", 2).await;
 }
 
+// Many endpoints at once, whose steps the database holds up.
+#[tokio::test(flavor = "multi_thread")]
+async fn parking_leaves_connections_for_what_is_sent() {
+    let service = Service::new().await;
+    let paths = ["/1", "/2", "/3", "/4", "/5", "/6"];
+    let endpoints = paths.map(|path| service.endpoint(path, &[Reply::Status(204)]));
+    (0..5).for_each(|_| endpoints.iter().for_each(|endpoint| service.ping(endpoint)));
+    // What was accepted is of a life that has ended.
+    service.run("UPDATE endpoints SET generation = 1, version = version + 1").await;
+    let mut held = service.world.database.session().await.unwrap();
+    let change = held.transaction().await.unwrap();
+    let lock = "SET LOCAL idle_in_transaction_session_timeout = 0; LOCK TABLE ended IN SHARE MODE";
+    change.batch_execute(lock).await.unwrap();
+    let _sender = service.world.start("sender", &SENDER);
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND query LIKE '%INSERT INTO ended%'";
+    let (mut most, mut looks) = (0, 0);
+    while looks < 100 {
+        let now = service.count(waiting).await;
+        (most, looks) = (most.max(now), looks + i32::from(most > 0));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(most <= 2, "{most} connections wait");
+    change.rollback().await.unwrap();
+    held.keep();
+    service.becomes("SELECT count(*) FROM ended WHERE status = 'parked'", 30).await;
+}
+
 // Rows that came from another cluster, whose transactions have numbers that are not reached here.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_another_cluster_queued_is_read_once() {
