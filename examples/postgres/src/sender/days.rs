@@ -27,6 +27,9 @@ const EVERY: Duration = Duration::from_secs(60);
 /// The age of an event from which on what nobody can end is parked: 31 days.
 const OVERDUE: Duration = Duration::from_secs(31 * 86_400);
 
+/// How many alerts are dropped at a time.
+const ALERTS_AT_ONCE: i64 = 2_000;
+
 /// How long a sender tries to end what is overdue for no reason that it knows: 1 hour.
 const TRIES: Duration = Duration::from_secs(3_600);
 
@@ -58,9 +61,7 @@ pub(super) async fn drop_old(database: Database, ring: KeyRing, counted: Counted
         if dropped.is_ok() {
             counted.round("days");
         }
-        let oldest = At(now.saturating_sub(RETENTION));
-        let forget = async |client: &Object| execute(client, sql::ALERTS_DROP, &[&oldest]).await;
-        log::tried("old alerts", &database.read(forget).await);
+        log::tried("old alerts", &drop_alerts(&database, now).await);
         let forget = async |client: &Object| execute(client, sql::OWNERS_FORGET, &[]).await;
         log::tried("old processes", &database.read(forget).await);
     }
@@ -78,6 +79,16 @@ async fn drop_days(
     if kept && give_up(database, ring, counted, has_tried, now).await? {
         try_drop(database, now).await?;
     }
+    Ok(())
+}
+
+/// Drops alerts that are thirty days old, in steps: many may be as old as each other.
+async fn drop_alerts(database: &Database, now: Timestamp) -> Result<(), DbError> {
+    let oldest = At(now.saturating_sub(RETENTION));
+    let step = async |client: &Object| {
+        execute(client, sql::ALERTS_DROP, &[&oldest, &ALERTS_AT_ONCE]).await
+    };
+    while i64::try_from(database.read(step).await?).is_ok_and(|gone| gone >= ALERTS_AT_ONCE) {}
     Ok(())
 }
 

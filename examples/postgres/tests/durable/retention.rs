@@ -104,6 +104,41 @@ async fn what_nobody_can_end_keeps_no_day() {
     );
 }
 
+// However many owners were told of one outage: no step is so large that its time is over before it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn alerts_are_numbered_and_dropped_in_steps() {
+    let service = Service::new().await;
+    service.endpoint("/one", &[Reply::Status(204)]);
+    service
+        .run(
+            "INSERT INTO alerts (endpoint, version, at, alert)
+                 SELECT number, n, now() - interval '31 days', '{}'
+                 FROM endpoints, generate_series(1, 5000) AS n;
+             CREATE FUNCTION bounded() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 IF (SELECT count(*) FROM changed) > 2000 THEN RAISE 'too many at once'; END IF;
+                 RETURN NULL;
+             END $$;
+             CREATE TRIGGER numbered AFTER UPDATE ON alerts REFERENCING OLD TABLE AS changed
+                 FOR EACH STATEMENT EXECUTE FUNCTION bounded();
+             CREATE TRIGGER dropped AFTER DELETE ON alerts REFERENCING OLD TABLE AS changed
+                 FOR EACH STATEMENT EXECUTE FUNCTION bounded();",
+        )
+        .await;
+    // Whoever reads the feed comes to the end of it, as ever.
+    let (mut after, mut pages) = (0, 0);
+    while after < 5000 {
+        let path = format!("/alerts?wait=0&after={after}");
+        let next = service.api.ask("GET", &path, &json!({}), 200)["next"].clone();
+        let next = next.as_str().map_or(next.as_i64(), |next| next.parse().ok()).unwrap();
+        assert!(next > after, "{next} after {after}");
+        (after, pages) = (next, pages + 1);
+    }
+    assert!(pages >= 3, "{pages} pages");
+    assert_eq!(service.count("SELECT count(DISTINCT number) FROM alerts").await, 5000);
+    let _sender = service.world.start("sender", &SENDER);
+    service.becomes("SELECT count(*) FROM alerts", 0).await;
+}
+
 // D-60: what an outbox relays as late as events are kept has its day, and without a sender, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_serves_adds_days() {

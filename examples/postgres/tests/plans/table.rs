@@ -169,7 +169,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("alerts/remind", "'{1,2,3,:shard}', ':now', ':now', 0"),
     ("alerts/insert", "'{:endpoint}', '{77}', ':now', '{alert}'"),
     ("alerts/missed", ":endpoint, 1, 5"),
-    ("alerts/drop", "'2026-03-02 00:00+00'"),
+    ("alerts/drop", "'2026-03-02 00:00+00', 2000"),
     ("clocks/now", ""),
     ("clocks/share", "'sender', 0, 5"),
     ("owners/forget", ""),
