@@ -111,8 +111,13 @@ pub(crate) async fn start_all(
     let mut page = RecoveryPage::default();
     for row in &rows {
         let (number, shard) = (row.field("number")?, row.field("shard")?);
-        let health = endpoint_of(row, "")?;
-        let (missed, plan) = (missed.clone().with_endpoint(&health), plan_of(row)?.webhooks);
+        let read = endpoint_of(row, "").and_then(|health| Ok((health, plan_of(row)?.webhooks)));
+        // One that a later version wrote is for that version, and keeps no other from its recovery.
+        let Ok((health, plan)) = listed("endpoint", row.field("id")?, read.map_err(Refused::from))
+        else {
+            continue;
+        };
+        let missed = missed.clone().with_endpoint(&health);
         if Search::new(shard, number, &missed).window(change, i64::MIN, 1).await?.is_none() {
             continue;
         }

@@ -242,6 +242,29 @@ async fn many_endpoints_are_recovered_at_once() {
     service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 110 * 5).await;
 }
 
+// Beside this version runs a later one.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_keeps_no_other_endpoint_from_its_recovery() {
+    let service = Service::new().await;
+    let strange = service.endpoint("/strange", &[Reply::Status(204)]);
+    for account in 1..=3 {
+        service.endpoint_of(&format!("acct_{account}"), "/one", &[Reply::Status(204)]);
+    }
+    miss(&service, "%", 2, "skipped").await;
+    let id = strange.trim_start_matches("/endpoints/");
+    let later = format!(
+        "UPDATE endpoints SET disabled = 'later' WHERE id = '{id}';
+         UPDATE accounts SET plan = 'later' WHERE id = 'acct_2'"
+    );
+    service.run(&later).await;
+    let told = service.world.command("recover", &["--all-accounts"]).output().unwrap();
+    let log = String::from_utf8(told.stderr).unwrap();
+    assert_eq!(told.status.code(), Some(0), "{log}");
+    assert_eq!(String::from_utf8(told.stdout).unwrap(), "{\"recoveries\":2}\n");
+    assert_eq!(log.matches("a row of a list cannot be read").count(), 2, "{log}");
+    assert!(log.contains(&format!("endpoint={id}")), "{log}");
+}
+
 // After a failover many owners are due at once, and each is told in the first round.
 #[tokio::test(flavor = "multi_thread")]
 async fn reminders_go_through_all_that_are_due() {
