@@ -1,7 +1,8 @@
 //! The program's roles, one for each subcommand.
 
 use std::error::Error;
-use std::io::Write as _;
+use std::fmt::Display;
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use call_assistant::webhook::sender::MissedDeliveries;
@@ -62,7 +63,7 @@ const UNREADABLE: &str = "some secrets open with no key of the ring, and stay as
 /// Runs a role, and returns the exit status.
 async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
     match role {
-        Role::KeyGen { number } => println!("{}", KeyRing::new_line(number)),
+        Role::KeyGen { number } => print(KeyRing::new_line(number))?,
         Role::Erase { database, by, account, subject, which } => {
             let database = clocks::reach(&database).await?;
             let deed = Deed::new(by, "erase", Some(&account), &which);
@@ -72,7 +73,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
                 Some(subject) => erase::caller(&database, &account, &subject, patience).await?,
                 None => erase::account(&database, &account, patience).await?,
             };
-            println!("{}", erased.line());
+            print(erased.line())?;
             return Ok(if erased.left.is_some() { exit::AGAIN } else { 0 });
         }
         Role::Recover { database, by, account, from, until } => {
@@ -85,13 +86,13 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let deed = deed.changing(Value::Null, after);
             let started = recover::all(&database, account.as_deref(), &missed, deed, now).await;
             let started = started.map_err(exit::refused)?;
-            println!("{}", serde_json::json!({ "recoveries": started }));
+            print(serde_json::json!({ "recoveries": started }))?;
         }
         Role::RotateKeys { database, by, ring } => {
             let database = clocks::reach(&database).await?;
             note(&database, &Deed::new(by, "rotate-keys", None, "signing secrets")).await?;
             let rotated = rotate::keys(&database, &ring, clock::database::now()).await?;
-            println!("{}", rotated.line());
+            print(rotated.line())?;
             if rotated.unreadable > 0 {
                 return Err(UNREADABLE.into());
             }
@@ -100,8 +101,8 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let database = clocks::reach(&database).await?;
             let checked = ring::check(&database, &ring, clock::database::now()).await?;
             match json {
-                true => println!("{}", checked.line()),
-                false => println!("{}", checked.text()),
+                true => print(checked.line())?,
+                false => print(checked.text())?,
             }
             if checked.unreadable > 0 {
                 return Err(UNREADABLE.into());
@@ -110,8 +111,8 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         Role::Doctor { database, ring, login, backup, json } => {
             let checks = doctor::look(&database, &ring, login, backup).await;
             match json {
-                true => println!("{}", serde_json::json!({ "checks": checks })),
-                false => checks.iter().for_each(|check| println!("{}", check.line())),
+                true => print(serde_json::json!({ "checks": checks }))?,
+                false => checks.iter().try_for_each(|check| print(check.line()))?,
             }
             if checks.iter().any(|check| check.is_unanswered) {
                 return Ok(exit::AGAIN);
@@ -126,11 +127,13 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         Role::Migrate { database, only: Some(look) } => {
             let status = db::status(&Database::at(&database, 1)?).await?;
             match look {
-                Look::Status => println!("{}", migrations_line(&status)),
+                Look::Status => print(migrations_line(&status))?,
                 Look::DryRun => status
                     .iter()
                     .filter(|migration| migration.applied_at.is_none())
-                    .for_each(|migration| println!("-- {}\n{}", migration.number, migration.sql)),
+                    .try_for_each(|migration| {
+                        print(format_args!("-- {}\n{}", migration.number, migration.sql))
+                    })?,
             }
         }
         Role::Api { serving, database, ring } => {
@@ -265,7 +268,7 @@ fn listens(line: &Value) -> Option<String> {
 }
 
 /// Creates what watches all tasks of a role, until so long after Ctrl-C.
-fn watch(drain: Duration) -> std::io::Result<Watch> {
+fn watch(drain: Duration) -> io::Result<Watch> {
     let (trigger, stop) = shutdown::on_ctrl_c(drain)?;
     Ok(Watch::new(trigger, stop))
 }
@@ -289,12 +292,17 @@ fn accounts(
     })
 }
 
+/// Prints a line. A stream that is full, or that nobody reads, is an error.
+fn print(line: impl Display) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{line}")
+}
+
 /// Says on standard output that a role is ready.
 fn say(line: &Value) {
     let line = line.to_string();
     // A closed or unread stream must not stop the host.
     tokio::task::spawn_blocking(move || {
-        let mut out = std::io::stdout().lock();
+        let mut out = io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     });
 }

@@ -223,6 +223,7 @@ statements! {
     RECOVERIES_PROGRESS = "recoveries/progress";
     RECOVERIES_RUNNING = "recoveries/running";
     RECOVERIES_WRITE = "recoveries/write";
+    ROTATE_LOOK = "rotate/look";
     ROTATE_READ = "rotate/read";
     SENDER_DELIVERIES = "sender/deliveries";
     SENDER_ENDPOINTS = "sender/endpoints";

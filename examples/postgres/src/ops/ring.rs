@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use call_assistant::Timestamp;
+use deadpool_postgres::Object;
 use serde_json::{Value, json};
+use tokio_postgres::Row;
 
 use crate::db::statements as sql;
 use crate::db::{Database, DbError, Fields as _, query};
@@ -54,8 +56,8 @@ pub async fn check(
 ) -> Result<Checked, DbError> {
     let (mut checked, mut last) = (Checked::default(), -1_i32);
     loop {
-        let rows =
-            database.change(async |change| query(change, sql::ROTATE_READ, &[&last]).await).await?;
+        let look = async |client: &Object| query(client, sql::ROTATE_LOOK, &[&last]).await;
+        let rows: Vec<Row> = database.read(look).await?;
         for row in &rows {
             last = row.field("number")?;
             let (id, sealed): (&str, &[u8]) = (row.field("id")?, row.field("secrets")?);

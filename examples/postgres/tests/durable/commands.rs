@@ -463,6 +463,28 @@ async fn a_ring_that_lacks_a_key_is_found() {
         (rotated.status, rotated.out.as_str()),
         (Some(0), "{\"sealed\":2,\"unreadable\":0}\n")
     );
+
+    // It looks, and changes nothing: it waits for nobody who does.
+    let mut held = world.database.session().await.unwrap();
+    let change = held.transaction().await.unwrap();
+    let lock =
+        "SET LOCAL idle_in_transaction_session_timeout = 0; SELECT FROM endpoints FOR UPDATE";
+    change.batch_execute(lock).await.unwrap();
+    let said = run_with(world, &both, &["ring", "check"]);
+    assert_eq!((said.status, &*said.out), (Some(0), "every secret opens: key 2 seals 2\n"));
+    change.rollback().await.unwrap();
+    held.keep();
+}
+
+// A disk is full, or nobody reads on: a panic has no status of the table.
+#[test]
+fn what_cannot_be_printed_ends_with_1() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+    let said = command.args(["keygen", "1"]).stdout(full).output().unwrap();
+    let err = String::from_utf8(said.stderr).unwrap();
+    assert_eq!(said.status.code(), Some(1), "{err}");
+    assert!(err.starts_with("call-assistant-postgres: No space left on device"), "{err}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

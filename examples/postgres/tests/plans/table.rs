@@ -320,6 +320,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("erase/pending_read", ":endpoint, 0, 1000"),
     ("erase/pending_remove", "batch(:pending, :count)"),
     ("queue/give_up", "batch(:pending, :count), ':now'"),
+    ("rotate/look", "5000"),
     ("rotate/read", "5000"),
 ];
 
