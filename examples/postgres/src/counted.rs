@@ -167,6 +167,11 @@ impl Counted {
                 "Endpoints whose secrets need a key that this process does not have.",
                 lock(&self.0.keys).endpoints,
             ),
+            Family::gauge(
+                "call_assistant_rights_lacking",
+                "Tables, sequences and functions on which this process's login lacks a right.",
+                lock(&self.0.rights).len(),
+            ),
         ];
         if let Some(sender) = self.sender() {
             families.extend([

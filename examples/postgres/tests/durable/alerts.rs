@@ -21,6 +21,7 @@ use serde_json::json;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
+use crate::migrating::log_in;
 use crate::sending::LEAST;
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::running::File;
@@ -509,6 +510,26 @@ async fn a_process_lacks_a_key() {
         .says("the key ring lacks keys that are in use")
         .of("sender", &sender)
         .run(async |_| {})
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn a_process_lacks_a_right() {
+    let service = Service::new().await;
+    service.run(include_str!("../../deploy/roles.sql")).await;
+    let url = log_in(&service.world, "call_assistant_sender").await;
+    let sender = service.world.start("sender", &[&["--database", &url], &SENDER[..]].concat());
+    Recording::new("a_process_lacks_a_right", &["RightsLacking"])
+        .row("`call_assistant_rights_lacking` is above 0", "`deploy/roles.sql`")
+        .says("the login lacks a right: INSERT on attempts")
+        .looks(MORE_LOOKS)
+        .of("sender", &sender)
+        .run(async |look| {
+            if look == BEGIN {
+                service.run("REVOKE INSERT ON attempts FROM call_assistant_sender").await;
+            }
+        })
         .await;
 }
 

@@ -430,9 +430,12 @@ async fn who_lacks_a_right_is_not_ready() {
     }
     service.run("REVOKE SELECT ON calls, keys FROM call_assistant_api").await;
     becomes(&all, "the login lacks a right: SELECT on calls; SELECT on keys");
+    shows(all.metrics(), &[("rights_lacking", 2.0)]);
     assert_eq!(why(&sender), "");
+    shows(sender.metrics(), &[("rights_lacking", 0.0)]);
     service.run("GRANT SELECT ON calls, keys TO call_assistant_api").await;
     becomes(&all, "");
+    shows(all.metrics(), &[("rights_lacking", 0.0)]);
     all.logs("the login has each right that it needs again");
     drop(all);
 
