@@ -161,6 +161,17 @@ fn no_two_roles_that_are_deployed_share_a_user() {
     assert_eq!(manifests.matches("key: database-url }").count(), 1, "who migrates");
 }
 
+/// While the image of PostgreSQL makes the database, a server answers on its socket alone, and ends soon. `migrate`
+/// must not take it for the one that stays.
+#[test]
+fn a_database_is_healthy_when_it_answers_at_its_address() {
+    let compose = include_str!("../../deploy/compose.yml");
+    let test = compose.lines().find_map(|line| line.trim().strip_prefix("test: ")).unwrap();
+    let test: Vec<String> = serde_json::from_str(test).unwrap();
+    assert_eq!(test[1], "pg_isready");
+    assert!(test.windows(2).any(|flag| flag == ["-h", "127.0.0.1"]), "{test:?}");
+}
+
 /// What processes look for, and `doctor`, is what `deploy/roles.sql` grants: no right less, and none more.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_right_that_is_granted_is_missed_when_it_is_revoked() {
