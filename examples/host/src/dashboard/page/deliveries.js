@@ -23,11 +23,17 @@ function settle(latest) {
   kept.gone = kept.rows.filter((d) => !fresh.has(d.id));
   return { rows: kept.rows, news: kept.rows === latest ? 0 : first < 0 ? latest.length : first };
 }
-// Rows that are still shown though others have taken their place: as they are now.
+// Rows that are still shown though others have taken their place: as they are now. One that is forgotten is shown no
+// longer, and one that cannot be read now stays as it was.
 async function fetchKept() {
-  for (const d of (kept?.gone ?? []).filter((d) => d.pending || MISSED.includes(d.status)).slice(0, 10)) {
-    const now = await ask("GET", at("deliveries", d.id));
-    kept.rows = kept.rows.map((row) => row.id === now.id ? now : row);
+  const list = kept;
+  for (const d of (list?.gone ?? []).filter((d) => d.pending || MISSED.includes(d.status)).slice(0, 10)) {
+    const failed = (error) => { if (!error.status) throw error; return error.status < 500 ? null : d; };
+    const now = await ask("GET", at("deliveries", d.id)).catch(failed);
+    list.rows = list.rows.map((row) => row.id === d.id ? now : row).filter(Boolean);
+    if (now) continue;
+    list.gone = list.gone.filter((row) => row.id !== d.id);
+    chosen.delete(d.id);
   }
 }
 function deliveriesCard(deliveries, endpoints) {
@@ -61,8 +67,8 @@ function deliveriesCard(deliveries, endpoints) {
       button("Newer", { key: "newer", disabled: first }, () => turn(pages.slice(0, -1))),
       button("Older", { key: "older", disabled: !next }, async () => {
         // The latest fifty come without the place of the next ones.
-        if (!found) found = await findDeliveries();
-        if (found.next) turn([...pages, found.next]);
+        try { const { next } = found ?? await findDeliveries(); if (next) turn([...pages, next]); else toast("There are no older ones"); }
+        catch (error) { toast(error.message, true); }
       })), shown.filter((d) => open.has(d.id)).map(drawer));
 }
 // What is open lies beside the list, and moves none of it. Its address opens it again.
@@ -92,7 +98,8 @@ function deliveryRow(heads, d, line) {
 // Why a delivery that is due is not sent, and until when: what an operator has set, or its endpoint.
 function heldBy(d) {
   if (d.status !== "waiting" || !(Date.parse(d.next_at) < clock() - 2000)) return null;
-  const lever = seen.levers.levers.find((l) => (l.endpoint_id ?? d.endpoint_id) === d.endpoint_id && (l.account_id ?? d.account_id) === d.account_id);
+  const levers = seen.levers.levers.filter((l) => (l.endpoint_id ?? d.endpoint_id) === d.endpoint_id && (l.account_id ?? d.account_id) === d.account_id);
+  const [lever] = levers.sort((a, b) => a.per_second - b.per_second);
   if (lever) return { why: lever.per_second ? "held: sending is slowed down" : "held: sending is paused", until: lever.per_second ? "sent at its turn" : "sent once that is undone" };
   const e = seen.endpoints.find((e) => e.id === d.endpoint_id);
   return e?.suspect_since && { why: "held: its endpoint is suspect", since: e.suspect_since, until: "sent once an attempt in flight ends" };
@@ -108,19 +115,26 @@ async function redeliverChosen() {
   if (refused) toast(`${chosen.size} refused: ${refused}`, true);
   await refresh(true);
 }
-// What is open is fetched with its body, and again while it is not among those that are listed.
+// What is open is fetched with its body; again now and then, and after each action, while it is not among those that are
+// listed.
 async function fetchOpen() {
   const listed = new Map((found ? found.data : seen?.deliveries ?? []).map((d) => [d.id, d]));
   const isShown = (t) => t.request?.signature !== "too_recent" || Date.parse(t.request.signature_from) > clock();
   for (const id of open) {
     const known = details.get(id), now = listed.get(id);
-    const same = now ? now.attempts.length === known?.attempts.length : !known?.pending;
+    const same = now ? now.attempts.length === known?.attempts.length : !known?.pending && Date.now() - known?.readAt < 10000;
     if (known && same && known.attempts.every(isShown)) continue;
     try {
       const whole = await ask("GET", at("deliveries", id));
-      if (whole.account_id !== selected) throw new Error("there is no such delivery in this account");
-      details.set(id, whole);
-    } catch (error) { open.delete(id); toast(`${id}: ${error.message}`, true); }
+      if (whole.account_id !== selected) throw refusal("there is no such delivery in this account", 404);
+      details.set(id, { ...whole, readAt: Date.now() });
+    } catch (error) {
+      if (!error.status) throw error;
+      // What is being read stays while the store is away.
+      if (known && error.status >= 500) continue;
+      open.delete(id);
+      toast(`${id}: ${error.message}`, true);
+    }
   }
 }
 // The exact text, character by character, is what a receiver computes the digest of; indented it is for people.

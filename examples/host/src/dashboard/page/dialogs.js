@@ -41,7 +41,8 @@ function dialog(title, hint, fields, action, submit) {
     event.preventDefault();
     if (!submit) return el.close();
     send.disabled = true; wrong.hidden = true;
-    try { const next = await submit(new FormData(form)); el.close(); await refresh(true); if (next) next(); }
+    // What is shown once waits for nothing.
+    try { const next = await submit(new FormData(form)); el.close(); if (next) next(); await refresh(true); }
     catch (error) { wrong.textContent = error.message; wrong.hidden = false; }
     send.disabled = false;
   });

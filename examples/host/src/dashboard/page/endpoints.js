@@ -34,8 +34,9 @@ function placed(endpoints) {
 function summary(endpoints) {
   if (!endpoints.length) return null;
   const bad = endpoints.filter(failing).length, off = endpoints.filter((e) => e.status !== "active").length;
-  const lost = [...missed.values()].reduce((sum, counted) => sum + (counted.count || 0), 0);
-  const parts = [bad && `${bad} of ${endpoints.length} endpoints failing`, off && `${off} disabled`, lost && `${lost} missed`].filter(Boolean);
+  const counted = endpoints.map((e) => missed.get(e.id)).filter((one) => one?.count);
+  const lost = counted.reduce((sum, one) => sum + one.count, 0), more = counted.some((one) => one.more);
+  const parts = [bad && `${bad} of ${endpoints.length} endpoints failing`, off && `${off} disabled`, lost && `${moreThan({ more })}${lost} missed`].filter(Boolean);
   return h("p.summary", { key: "summary", class: bad ? "bad" : off || lost ? "wait" : "good" }, parts.join(" · ") || "No endpoint fails");
 }
 const clipped = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text;
@@ -58,7 +59,7 @@ function endpointRow(e) {
       until && faint("the previous secret signs, too: it ends ", when(until))),
     h("div.state", fails ? badge(e.suspect_since ? "failing, suspect" : "failing", "bad") : !active ? badge("disabled", "bad") : e.suspect_since ? badge("suspect", "wait") : badge("active", "good"),
       h("small.faint", "since ", h("time", { datetime: e.since }, stamp(e.since).slice(0, 10)))),
-    number(hour ? `${Math.round(100 * hour.succeeded / hour.attempts)} %` : "–", !hour ? "none in 1 h" : hour.more ? "of the latest " + counted : `of ${counted} in 1 h`),
+    number(hour ? `${Math.floor(100 * hour.succeeded / hour.attempts)} %` : "–", !hour ? "none in 1 h" : hour.more ? "of the latest " + counted : `of ${counted} in 1 h`),
     number(hour ? `${hour.p99_ms} ms` : "–", "p99"),
     strip(e),
     h("div.row.actions",

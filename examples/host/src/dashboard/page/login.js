@@ -36,9 +36,10 @@ async function logOut() {
   lock();
   if (!portal) location.replace("/");
 }
+let met = portal;
 async function meet() {
-  if (portal) return;
   const { required } = await ask("GET", "/login");
+  met = true;
   $("kind").textContent = required ? "operator" : "local service";
   $("logout").hidden = !required;
 }

@@ -11,4 +11,4 @@ for (const skip of document.querySelectorAll("button.skip")) skip.onclick = () =
 addEventListener("pageshow", (event) => { if (event.persisted) refresh(true); });
 $("logout").onclick = logOut;
 follow();
-(async () => { await meet().catch(() => {}); for (;;) { if (!document.hidden) await refresh(); await new Promise((done) => setTimeout(done, 1000)); } })();
+(async () => { for (;;) { if (!document.hidden) await refresh(); await new Promise((done) => setTimeout(done, 1000)); } })();

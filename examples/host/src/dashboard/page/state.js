@@ -14,7 +14,8 @@ const chosen = new Set();
 async function refresh(now) {
   if (locked) return;
   try {
-    if (now) tag = null;
+    if (now) { tag = null; details.forEach((d) => { d.readAt = 0; }); }
+    if (!met) await meet();
     if (portal && !pass) await meetOwner();
     if (!accounts.length || now) {
       await readAccounts();
@@ -159,7 +160,9 @@ async function readDays(of) {
 
 // How much an active endpoint has missed: counted again when it may have changed, and not each second.
 async function countMissed() {
+  const of = selected;
   for (const e of seen.endpoints) {
+    if (of !== selected || !seen) return;
     const known = missed.get(e.id);
     if (e.status !== "active" || running(e) || (known && Date.now() - known.at < 10000)) continue;
     missed.set(e.id, { ...known, at: Date.now() });
