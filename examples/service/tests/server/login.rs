@@ -167,6 +167,18 @@ fn a_reader_changes_nothing() {
         }
     }
     assert_eq!(accounts(), before);
+    // What was missed is counted for everybody: the page would say that nothing was.
+    for (body, status) in [
+        (json!({ "dry_run": true }), 404),
+        (json!({ "dry_run": false }), 403),
+        (json!({ "dry_run": "true" }), 403),
+        (json!([{ "dry_run": true }]), 403),
+    ] {
+        let path = "/endpoints/whep_nobody/recover";
+        let body = body.to_string();
+        let answer = request(service.dashboard(), "POST", path, &reader, body.as_bytes());
+        assert_eq!(answer.status, status, "{body}: {}", answer.text());
+    }
     let changed = request(service.dashboard(), "PATCH", FJORD, &cookie(&answer), b"{}");
     assert_eq!(changed.status, 200);
     // Whoever reads may end the own login.
