@@ -1,5 +1,6 @@
 //! Who may use the dashboard: a browser on this machine, or whoever has the operator's token.
 
+use std::env::VarError;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -205,8 +206,12 @@ impl Access {
             },
             None => match std::env::var(VARIABLE) {
                 Ok(text) => (text, VARIABLE),
-                Err(_) if dashboard.ip().is_loopback() => return Self::ThisMachine,
-                Err(_) => help.exit(&format!(
+                // Whoever has set a token wants one to be required.
+                Err(VarError::NotUnicode(_)) => help.exit(&format!("{VARIABLE}: it is not UTF-8")),
+                Err(VarError::NotPresent) if dashboard.ip().is_loopback() => {
+                    return Self::ThisMachine;
+                }
+                Err(VarError::NotPresent) => help.exit(&format!(
                     "--dashboard: expected a loopback address, or an operator's token: \
                      --operator-token-file or {VARIABLE}"
                 )),

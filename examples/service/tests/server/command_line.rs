@@ -35,6 +35,19 @@ fn mistakes_end_it_with_a_word() {
     }
 }
 
+/// A token that no program can read is no reason to require none.
+#[cfg(unix)]
+#[test]
+fn a_token_that_is_not_text_opens_nothing() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let mut service = service(&[]);
+    service.env("OPERATOR_TOKEN", OsStr::from_bytes(b"the-operators-own-token\xff"));
+    let told = run(&mut service, b"").is(2, "OPERATOR_TOKEN: it is not UTF-8");
+    assert!(!told.stderr.contains("the-operators"), "{}", told.stderr);
+}
+
 #[test]
 fn bad_data_is_refused_with_the_path_of_the_field() {
     let call = |field: &str| {
