@@ -4,6 +4,7 @@ use call_assistant::Timestamp;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::{DeliveryStatus, FAILURES_TO_DISABLE, Outcome, RecoveryBy};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -17,6 +18,10 @@ use crate::rows::{
 };
 use crate::scope::Operator;
 use crate::signed::{self, ShownRequest, SignatureState};
+
+/// The characters of an id that an address of the page does not have as they are.
+const NOT_AS_IT_IS: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Returns an account, and for an operator how it stands.
 pub(super) fn account(row: &Account, by: Option<Operator>) -> Value {
@@ -217,7 +222,9 @@ pub(super) fn recovery(row: &RecoveryRow) -> Value {
 pub(super) fn alert(row: &AlertRow) -> Value {
     let mut shown = value(row);
     shown["severity"] = row.severity().into();
-    shown["link"] = format!("/#{}?endpoint={}", row.account_id, row.endpoint_id).into();
+    let [account, endpoint] = [row.account_id.as_str(), row.endpoint_id.as_str()]
+        .map(|id| utf8_percent_encode(id, NOT_AS_IT_IS));
+    shown["link"] = format!("/#{account}?endpoint={endpoint}").into();
     shown
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use testing::receiver::{Receiver, Reply};
 use testing::running::{
-    Answer, FJORD, Folder, Running, Service, connect, endpoint_path, eventually,
+    Answer, FJORD, File, Folder, Running, Service, connect, endpoint_path, eventually,
 };
 
 fn alerts(service: &Service) -> Vec<Value> {
@@ -171,6 +171,24 @@ fn requests_that_wait_make_room() {
     let reading: Vec<_> = (0..40).map(ask).map(read).collect();
     let early = reading.into_iter().filter_map(|one| one.join().unwrap().then_some(()));
     assert_eq!(early.count(), 24);
+}
+
+// An id is any visible ASCII, and what it is made of ends no part of an address.
+#[test]
+fn the_link_of_an_alert_leads_to_its_account() {
+    let receiver = Receiver::start();
+    let url = receiver.url("/gone", &[Reply::Status(410)]);
+    let account = json!({
+        "id": "acct/1?a#b%2Fc", "timezone": "UTC",
+        "endpoints": [{ "id": "whep+1&x=y", "url": url }],
+    });
+    let file = File::new("ids.json", &json!({ "accounts": [account] }).to_string());
+    let flags = ["--allow-loopback-endpoints", "--data", file.path()];
+    let service = Service::start(&flags);
+    service.ping("/endpoints/whep+1&x=y");
+    let page = service.show("/alerts");
+    assert_eq!(page["data"][0]["account_id"], "acct/1?a#b%2Fc");
+    assert_eq!(page["data"][0]["link"], "/#acct%2F1%3Fa%23b%252Fc?endpoint=whep%2B1%26x%3Dy");
 }
 
 /// The guide's program sends each alert on.
