@@ -80,7 +80,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                 _ => return Err(Bad::new("query", "there are after, limit and wait").into()),
             }
         }
-        let (began, mut place) = (Instant::now(), self.waiting.enter());
+        let (began, mut place) = (Instant::now(), None);
         loop {
             let page = self.store.alerts_after(by, after, most).await?;
             if !page.rows.is_empty() || began.elapsed() >= Duration::from_secs(wait) {
@@ -88,6 +88,8 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                 shown["next"] = page.next.to_string().into();
                 return Ok(ok(&shown));
             }
+            // One that is answered at once takes the place of nobody.
+            let place = place.get_or_insert_with(|| self.waiting.enter());
             tokio::select! {
                 () = sleep(EVERY) => {}
                 () = place.taken() => wait = 0,

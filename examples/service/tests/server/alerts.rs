@@ -173,6 +173,26 @@ fn requests_that_wait_make_room() {
     assert_eq!(early.count(), 24);
 }
 
+// Those that look and go take no place either: whoever waits is answered by the next alert.
+#[test]
+fn requests_that_do_not_wait_end_no_wait() {
+    let (service, receiver) = (Service::start(&["--allow-loopback-endpoints"]), Receiver::start());
+    let url = receiver.url("/gone", &[Reply::Status(410)]);
+    let endpoint = service.hook(&url);
+    let began = Instant::now();
+    let mut stream = connect(service.dashboard());
+    let head = format!("GET /alerts HTTP/1.1\r\nHost: {}\r\n", service.dashboard());
+    stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).unwrap();
+    for _ in 0..200 {
+        assert_eq!(service.show("/alerts?wait=0")["data"], json!([]));
+    }
+    service.ping(&endpoint);
+    let told = Answer::read(&mut stream).json();
+    // On a machine that has no time the wait may have been over.
+    let is_late = began.elapsed() > Duration::from_secs(25);
+    assert!(is_late || told["data"][0]["url"] == url, "{told}");
+}
+
 // An id is any visible ASCII, and what it is made of ends no part of an address.
 #[test]
 fn the_link_of_an_alert_leads_to_its_account() {
