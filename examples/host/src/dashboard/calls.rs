@@ -181,24 +181,30 @@ fn dashboard() -> Origin {
     Origin::new(OriginSource::from("dashboard"))
 }
 
-/// Returns what a call recorded by hand has where nothing is said: it took a minute, and has just ended.
+/// Returns what a call recorded by hand has where nothing is said: it took a minute, and has just ended. What is
+/// said of its beginning and its end says how long it took.
 fn defaults(said: &Value, now: Timestamp) -> Map<String, Value> {
     let instant = |name: &str| {
         let text = said.get(name).and_then(Value::as_str);
         text.and_then(|text| Timestamp::parse(text).ok())
     };
-    let took = said.get("duration_seconds").and_then(Value::as_u64).unwrap_or(60).min(86_400);
-    let took = Duration::from_secs(took);
-    let written = instant("created_at").unwrap_or(now);
-    let started = instant("started_at").unwrap_or(written.saturating_sub(took));
+    let took = said.get("duration_seconds").and_then(Value::as_u64);
+    let took = took.map(|seconds| Duration::from_secs(seconds.min(86_400)));
+    let (written, ended) = (instant("created_at").unwrap_or(now), instant("ended_at"));
+    let minute = Duration::from_secs(60);
+    let started = instant("started_at").or(instant("answered_at"));
+    let started =
+        started.unwrap_or_else(|| ended.unwrap_or(written).saturating_sub(took.unwrap_or(minute)));
     let answered = instant("answered_at").unwrap_or(started);
+    let took = took.or(ended.map(|ended| ended.since(answered))).unwrap_or(minute);
+    let has_no_end = said.get("ended_at").is_some_and(Value::is_null);
     let defaults = json!({
         "id": CallId::from_random(random::bytes()),
         "caller": { "contact_id": null, "phone_number": null, "display_name": null },
         "started_at": started,
         "answered_at": answered,
         "ended_at": answered.saturating_add(took),
-        "duration_seconds": took.as_secs(),
+        "duration_seconds": (!has_no_end).then_some(took.as_secs()),
         "summary": "Recorded from the dashboard.",
         "appointment_ids": [],
         "created_at": written,

@@ -94,6 +94,36 @@ fn through_500_timeout_302_and_410_to_2xx() {
     assert!(!service.log().contains(endpoint["secret"].as_str().unwrap()));
 }
 
+// What is said of a call is not contradicted by what is added.
+#[test]
+fn a_call_took_what_its_times_say() {
+    let service = Service::start(&[]);
+    let (nine, later) = ("2026-03-01T09:00:00Z", "2026-03-01T09:05:30Z");
+    for (said, started_at, ended_at, seconds) in [
+        (json!({ "started_at": nine }), nine, json!("2026-03-01T09:01:00Z"), json!(60)),
+        (json!({ "started_at": nine, "ended_at": later }), nine, json!(later), json!(330)),
+        (json!({ "answered_at": nine, "ended_at": later }), nine, json!(later), json!(330)),
+        (
+            json!({ "ended_at": later, "duration_seconds": 30 }),
+            "2026-03-01T09:05:00Z",
+            json!(later),
+            json!(30),
+        ),
+        (json!({ "ended_at": later }), "2026-03-01T09:04:30Z", json!(later), json!(60)),
+        (json!({ "started_at": nine, "ended_at": null }), nine, json!(null), json!(null)),
+        (
+            json!({ "started_at": nine, "ended_at": null, "duration_seconds": 7 }),
+            nine,
+            json!(null),
+            json!(7),
+        ),
+    ] {
+        let call = service.ask("POST", &format!("{FJORD}/calls"), &said, 201);
+        let found = [&call["started_at"], &call["ended_at"], &call["duration_seconds"]];
+        assert_eq!(found, [&json!(started_at), &ended_at, &seconds], "{said}");
+    }
+}
+
 // DEL-4, DEL-7, D-54, D-56
 #[test]
 fn twenty_failures_in_a_row_disable() {
