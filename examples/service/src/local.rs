@@ -73,12 +73,12 @@ impl Local {
     fn again(
         &self,
         id: &str,
-        change: impl FnOnce(&mut Tables, Timestamp) -> Done<ToSend>,
+        change: impl FnOnce(&mut Tables, Timestamp) -> Done<Option<ToSend>>,
     ) -> Done<DeliveryRow> {
         let (mut tables, now) = self.store.write();
         let again = change(&mut tables, now)?;
         let shown = tables.shown_delivery(tables.delivery(id)?)?;
-        self.outbox.send(vec![again]);
+        self.outbox.send(again.into_iter().collect());
         Ok(shown)
     }
 }
@@ -352,7 +352,7 @@ impl Shared for Local {
     }
 
     async fn redeliver(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
-        self.again(id.as_str(), |tables, now| tables.redeliver(id.as_str(), now))
+        self.again(id.as_str(), |tables, now| tables.redeliver(id.as_str(), now).map(Some))
     }
 
     async fn send_now(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {

@@ -262,21 +262,24 @@ impl Tables {
         Ok(again)
     }
 
-    /// Makes the next attempt of a waiting delivery due now.
+    /// Makes the next attempt of a waiting delivery due now. `None` if it is due: then it is planned.
     ///
     /// # Errors
     /// There is no such delivery, it does not wait, or the plan lacks webhooks.
-    pub fn send_now(&mut self, id: &str, now: Timestamp) -> Result<ToSend, Refused> {
+    pub fn send_now(&mut self, id: &str, now: Timestamp) -> Result<Option<ToSend>, Refused> {
         let number = self.delivery_number(id)?;
         self.account(self.delivery(id)?.account_id.as_str())?.check_webhooks()?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
         if row.state.status() != DeliveryStatus::Waiting {
             return Err(Refused::Conflict("the delivery is not waiting for an attempt".into()));
         }
+        if row.next_at().is_some_and(|due| due <= now) {
+            return Ok(None);
+        }
         row.make_due(now);
         let sent = row.to_send(number, now).ok_or(Refused::NotFound("delivery"))?;
         self.changed();
-        Ok(sent)
+        Ok(Some(sent))
     }
 
     /// Returns one delivery.

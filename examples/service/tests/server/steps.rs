@@ -106,6 +106,27 @@ fn what_is_in_flight_is_not_begun_again() {
     }
 }
 
+// What is due is planned: asking again and again does not plan it again and again.
+#[test]
+fn what_is_due_is_made_due_once() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    let sent = accept(&mut tables, now);
+    let id = tables.delivery_id(sent.delivery).unwrap().as_str().to_owned();
+    assert_eq!(tables.send_now(&id, now), Ok(None), "it is due");
+    let begun = tables.begin(sent.delivery, now).unwrap();
+    let refused = ended(Outcome::Refused, now);
+    tables.finish(sent.delivery, &begun, &refused, Scale::default()).unwrap();
+    let again = tables.send_now(&id, now).unwrap().unwrap();
+    assert_eq!((again.delivery, again.due), (sent.delivery, now));
+    for _ in 0..3 {
+        assert_eq!(tables.send_now(&id, after(now, 1)), Ok(None), "it is due");
+    }
+    assert_eq!(tables.begin(sent.delivery, now).unwrap().attempt.number(), 2);
+    assert!(tables.send_now(&id, now).is_err(), "it is being sent");
+}
+
 // D-80: somebody sets the clock while it waits.
 #[test]
 fn a_clock_that_is_set_changes_no_wait() {
