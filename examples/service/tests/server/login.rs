@@ -134,6 +134,18 @@ fn each_route_by_each_way_to_log_in() {
     assert!(!service.log().contains(TOKEN) && !service.log().contains("dashboard_login"));
 }
 
+// A container is as healthy with a token as without one, which it must have where the dashboard can be reached.
+#[test]
+fn the_health_check_of_the_image_needs_no_token() {
+    let (_, check) = include_str!("../../Dockerfile").split_once("HEALTHCHECK ").unwrap();
+    let (_, path) = check.split_once("http://127.0.0.1:8081").unwrap();
+    let (path, _) = path.split_once('"').unwrap();
+    let ((with, _file), without) = (start(), Service::start(&[]));
+    for service in [with, without] {
+        assert_eq!(request(service.dashboard(), "GET", path, "", b"").status, 200, "{path}");
+    }
+}
+
 /// Operators with names: one of them only looks, by each way to log in and on each route.
 #[test]
 fn a_reader_changes_nothing() {
