@@ -1,4 +1,4 @@
-//! `--data FILE.json`: the initial accounts. `README.md` beside this file has the format.
+//! `--data FILE.json`: the initial accounts. `examples/service/README.md` has the format.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;

@@ -56,7 +56,10 @@ impl<'a> Fields<'a> {
         if let Some(unknown) =
             map.keys().find(|name| name.is_empty() || known.split(", ").all(|known| known != *name))
         {
-            let message = format!("unknown field; the fields are {known}");
+            let message = match known {
+                "" => "unknown field; there are none".to_owned(),
+                known => format!("unknown field; the fields are {known}"),
+            };
             return Err(Bad::new(join(path, repeatable(unknown)), message));
         }
         Ok(Self { path: path.to_owned(), map })

@@ -151,16 +151,15 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     pub async fn answer(self, request: Request<Incoming>, peer: SocketAddr) -> Answer {
         let began = Instant::now();
         let (head, body) = request.into_parts();
-        let mut route = String::from("(unknown path)");
+        let decoded: Vec<Cow<'_, str>> =
+            head.uri.path().trim_start_matches('/').split('/').map(decode).collect();
+        let path: Vec<&str> = decoded.iter().map(|segment| &**segment).collect();
+        let route = template::<X>(&path);
         let answered = async {
             if self.stop.as_ref().is_some_and(Shutdown::is_requested) {
                 return Err(Error::Stopping);
             }
             self.access.check_origin(&head.headers)?;
-            let decoded: Vec<Cow<'_, str>> =
-                head.uri.path().trim_start_matches('/').split('/').map(decode).collect();
-            let path: Vec<&str> = decoded.iter().map(|segment| &**segment).collect();
-            route = template::<X>(&path);
             let login = match path.as_slice() {
                 ["" | "explain" | "login" | "portal" | "portal-login"] => None,
                 _ => {

@@ -97,16 +97,17 @@ async fn advance(asked: &Asked<'_>, outbox: &Outbox) -> Result<Answer, Error> {
     let now = clock::now();
     let span = |value: &Value| Duration::try_from_secs_f64(value.as_f64()?).ok();
     let by = fields.number("advance_seconds", span, "a number of at least 0")?;
-    let to = match (by, fields.read("to", Timestamp::parse)?) {
-        (Some(by), None) => now.saturating_add(by),
-        (None, Some(to)) => to,
-        _ => return Err(Bad::new("", "expected advance_seconds or to").into()),
+    let (field, to) = match (by, fields.read("to", Timestamp::parse)?) {
+        (Some(by), None) => ("advance_seconds", now.saturating_add(by)),
+        (None, Some(to)) => ("to", to),
+        (None, None) => return Err(Bad::new("", "expected advance_seconds or to").into()),
+        (Some(_), Some(_)) => return Err(Bad::new("to", "not allowed with advance_seconds").into()),
     };
     if to < now {
-        return Err(Bad::new(fields.path("to"), "expected a later time than the clock's").into());
+        return Err(Bad::new(field, "expected a later time than the clock's").into());
     }
     if to.since(now) > FURTHEST {
-        return Err(Bad::new("", "expected at most 366 days").into());
+        return Err(Bad::new(field, "expected at most 366 days from the clock's time").into());
     }
     let stops = outbox.advance(to).await.ok_or_else(|| {
         Refused::Conflict(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use testing::running::{FJORD, File, Service, delivery_path, exchange, request};
+use testing::running::{FJORD, File, Service, delivery_path, exchange, is_other, request};
 
 /// The page that explains signatures is served with the policy that it states: it has no network.
 #[test]
@@ -76,6 +76,13 @@ fn bad_input_is_named() {
         ("GET", "/accounts/acct_nobody", json!({}), 404, "account not found"),
         ("DELETE", "/accounts", json!({}), 405, "this path allows GET, HEAD"),
         ("POST", "/keys/cred_nobody/revoke", json!({}), 404, "key not found"),
+        (
+            "POST",
+            "/keys/cred_nobody/revoke",
+            json!({ "a": 1 }),
+            400,
+            "a: unknown field; there are none",
+        ),
         ("POST", "/endpoints/whep_1/ping", json!({}), 404, "endpoint not found"),
         ("POST", "/deliveries/dlv_1/redeliver", json!({}), 404, "delivery not found"),
         ("PATCH", FJORD, json!([]), 400, "expected an object"),
@@ -179,6 +186,9 @@ fn only_for_this_machine() {
     assert_eq!(request(service.dashboard(), "GET", "/accounts", &own, b"").status, 200);
     let foreign = "Origin: https://evil.example\r\n";
     assert_eq!(request(service.dashboard(), "GET", "/accounts", foreign, b"").status, 403);
+    if !is_other() {
+        service.logged(" route=/accounts status=403 ");
+    }
     let foreign = b"GET /accounts HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
     assert_eq!(exchange(service.dashboard(), foreign).unwrap().status, 403);
 }

@@ -208,15 +208,17 @@ fn a_wrong_order_is_refused_by_its_field() {
     ] {
         service.ask(method, path, &json!({}), status);
     }
-    for body in [
-        json!({}),
-        json!({ "advance_seconds": -1 }),
-        json!({ "advance_seconds": 1e12 }),
-        json!({ "to": "2020-01-01T00:00:00Z" }),
-        json!({ "to": "tomorrow" }),
-        json!({ "advance_seconds": 1, "to": "2027-01-01T00:00:00Z" }),
+    for (body, field) in [
+        (json!({}), json!(null)),
+        (json!({ "advance_seconds": -1 }), json!("advance_seconds")),
+        (json!({ "advance_seconds": 1e12 }), json!("advance_seconds")),
+        (json!({ "to": "2020-01-01T00:00:00Z" }), json!("to")),
+        (json!({ "to": "9999-01-01T00:00:00Z" }), json!("to")),
+        (json!({ "to": "tomorrow" }), json!("to")),
+        (json!({ "advance_seconds": 1, "to": "2027-01-01T00:00:00Z" }), json!("to")),
     ] {
-        service.ask("POST", "/clock", &body, 400);
+        let refused = service.ask("POST", "/clock", &body, 400);
+        assert_eq!(refused["error"]["field"], field, "{body}");
     }
 }
 
