@@ -73,6 +73,15 @@ try {
   assert.deepEqual(await run(`[".detail", "#errors .toast"].map((of) => document.querySelectorAll(of).length)`), [1, 0], "the drawer alone");
   await run(`window.fetch = real`);
 
+  // What had the focus is gone: the next key goes on from its row, or else from the list.
+  await page("Page.navigate", { url: "about:blank" });
+  await page("Page.navigate", { url: `${dashboard}/#acct_fjord_dental?type=ping&open=${lost}` });
+  await until("the drawer", `document.querySelectorAll(".detail .exact").length === 1 && !!${row}`);
+  await run(`{ const el = document.querySelector('[data-key="close ${lost}"]'); el.focus(); el.click(); }`);
+  await until("the focus is in its row", `!document.querySelector(".detail") && document.activeElement.dataset.key === "open ${lost}"`);
+  await run(`{ const el = document.querySelector('[data-key="filter none"]'); el.focus(); el.click(); }`);
+  await until("the focus is on the list", `!document.querySelector('[data-key="filter none"]') && document.activeElement.id === "panel"`);
+
   // A row that was forgotten leaves the list that its reader holds still.
   status = 503;
   const forgotten = await ping(first);

@@ -74,7 +74,7 @@ function deliveriesCard(deliveries, endpoints) {
 // What is open lies beside the list, and moves none of it. Its address opens it again.
 function drawer(d) {
   return h("section.detail", { key: "detail " + d.id, "aria-label": titled(d) },
-    h("header.row", h("h3", d.type, " ", state(d)), button("Close", { key: "close " + d.id, of: titled(d) }, () => { open.delete(d.id); remember(); draw(); })),
+    h("header.row", h("h3", d.type, " ", state(d)), button("Close", { key: "close " + d.id, of: titled(d) }, () => { open.delete(d.id); remember(); draw(); document.querySelector(`[data-key="open ${d.id}"]`)?.focus(); })),
     facts([["Event", [mono(d.event_id), " ", button("To all endpoints", { key: "event " + d.id, class: "plain", of: d.event_id }, () => { filters = { ...ANY }; setFilter("id", d.event_id); })]],
       ["Delivery", mono(d.id)], ["Endpoint", d.url], ["Created", when(d.event_created_at)]]),
     h("h3", "Attempts"), tries(d), h("h3", "Body"), bodyOf(d));

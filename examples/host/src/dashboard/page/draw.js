@@ -31,10 +31,13 @@ function draw() {
   };
   if (!panels[tab]) tab = "deliveries";
   const counts = { endpoints: endpoints.length, alerts: rows.filter(isOpen).length, keys: keys.length };
+  const focused = document.activeElement;
   patchChildren($("main"), [
     head(a), summary(endpoints), leversCard(levers, a, endpoints), top.length > 0 && h("section.card", { key: "card failing", "aria-label": "Failing endpoints" }, h("div.endpoints", top.map(endpointRow))),
     tabBar(Object.keys(TABS).filter((name) => panels[name]), counts),
     h("div", { key: "panel " + tab, id: "panel", role: "tabpanel", "aria-labelledby": "tab-" + tab, tabindex: "0" }, panels[tab]())].filter(Boolean));
+  // Who goes by the keyboard goes on from here when what had the focus is gone.
+  if (focused && !focused.isConnected) $("panel").focus({ preventScroll: true });
 }
 // Each tab has an address. The arrow keys go from one to the next, the tab key into what it shows.
 function tabBar(names, counts) {
