@@ -1,6 +1,7 @@
 //! Connections to endpoints: only to allowed addresses, and over TLS.
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ impl Trust {
 /// that the next one is tried too.
 ///
 /// # Errors
-/// The failure of the last address that was tried.
+/// The failure of the last address that was tried, or could not be.
 pub(super) async fn connect(
     target: &Target,
     patience: Duration,
@@ -71,25 +72,32 @@ pub(super) async fn connect(
     let resolved = resolve(target, held).await?;
     let allowed: Vec<SocketAddr> =
         resolved.into_iter().filter(|address| target.check(address.ip()).is_ok()).collect();
-    let mut failed = None;
-    let share =
-        u32::try_from(allowed.len()).ok().and_then(|n| patience.checked_div(n)).unwrap_or(patience);
-    for address in allowed {
-        let failure = match tokio::time::timeout(share, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => {
-                let _ = stream.set_nodelay(true);
-                return Ok(stream);
-            }
+    let stream = first(&allowed, patience, TcpStream::connect).await?;
+    let _ = stream.set_nodelay(true);
+    Ok(stream)
+}
+
+/// Connects to the first address that answers. An address that this machine could not try might have answered: then
+/// the failures of those before it are nobody's.
+async fn first<S>(
+    addresses: &[SocketAddr],
+    patience: Duration,
+    connect: impl AsyncFn(SocketAddr) -> io::Result<S>,
+) -> Result<S, Failure> {
+    let mut failed = Failure::from(Outcome::Forbidden);
+    let share = u32::try_from(addresses.len()).ok().and_then(|n| patience.checked_div(n));
+    for address in addresses {
+        failed = match tokio::time::timeout(share.unwrap_or(patience), connect(*address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => Failure::of_connecting(&error, address.is_ipv4()),
             Err(_) => Failure::new(Outcome::TimedOut, FailureReason::NoConnection),
         };
-        if failure.outcome == Outcome::Unsent {
+        if failed.outcome == Outcome::Unsent {
             // The next address would fail in the same way.
-            return Err(failed.unwrap_or(failure));
+            break;
         }
-        failed = Some(failure);
     }
-    Err(failed.unwrap_or(Outcome::Forbidden.into()))
+    Err(failed)
 }
 
 async fn resolve(target: &Target, held: &impl Held) -> Result<Vec<SocketAddr>, Failure> {
@@ -124,4 +132,36 @@ pub async fn on_thread<T: Send + 'static>(
         done
     });
     thread.await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, ErrorKind};
+    use std::time::Duration;
+
+    use call_assistant::webhook::sender::Outcome;
+
+    use super::first;
+
+    // D-57: an address that could not be tried for lack of a socket is not charged to the endpoint, whatever became of
+    // the addresses before it.
+    #[tokio::test]
+    async fn what_this_machine_could_not_try_is_unsent() {
+        let (refused, unreachable) = (ErrorKind::ConnectionRefused, ErrorKind::NetworkUnreachable);
+        let no_file = || io::Error::from_raw_os_error(24);
+        for (row, errors, outcome) in [
+            ("the second", [unreachable.into(), no_file()], Outcome::Unsent),
+            ("the first", [no_file(), refused.into()], Outcome::Unsent),
+            ("none", [unreachable.into(), refused.into()], Outcome::Refused),
+        ] {
+            let addresses = [([0, 0, 0, 0, 0, 0, 0, 1], 443).into(), ([192, 0, 2, 1], 443).into()];
+            let errors = std::sync::Mutex::new(Vec::from(errors).into_iter());
+            let connect = async |_| {
+                let mut errors = errors.lock().map_err(|_| ErrorKind::Other)?;
+                Err::<(), _>(errors.next().unwrap_or(ErrorKind::Other.into()))
+            };
+            let failed = first(&addresses, Duration::from_secs(10), connect).await;
+            assert_eq!(failed.err().map(|failure| failure.outcome), Some(outcome), "{row}");
+        }
+    }
 }
