@@ -88,13 +88,17 @@ impl DeliveryRow {
 
     /// Returns it as the planner has it, if it waits.
     pub(super) fn to_send(&self, number: u64, now: Timestamp) -> Option<ToSend> {
-        let is_retry = self.state.attempts() > 0 && !self.state.is_manual();
         Some(ToSend {
             delivery: number,
             endpoint: self.endpoint,
             due: self.state.due(now).filter(|_| self.next_at().is_some())?,
-            is_retry,
+            is_retry: self.is_retry(),
         })
+    }
+
+    /// Tells whether its next attempt repeats one that has failed. Who redelivers by hand asks for a new one.
+    fn is_retry(&self) -> bool {
+        self.state.attempts() > 0 && !self.state.is_manual()
     }
 
     fn add_to_log(&mut self, entry: LogEntry, sent: &Sent) {
@@ -306,7 +310,7 @@ impl Tables {
         let pending = self.endpoints.iter().flat_map(|endpoint| &endpoint.pending);
         pending.filter_map(move |number| {
             let row = self.deliveries.get(number)?;
-            Some((*number, row.endpoint, row.state.due(now)?, row.state.attempts() > 0))
+            Some((*number, row.endpoint, row.state.due(now)?, row.is_retry()))
         })
     }
 

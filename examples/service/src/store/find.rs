@@ -87,19 +87,19 @@ impl Tables {
     pub fn day(&self, account: &str, from: Timestamp) -> Result<Vec<(EndpointId, Day)>, Refused> {
         let account = self.account(account)?;
         let mut days: BTreeMap<u32, Day> = BTreeMap::new();
-        let mut since = None;
+        let (mut since, mut last) = (None, None);
         for (looked, number) in account.deliveries.iter().rev().enumerate() {
             let Some(row) = self.deliveries.get(number) else { continue };
             let at = row.state.event_created_at();
             if at < from {
-                since = None;
                 break;
             }
             if looked >= LOOKED {
+                since = last;
                 break;
             }
             days.entry(row.endpoint).or_default().add(from, at, &standing(row));
-            since = (looked.saturating_add(1) == LOOKED).then_some(at);
+            last = Some(at);
         }
         let numbered = account.endpoints.iter().filter_map(|number| {
             let row = self.endpoint_of(*number).filter(|row| !row.is_deleted())?;

@@ -127,6 +127,41 @@ fn what_is_due_is_made_due_once() {
     assert!(tables.send_now(&id, now).is_err(), "it is being sent");
 }
 
+// What is planned anew is what it was: a redelivery by hand is no retry.
+#[test]
+fn a_redelivery_is_no_retry_however_it_is_planned() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    let sent = accept(&mut tables, now);
+    for _ in 0..6 {
+        let due = tables.pending(now).next().unwrap().2;
+        let begun = tables.begin(sent.delivery, due).unwrap();
+        tables.finish(sent.delivery, &begun, &ended(Outcome::Refused, due), FAST);
+    }
+    assert_eq!(tables.pending(now).count(), 0);
+    let id = tables.delivery_id(sent.delivery).unwrap().as_str().to_owned();
+    let again = tables.redeliver(&id, now).unwrap();
+    let planned = (again.delivery, again.endpoint, again.due, again.is_retry);
+    assert_eq!(tables.pending(now).collect::<Vec<_>>(), [planned]);
+    assert!(!again.is_retry);
+}
+
+// A day says that only its latest events were counted where there are more, and only there.
+#[test]
+fn a_day_that_was_counted_to_its_end_says_so() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    let from = now.saturating_sub(Duration::from_secs(3600));
+    for (count, is_all) in [(20_000, true), (20_001, false)] {
+        while accept(&mut tables, now).delivery + 1 < count {}
+        let days = tables.day("acct_1", from).unwrap();
+        let [(_, day)] = days.as_slice() else { panic!("{days:?}") };
+        assert_eq!((day.counted, day.since.is_none()), (20_000, is_all), "{count}");
+    }
+}
+
 // D-80: somebody sets the clock while it waits.
 #[test]
 fn a_clock_that_is_set_changes_no_wait() {
