@@ -74,15 +74,19 @@ pub(crate) async fn after(
     limit: usize,
 ) -> Done<Vec<JournalRow>> {
     let (writer, id) = match after {
-        Some(text) => position_of(text)?,
-        None => (0, 0),
+        Some(text) => {
+            let (writer, id) = position_of(text)?;
+            let writer = writer.to_string();
+            let reached = query_opt(client, sql::JOURNAL_REACHED, &[&writer, &id]).await?;
+            if !reached.map_or(Ok(false), |row| row.field("is_reached"))? {
+                let why = "after: this journal has no such row: the database was restored, or is another; begin again \
+                           without it";
+                return Err(Refused::Conflict(why.into()));
+            }
+            (writer, id)
+        }
+        None => ("0".to_owned(), 0),
     };
-    let writer = writer.to_string();
-    let reached = query_opt(client, sql::JOURNAL_REACHED, &[&writer]).await?;
-    if !reached.map_or(Ok(false), |row| row.field("is_reached"))? {
-        let why = "after: this journal has not come as far; begin again without it";
-        return Err(Refused::Conflict(why.into()));
-    }
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut found = Vec::new();
     for row in query(client, sql::JOURNAL_AFTER, &[&writer, &id, &limit]).await? {

@@ -296,3 +296,27 @@ async fn a_terminal_is_in_the_journal_and_an_erasure_empties_what_it_says() {
     assert_eq!(refused.status, Some(2));
     assert!(refused.err.starts_with("--as: expected a name"), "{}", refused.err);
 }
+
+/// A copy that goes on over a restored database would lack what was done there before it had come as far as the copy.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_position_that_was_lost_is_refused_however_far_the_database_has_come() {
+    let host = Host::new("restored").await;
+    host.ask("PATCH", "/accounts/acct_1", &json!({ "closing": true }));
+    host.ask("PATCH", "/accounts/acct_1", &json!({ "closing": false }));
+    let copied = host.journal("");
+    let (kept, lost) = (copied[0]["position"].as_str(), copied[1]["position"].as_str());
+    let (kept, lost) = (kept.unwrap(), lost.unwrap());
+    // As after a restore to an instant between both, and some work.
+    host.run("DELETE FROM journal WHERE id = (SELECT max(id) FROM journal)").await;
+    host.ask("PATCH", "/accounts/acct_1", &json!({ "plan": "pro" }));
+
+    assert_eq!(host.journal(kept).len(), 1);
+    let refused = host.send(ADA, "GET", &format!("/journal?after={lost}"), &json!({}));
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    for print in ["--lines", "--json"] {
+        let copies = ["journal", print, "--after", lost];
+        let said = run_with(&host.world, &host.world.ring, &copies);
+        assert_eq!((said.status, said.out.as_str()), (Some(1), ""), "{}", said.err);
+        assert!(said.err.contains("begin again without it"), "{}", said.err);
+    }
+}

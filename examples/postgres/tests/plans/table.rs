@@ -267,7 +267,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("doctor/server", ""),
     ("journal/insert", "'ada', 'key.revoked', ':account', 'cred_17', NULL, NULL"),
     ("journal/after", "'0', 0, 1000"),
-    ("journal/reached", "'1'"),
+    ("journal/reached", "'1', 1"),
     ("journal/erase", "':account'"),
     ("monitoring/turn", "5, 20"),
     ("monitoring/unreadable", "'sender-0', '{\"\\\\x0101\"}'"),
