@@ -80,9 +80,25 @@ impl Address {
     }
 }
 
+/// What the driver says where the server asks for a password, and the URL has none.
+const NO_PASSWORD: &str = "password missing";
+
+/// Tells whether there is no password to send, or no way to log in that both sides know.
+pub(super) fn is_of_login(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let words = error.to_string();
+        if words == NO_PASSWORD || words.starts_with("authentication error") {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
 const READ_WRITE: &str = "this program writes: leave it out, for read-write";
 
-/// Returns what to do about an error of TLS.
+/// Returns what to do about an error of the login, or of TLS.
 pub(super) fn hint(error: &(dyn Error + 'static)) -> &'static str {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -101,6 +117,9 @@ pub(super) fn hint(error: &(dyn Error + 'static)) -> &'static str {
                 }
                 _ => "",
             };
+        }
+        if error.to_string() == NO_PASSWORD {
+            return ": DATABASE_URL has none: postgresql://user:password@host/name";
         }
         if error.source().is_none() && error.to_string().contains("not support TLS") {
             return ": enable it there (ssl = on), or set sslmode=disable in --database";

@@ -6,7 +6,7 @@ use deadpool_postgres::PoolError;
 use tokio_postgres::error::SqlState;
 
 use super::DbError;
-use super::address::hint;
+use super::address::{hint, is_of_login};
 
 /// A class of errors. Its words name no host, no login and no row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +106,7 @@ impl DbError {
             Self::Connect { error: PoolError::Backend(error), .. } | Self::Statement(error) => {
                 match error.code() {
                     Some(code) => Class::of(code),
+                    None if is_of_login(error) => Class::Login,
                     None if hint(error).is_empty() => Class::Silent,
                     None => Class::Tls,
                 }
@@ -114,6 +115,17 @@ impl DbError {
             Self::Row(_) => Class::Other,
             Self::Connect { .. } | Self::TimedOut => Class::Silent,
         }
+    }
+}
+
+/// Returns the words of what stands in the way of a connection, in front of its own.
+pub(super) fn named_of(error: &PoolError) -> String {
+    match error {
+        PoolError::Backend(error) if error.code().is_none() && is_of_login(error) => {
+            format!("{}: ", Class::Login)
+        }
+        PoolError::Backend(error) => named(error.code()),
+        _ => String::new(),
     }
 }
 

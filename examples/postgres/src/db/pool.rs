@@ -12,7 +12,7 @@ use deadpool_postgres::{
 };
 
 use super::address::Address;
-use super::class::{Class, named};
+use super::class::{Class, named, named_of};
 use super::connect::{Connector, Hosts};
 use super::step::Breaker;
 
@@ -62,7 +62,7 @@ impl fmt::Debug for Database {
 #[non_exhaustive]
 pub enum DbError {
     /// There is no connection.
-    #[error("{}no connection to {hosts}", named(backend(error).and_then(|error| error.code())))]
+    #[error("{}no connection to {hosts}", named_of(error))]
     Connect {
         /// Each host and port, with what stood in the way there.
         hosts: String,
@@ -286,14 +286,6 @@ impl Drop for Session {
             }
             _ => drop(Object::take(connection)),
         }
-    }
-}
-
-/// Returns the server's error, if it is one.
-fn backend(error: &PoolError) -> Option<&tokio_postgres::Error> {
-    match error {
-        PoolError::Backend(error) => Some(error),
-        _ => None,
     }
 }
 
