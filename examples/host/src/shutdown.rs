@@ -80,6 +80,11 @@ impl Shutdown {
         let _ = self.0.clone().wait_for(|stage| *stage == Stage::Requested).await;
     }
 
+    /// Waits until shutdown is near; returns at once if it is.
+    pub async fn near(&self) {
+        let _ = self.0.clone().wait_for(|stage| *stage != Stage::Running).await;
+    }
+
     /// Returns whether shutdown was requested.
     pub fn is_requested(&self) -> bool {
         *self.0.borrow() == Stage::Requested

@@ -62,6 +62,12 @@ impl Watch {
         }
     }
 
+    /// Returns what requests shutdown when it is dropped: where a start fails, what had begun ends without a word.
+    #[must_use]
+    pub fn last(&self) -> Last {
+        Last(self.trigger.clone())
+    }
+
     /// Returns whether nothing has failed.
     ///
     /// # Errors
@@ -74,6 +80,16 @@ impl Watch {
         log::error(why.clone()).write();
         let _ = self.failed.set(why);
         self.trigger.pull();
+    }
+}
+
+/// Requests shutdown when it is dropped.
+#[derive(Debug)]
+pub struct Last(Trigger);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        self.0.pull();
     }
 }
 
@@ -137,6 +153,16 @@ mod tests {
             assert!(watch.stop().is_requested(), "{step}");
             assert!(watch.outcome().unwrap_err().ends_with(" panicked"), "{step}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_start_that_fails_is_no_failure_of_what_had_begun() {
+        let watch = watch();
+        let begun = tokio::spawn(watch.until_shutdown("the poller", std::future::pending::<()>()));
+        drop(watch.last());
+        begun.abort();
+        assert!(begun.await.is_err());
+        assert_eq!(watch.outcome(), Ok(()));
     }
 
     #[tokio::test]

@@ -241,7 +241,7 @@ const CLUSTER: Flag = Flag::switch(
 );
 
 const DEMO: Help = Help {
-    usage: "call-assistant-postgres demo [--cluster] [the flags of all, except those of the database and the keys]",
+    usage: "call-assistant-postgres demo [--cluster] [the flags of all, except --drain-seconds and those of the database and the keys]",
     about: "The whole service on a temporary PostgreSQL server. The first line on standard output is\n\
             JSON: both addresses, and the keys.",
     flags: &[

@@ -1,6 +1,8 @@
 //! How the program ends: its exit statuses, the same of each command.
 
 use std::error::Error;
+use std::fmt::Display;
+use std::io::{self, Write as _};
 
 use host::store::Refused;
 
@@ -39,5 +41,26 @@ pub(crate) fn refused(refused: Refused) -> Box<dyn Error> {
         Refused::Bad(bad) => Ended::Usage(bad.to_string()).into(),
         Refused::Unavailable(why) => Ended::Again(why).into(),
         Refused::Broken(_, why) => why.into(),
+    }
+}
+
+/// Prints a line on standard output. A reader that has gone, as `head` does, changes nothing of how the command ends.
+///
+/// # Errors
+/// What is printed is lost, as on a full disk.
+pub(crate) fn print(line: impl Display) -> Result<(), String> {
+    let mut out = io::stdout().lock();
+    is_read(writeln!(out, "{line}").and_then(|()| out.flush())).map(|_| ())
+}
+
+/// Tells whether somebody still reads what is printed.
+///
+/// # Errors
+/// What is printed is lost.
+pub(crate) fn is_read(printed: io::Result<()>) -> Result<bool, String> {
+    match printed {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(format!("standard output: {error}")),
     }
 }

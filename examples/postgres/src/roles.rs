@@ -1,7 +1,6 @@
 //! The program's roles, one for each subcommand.
 
 use std::error::Error;
-use std::fmt::Display;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
@@ -63,7 +62,7 @@ const UNREADABLE: &str = "some secrets open with no key of the ring, and stay as
 /// Runs a role, and returns the exit status.
 async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
     match role {
-        Role::KeyGen { number } => print(KeyRing::new_line(number))?,
+        Role::KeyGen { number } => exit::print(KeyRing::new_line(number))?,
         Role::Erase { database, by, account, subject, which } => {
             let database = clocks::reach(&database).await?;
             let deed = Deed::new(by, "erase", Some(&account), &which);
@@ -73,7 +72,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
                 Some(subject) => erase::caller(&database, &account, &subject, patience).await?,
                 None => erase::account(&database, &account, patience).await?,
             };
-            print(erased.line())?;
+            exit::print(erased.line())?;
             return Ok(if erased.left.is_some() { exit::AGAIN } else { 0 });
         }
         Role::Recover { database, by, account, from, until } => {
@@ -86,13 +85,13 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let deed = deed.changing(Value::Null, after);
             let started = recover::all(&database, account.as_deref(), &missed, deed, now).await;
             let started = started.map_err(exit::refused)?;
-            print(serde_json::json!({ "recoveries": started }))?;
+            exit::print(serde_json::json!({ "recoveries": started }))?;
         }
         Role::RotateKeys { database, by, ring } => {
             let database = clocks::reach(&database).await?;
             note(&database, &Deed::new(by, "rotate-keys", None, "signing secrets")).await?;
             let rotated = rotate::keys(&database, &ring, clock::database::now()).await?;
-            print(rotated.line())?;
+            exit::print(rotated.line())?;
             if rotated.unreadable > 0 {
                 return Err(UNREADABLE.into());
             }
@@ -101,8 +100,8 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let database = clocks::reach(&database).await?;
             let checked = ring::check(&database, &ring, clock::database::now()).await?;
             match json {
-                true => print(checked.line())?,
-                false => print(checked.text())?,
+                true => exit::print(checked.line())?,
+                false => exit::print(checked.text())?,
             }
             if checked.unreadable > 0 {
                 return Err(UNREADABLE.into());
@@ -111,8 +110,8 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         Role::Doctor { database, ring, login, backup, json } => {
             let checks = doctor::look(&database, &ring, login, backup).await;
             match json {
-                true => print(serde_json::json!({ "checks": checks }))?,
-                false => checks.iter().try_for_each(|check| print(check.line()))?,
+                true => exit::print(serde_json::json!({ "checks": checks }))?,
+                false => checks.iter().try_for_each(|check| exit::print(check.line()))?,
             }
             if checks.iter().any(|check| check.is_unanswered) {
                 return Ok(exit::AGAIN);
@@ -127,12 +126,12 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         Role::Migrate { database, only: Some(look) } => {
             let status = db::status(&Database::at(&database, 1)?).await?;
             match look {
-                Look::Status => print(migrations_line(&status))?,
+                Look::Status => exit::print(migrations_line(&status))?,
                 Look::DryRun => status
                     .iter()
                     .filter(|migration| migration.applied_at.is_none())
                     .try_for_each(|migration| {
-                        print(format_args!("-- {}\n{}", migration.number, migration.sql))
+                        exit::print(format_args!("-- {}\n{}", migration.number, migration.sql))
                     })?,
             }
         }
@@ -140,6 +139,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let accounts = accounts(&serving, false)?;
             let started = serving.told(begins("api", &database, &ring));
             let watch = watch(serving.drain)?;
+            let _last = watch.last();
             let counted = Counted::default();
             let mut clocks = Clocks::new(
                 Database::at(&database, 1)?,
@@ -154,14 +154,16 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let clocks = tokio::spawn(watch.until_shutdown("the clocks", clocks.keep()));
             say(&api.line);
             log::banner(&api.banner);
-            tell(started, &api.line, &counted);
+            tell(started, &api.line, &counted, &watch);
             api.ended(std::future::ready(())).await;
             clocks.abort();
-            watch.outcome()?;
+            stopped(&watch)?;
         }
         Role::Sender { options, metrics } => {
             let started = options.told(begins("sender", &options.database, &options.ring));
+            let started = started.with("allow_loopback_endpoints", options.allow_loopback);
             let watch = watch(Duration::ZERO)?;
+            let _last = watch.last();
             let (ring, counted) = (options.ring.clone(), options.counted.clone());
             let (database, mut line) = (&options.database, Map::new());
             let monitor =
@@ -173,12 +175,12 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             line.insert("ready".to_owned(), counted.not_ready().is_none().into());
             let line = line.into();
             say(&line);
-            tell(started, &line, &counted);
+            tell(started, &line, &counted, &watch);
             running.ended().await;
             if let Some((_, monitoring)) = monitor {
                 monitoring.end().await;
             }
-            watch.outcome()?;
+            stopped(&watch)?;
         }
         Role::All { serving, sending } => all(serving, sending, false).await?,
         Role::Demo { serving, mut sending, cluster } => {
@@ -223,6 +225,7 @@ async fn all(
         false => String::new(),
     };
     let watch = watch(serving.drain)?;
+    let _last = watch.last();
     let started = begins("all", &sending.database, &sending.ring);
     let started = sending.told(serving.told(started));
     let (ring, counted) = (sending.ring.clone(), sending.counted.clone());
@@ -232,9 +235,19 @@ async fn all(
     let sender = sender::start(sending, watch.clone()).await?;
     say(&api.line);
     log::banner(&format!("{}{note}", api.banner));
-    tell(started, &api.line, &counted);
+    tell(started, &api.line, &counted, &watch);
     api.ended(sender.ended()).await;
-    Ok(watch.outcome()?)
+    Ok(stopped(&watch)?)
+}
+
+/// Says that all has ended as it has to.
+///
+/// # Errors
+/// A task has ended that should not.
+fn stopped(watch: &Watch) -> Result<(), String> {
+    watch.outcome()?;
+    log::info("stopped").with("pid", std::process::id()).write();
+    Ok(())
 }
 
 /// Begins the line about a start: what runs, and over what. No password is in it, and no key.
@@ -249,8 +262,8 @@ fn begins(role: &'static str, database: &Address, ring: &KeyRing) -> log::Line {
         .with("sealing_key", ring.numbers().first().copied())
 }
 
-/// Logs a start: where the role listens, the name of its sender, and whether it is ready.
-fn tell(started: log::Line, line: &Value, counted: &Counted) {
+/// Logs a start: where the role listens, the name of its sender, and whether it is ready; and later, that it stops.
+fn tell(started: log::Line, line: &Value, counted: &Counted, watch: &Watch) {
     let why = counted.not_ready();
     started
         .with("listens", listens(line))
@@ -258,6 +271,11 @@ fn tell(started: log::Line, line: &Value, counted: &Counted) {
         .with("ready", why.is_none())
         .with("reason", why)
         .write();
+    let stop = watch.stop().clone();
+    tokio::spawn(async move {
+        stop.near().await;
+        log::info("stopping").with("pid", std::process::id()).write();
+    });
 }
 
 /// Returns the addresses of a role's first line, without the keys that it may have.
@@ -290,11 +308,6 @@ fn accounts(
         }
         None => (Vec::new(), Shown::Names),
     })
-}
-
-/// Prints a line. A stream that is full, or that nobody reads, is an error.
-fn print(line: impl Display) -> io::Result<()> {
-    writeln!(io::stdout().lock(), "{line}")
 }
 
 /// Says on standard output that a role is ready.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::clocks;
 use crate::db::Address;
-use crate::exit::Ended;
+use crate::exit::{self, Ended};
 use crate::key_ring::KeyRing;
 use crate::store::Postgres;
 use host::access::Access;
@@ -80,18 +80,24 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
             let (Some(next), Some(body)) =
                 (answered.get("next").filter(|next| !next.is_null()), body.as_object_mut())
             else {
-                return Ok(one(print, &json!({ "cancelled": cancelled }))?);
+                exit::is_read(one(print, &json!({ "cancelled": cancelled })))?;
+                return Ok(());
             };
             body.insert("after".to_owned(), next.clone());
             continue;
         }
         let Some(Value::Array(page)) = answered.get_mut(asking.rows).map(Value::take) else {
-            return Ok(one(print, &answered)?);
+            exit::is_read(one(print, &answered))?;
+            return Ok(());
         };
         // A journal's page always says where the next one begins, which may be empty.
         let is_empty = page.is_empty();
         match print {
-            Print::Lines => lines(page)?,
+            Print::Lines => {
+                if !exit::is_read(lines(page))? {
+                    return Ok(());
+                }
+            }
             Print::Json | Print::Text(_) => rows.extend(page),
         }
         let next = answered.get("next").and_then(Value::as_str);
@@ -101,8 +107,8 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
     }
     match print {
         Print::Lines => {}
-        Print::Json => writeln!(io::stdout(), "{}", json!({ "data": rows }))?,
-        Print::Text(columns) => table(columns, &rows)?,
+        Print::Json => exit::print(json!({ "data": rows }))?,
+        Print::Text(columns) => _ = exit::is_read(table(columns, &rows))?,
     }
     Ok(())
 }

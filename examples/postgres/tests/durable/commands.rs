@@ -1,6 +1,8 @@
 //! What operators do at a terminal.
 
-use std::io::{BufRead as _, BufReader};
+use std::fs::OpenOptions;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
@@ -10,7 +12,7 @@ use serde_json::{Value, json};
 use crate::migrating::log_in;
 use crate::processes::help_texts;
 use crate::support::receiver::Reply;
-use crate::support::running::{File, request};
+use crate::support::running::{File, eventually, request};
 use crate::support::service::Service;
 use crate::support::{KEY, World, data};
 
@@ -216,6 +218,8 @@ async fn deliveries_are_exported_without_what_their_events_say() {
     }
     let found = export(&["--status", "gone,failed"]);
     assert_eq!((found.len(), &found[0]["status"]), (1, &json!("gone")));
+    // As on the page: what has failed, and is not delivered.
+    assert_eq!(export(&["--status", "failing"]), found);
     let listed = json_of(world, &["deliveries", "list", "acct_1", "--status", "gone"]);
     assert_eq!(listed["data"][0]["id"], found[0]["id"]);
     let shown = json_of(world, &["deliveries", "show", found[0]["id"].as_str().unwrap()]);
@@ -335,6 +339,93 @@ async fn what_the_database_refuses_ends_with_1_and_says_why() {
         }
     }
     session.keep();
+}
+
+/// A server that asks for a login which there is not does answer: to run the command again does not help.
+#[test]
+fn a_login_that_has_no_password_is_no_database_that_does_not_answer() {
+    // A password as it is, and Kerberos, which this program does not speak.
+    for (asks_for, why) in [(3_u8, "password missing"), (7, "authentication")] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut length = [0; 4];
+                stream.read_exact(&mut length).unwrap();
+                let mut startup = vec![0; u32::from_be_bytes(length) as usize - 4];
+                stream.read_exact(&mut startup).unwrap();
+                let _ = stream.write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, asks_for]);
+                // Until it is closed there.
+                let _ = stream.read_to_end(&mut startup);
+            }
+        });
+        let url = format!("postgresql://nobody@{address}/none?sslmode=disable");
+        let ring = KeyRing::new_line(1);
+        for command in ["sender", "doctor"] {
+            let said = run_at(&url, &ring, &[command]);
+            let all = format!("{}{}", said.out, said.err);
+            assert_eq!(said.status, Some(1), "{why}: {all}");
+            assert!(all.contains("the database refuses the login: no connection to "), "{all}");
+            assert!(all.contains(why), "{all}");
+        }
+    }
+}
+
+/// A reader that goes early is no failure, and a full disk is one: neither is a panic.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_printed_is_said_and_is_no_panic() {
+    let service = Service::new().await;
+    let world = &service.world;
+    let empty = private_server::PrivateServer::start(Settings::default()).unwrap();
+    let run = |url: &str, arguments: &[&str], out: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+        command.args(arguments).stdin(Stdio::null()).stdout(out);
+        let command = command.env(VARIABLE, &world.ring).env("DATABASE_URL", url);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (here, there) = (world.server.url(), empty.url());
+    for (url, arguments, status) in [
+        (&here, &["keygen", "1"][..], 0),
+        (&there, &["migrate", "--dry-run"], 0),
+        (&there, &["migrate", "--status"], 0),
+        (&here, &["erase", "--account", "acct_1", "--contact", "contact_1"], 0),
+        (&here, &["recover", "--all-accounts"], 0),
+        (&here, &["rotate-keys"], 0),
+        (&here, &["ring", "check"], 0),
+        (&here, &["ring", "check", "--json"], 0),
+        (&here, &["doctor"], 1),
+        (&here, &["doctor", "--json"], 1),
+        (&here, &["journal", "--lines"], 0),
+        (&here, &["accounts", "list"], 0),
+        (&here, &["accounts", "list", "--json"], 0),
+        (&here, &["accounts", "show", "acct_1"], 0),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let (ended, said) = run(url, arguments, writer.into());
+        assert_eq!(ended, Some(status), "{arguments:?}: {said}");
+        assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let (ended, said) = run(url, arguments, full.into());
+        assert_eq!(ended, Some(1), "{arguments:?}: {said}");
+        assert!(said.contains("call-assistant-postgres: standard output: No space"), "{said}");
+    }
+}
+
+/// What a start had begun before it failed has not failed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_fails_says_why_and_nothing_else() {
+    let world = World::new(Settings::default()).await;
+    let free = ["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"];
+    for (role, flags) in [("sender", &[][..]), ("all", &free)] {
+        let arguments = [&[role, "--trust-ca", "/nowhere"], flags].concat();
+        let said = run_with(&world, &world.ring, &arguments);
+        assert_eq!(said.status, Some(2), "{}", said.err);
+        assert!(said.err.starts_with("call-assistant-postgres: --trust-ca: "), "{}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    }
 }
 
 // D-96: what is held, or cannot be read, is left, and said; nothing else is.
@@ -476,7 +567,7 @@ async fn a_ring_that_lacks_a_key_is_found() {
     held.keep();
 }
 
-// A disk is full, or nobody reads on: a panic has no status of the table.
+// A disk is full: a panic has no status of the table. It is not the database's.
 #[test]
 fn what_cannot_be_printed_ends_with_1() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
@@ -484,7 +575,8 @@ fn what_cannot_be_printed_ends_with_1() {
     let said = command.args(["keygen", "1"]).stdout(full).output().unwrap();
     let err = String::from_utf8(said.stderr).unwrap();
     assert_eq!(said.status.code(), Some(1), "{err}");
-    assert!(err.starts_with("call-assistant-postgres: No space left on device"), "{err}");
+    let words = "call-assistant-postgres: standard output: No space left on device";
+    assert!(err.starts_with(words), "{err}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -523,7 +615,7 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
     let api = world.start("api", &["--data", file.path()]);
     let url = json!({ "url": "https://hooks.example.com/" });
     api.ask("POST", "/accounts/acct_1/endpoints", &url, 201);
-    crate::support::running::eventually("owners and days", || {
+    eventually("owners and days", || {
         let (_, found) = look(&world.ring, &[]);
         let is = |what: &str| found[what].0 == "ok";
         (is("leases") && is("partitions") && is("retention")).then_some(())
@@ -540,6 +632,26 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
     let said = run_with(&world, &world.ring, &nowhere);
     assert_eq!((said.status, said.out.lines().count()), (Some(3), 1), "{}", said.out);
     assert!(said.out.starts_with("fail  database "), "{}", said.out);
+}
+
+/// A shard without an owner is no reason to start a sender where there are some, which somebody has drained.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doctor_tells_senders_that_are_drained_from_senders_that_are_missing() {
+    let world = World::new(Settings::default()).await;
+    let leases = || {
+        let out = run_with(&world, &world.ring, &["doctor"]).out;
+        out.lines().find(|line| line.contains("  leases  ")).unwrap().to_owned()
+    };
+    assert!(leases().ends_with("64: start a `sender`: events of these shards wait"));
+    let _sender = world.start("sender", &[]);
+    let id = json_of(&world, &["senders", "list"])["data"][0]["id"].as_str().unwrap().to_owned();
+    json_of(&world, &["senders", "drain", &id]);
+    eventually("it owns none", || leases().starts_with("fail").then_some(()));
+    let found = leases();
+    assert!(
+        found.contains("64, drained senders: 1: `senders list`, and `senders undo`"),
+        "{found}"
+    );
 }
 
 // What is printed at the start is in the files of whoever collects logs.

@@ -166,9 +166,17 @@ async fn a_log_has_what_people_search_for_and_no_secret() {
     let (of_api, of_sender) = (lines(&api), lines(&sender));
     let all: Vec<Value> = [of_api.clone(), of_sender.clone()].concat();
     let started = json!({ "role": "sender", "version": env!("CARGO_PKG_VERSION"), "keys": [1],
-        "sealing_key": 1, "ready": true, "time_scale": 1.0, "level": "info" });
+        "sealing_key": 1, "ready": true, "time_scale": 1.0, "level": "info",
+        "allow_loopback_endpoints": true });
     is(of(&of_sender, "started")[0], &started);
     is(of(&of_api, "started")[0], &json!({ "role": "api", "max_endpoints": 100, "ready": true }));
+    // An end that somebody asked for is not that of a process which died.
+    for (process, lines) in [(&api, &of_api), (&sender, &of_sender)] {
+        let pid = json!({ "pid": process.id(), "level": "info" });
+        is(of(lines, "stopping")[0], &pid);
+        is(lines.last().unwrap(), &pid);
+        assert_eq!(lines.last().unwrap()["message"], "stopped");
+    }
     let shards = of(&of_sender, "shards");
     assert!(shards.len() >= 2, "{shards:?}");
     is(shards[0], &json!({ "owned": 64, "lost": null }));
