@@ -119,7 +119,7 @@ pub(super) fn hint(error: &(dyn Error + 'static)) -> &'static str {
             };
         }
         if error.to_string() == NO_PASSWORD {
-            return ": DATABASE_URL has none: postgresql://user:password@host/name";
+            return ": the URL has none: postgresql://user:password@host/name";
         }
         if error.source().is_none() && error.to_string().contains("not support TLS") {
             return ": enable it there (ssl = on), or set sslmode=disable in --database";
