@@ -140,10 +140,19 @@ class World(contextlib.ExitStack):
 
     def run(self, program, role, *flags):
         """Runs a role that ends, and returns what it printed."""
-        done = subprocess.run([program, role, "--database", self.url, *flags], env=self.environment, text=True,
-                              capture_output=True)
+        done = self.try_run(program, role, *flags)
         assert done.returncode == 0, f"{role}: {done.returncode} {done.stdout}{done.stderr}"
         return done.stdout
+
+    def fails(self, program, role, *flags):
+        """Runs a role that ends with 1, and returns what it says."""
+        done = self.try_run(program, role, *flags)
+        assert done.returncode == 1, f"{role}: {done.returncode} {done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    def try_run(self, program, role, *flags):
+        return subprocess.run([program, *role.split(), "--database", self.url, *flags], env=self.environment,
+                              text=True, capture_output=True)
 
     def ring(self, program):
         ring = self.path("ring")

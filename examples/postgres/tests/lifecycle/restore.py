@@ -11,6 +11,7 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -62,6 +63,13 @@ def main(program):
         assert api.ask("POST", f"/endpoints/{endpoint['id']}/pause")[0] == 200
         assert json.loads(world.run(program, "erase", "--account", ACCOUNT, "--number", CALLER))["left"] is None
         assert caller_of(api, "call_in_backup") is None
+        copied = json.loads(world.run(program, "journal", "--lines").splitlines()[-1])["position"]
+        new = subprocess.run([program, "keygen", "2"], text=True, capture_output=True, check=True).stdout
+        whole, alone = world.path("whole ring"), world.path("new line alone")
+        pathlib.Path(alone).write_text(new)
+        pathlib.Path(whole).write_text(new + pathlib.Path(world.ring(program)).read_text())
+        assert json.loads(world.run(program, "rotate-keys", "--keys", whole)) == {"sealed": 2, "unreadable": 0}
+        world.run(program, "ring check", "--keys", alone)
         watermark = api.read("/v1/calls?limit=1", KEYS[ACCOUNT])[1]["data"][0]["created_at"]
 
         # The last WAL reaches the archive; then the disk is lost. A sender lives on, which the guide forbids.
@@ -102,6 +110,11 @@ def main(program):
         assert caller_of(api, "call_in_backup") == CALLER, "its erasure is of after T"
         assert json.loads(world.run(program, "erase", "--account", ACCOUNT, "--number", CALLER))["left"] is None
         assert caller_of(api, "call_in_backup") is None
+
+        # The copy of the journal does not go on as if nothing had been lost, and the old line of the ring is needed.
+        assert "begin again" in world.fails(program, "journal", "--lines", "--after", copied)
+        assert "key 1 seals 2" in world.fails(program, "ring check", "--keys", alone)
+        world.run(program, "ring check", "--keys", whole)
 
         # Written again with its id, at an instant of now: a sync whose watermark is ahead finds it.
         again = made(api.ask("POST", f"/accounts/{ACCOUNT}/calls", call("call_after")))["event_id"]
