@@ -1,34 +1,21 @@
 //! Parking of what is pending of endpoints: each is gone through once at a time, however many of its deliveries ask
-//! for it, and few endpoints are at a time. So there are connections left for what is sent.
+//! for it. So one that has many leaves connections for what is sent.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 use crate::db::DbError;
 use host::log;
 
-/// How many endpoints are gone through at a time.
-const AT_ONCE: usize = 2;
-
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 
-/// The endpoints that are gone through, or wait for it. Clones share them.
-#[derive(Clone, Debug)]
-pub(super) struct Parking {
-    /// By their numbers, whether somebody has asked since it began.
-    under_way: Arc<Mutex<HashMap<i32, bool>>>,
-    room: Arc<Semaphore>,
-}
-
-impl Default for Parking {
-    fn default() -> Self {
-        Self { under_way: Arc::default(), room: Arc::new(Semaphore::new(AT_ONCE)) }
-    }
-}
+/// The endpoints that are gone through: by their numbers, whether somebody has asked since that began. Clones share
+/// them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Parking(Arc<Mutex<HashMap<i32, bool>>>);
 
 impl Parking {
     /// Asks for what is pending of an endpoint to be parked. Whoever asks first gets a future that does so, with any
@@ -50,10 +37,8 @@ impl Parking {
         let own = self.clone();
         Some(async move {
             loop {
-                let room = own.room.acquire().await;
                 own.under_way().insert(endpoint, false);
                 let parked = park().await;
-                drop(room);
                 log::tried("parking", &parked);
                 match parked {
                     Ok(()) if own.is_over(endpoint) => return,
@@ -75,7 +60,7 @@ impl Parking {
     }
 
     fn under_way(&self) -> MutexGuard<'_, HashMap<i32, bool>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
