@@ -127,6 +127,7 @@ statements! {
     ENDPOINTS_CHANGE = "endpoints/change";
     ENDPOINTS_COUNT = "endpoints/count";
     ENDPOINTS_DESCRIBE = "endpoints/describe";
+    ENDPOINTS_FORGET = "endpoints/forget";
     ENDPOINTS_INSERT = "endpoints/insert";
     ENDPOINTS_DAY = "endpoints/day";
     ENDPOINTS_LAST_HOUR = "endpoints/last_hour";

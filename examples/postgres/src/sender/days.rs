@@ -27,8 +27,12 @@ const EVERY: Duration = Duration::from_secs(60);
 /// The age of an event from which on what nobody can end is parked: 31 days.
 const OVERDUE: Duration = Duration::from_secs(31 * 86_400);
 
-/// How many alerts are dropped at a time.
+/// How many alerts are dropped, and endpoints looked at, at a time.
 const ALERTS_AT_ONCE: i64 = 2_000;
+const ENDPOINTS_AT_ONCE: i64 = 1_000;
+
+/// How often a sender looks for endpoints that were deleted.
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// How long a sender tries to end what is overdue for no reason that it knows: 1 hour.
 const TRIES: Duration = Duration::from_secs(3_600);
@@ -46,11 +50,12 @@ pub(crate) async fn add(database: Database) {
     }
 }
 
-/// Drops days, and forgets old alerts, until this is dropped.
+/// Drops days, and forgets old alerts, endpoints and processes, until this is dropped.
 pub(super) async fn drop_old(database: Database, ring: KeyRing, counted: Counted) {
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let began = Instant::now();
+    let mut looked_at = None;
     loop {
         ticks.tick().await;
         // What is dropped does not come back: nothing is that one of two clocks still calls young.
@@ -62,6 +67,11 @@ pub(super) async fn drop_old(database: Database, ring: KeyRing, counted: Counted
             counted.round("days");
         }
         log::tried("old alerts", &drop_alerts(&database, now).await);
+        if looked_at.is_none_or(|at: Instant| at.elapsed() > DAY) {
+            let forgotten = forget_endpoints(&database, now).await;
+            log::tried("old endpoints", &forgotten);
+            looked_at = forgotten.is_ok().then(Instant::now).or(looked_at);
+        }
         let forget = async |client: &Object| execute(client, sql::OWNERS_FORGET, &[]).await;
         log::tried("old processes", &database.read(forget).await);
     }
@@ -89,6 +99,19 @@ async fn drop_alerts(database: &Database, now: Timestamp) -> Result<(), DbError>
         execute(client, sql::ALERTS_DROP, &[&oldest, &ALERTS_AT_ONCE]).await
     };
     while i64::try_from(database.read(step).await?).is_ok_and(|gone| gone >= ALERTS_AT_ONCE) {}
+    Ok(())
+}
+
+/// Forgets the endpoints that were deleted, once their log is gone, in steps.
+async fn forget_endpoints(database: &Database, now: Timestamp) -> Result<(), DbError> {
+    let (before, mut last) = (At(now.saturating_sub(OVERDUE)), Some(-1_i32));
+    while let Some(after) = last {
+        let step = async |client: &Object| {
+            query_opt(client, sql::ENDPOINTS_FORGET, &[&after, &ENDPOINTS_AT_ONCE, &before]).await
+        };
+        let step: Option<Row> = database.read(step).await?;
+        last = step.map_or(Ok(None), |row| row.field("last"))?;
+    }
     Ok(())
 }
 

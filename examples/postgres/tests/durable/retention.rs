@@ -104,6 +104,34 @@ async fn what_nobody_can_end_keeps_no_day() {
     );
 }
 
+// D-83: their log is kept for thirty days, and they are for as long as that.
+#[tokio::test(flavor = "multi_thread")]
+async fn deleted_endpoints_are_forgotten_with_their_log() {
+    let service = Service::new().await;
+    let paths = ["/active", "/lately", "/logged", "/pending", "/deleted"];
+    let endpoints = paths.map(|path| service.endpoint(path, &[Reply::Status(204)]));
+    let first = service.world.start("sender", &SENDER);
+    service.ping(&endpoints[2]);
+    service.becomes("SELECT count(*) FROM ended", 1).await;
+    drop(first);
+    service.ping(&endpoints[3]);
+    let at = |path: &str| format!("url LIKE '%{path}'");
+    let deleted = format!(
+        "UPDATE endpoints SET disabled = 'deleted', version = version + 1,
+             since = now() - CASE WHEN {} THEN interval '30 days' ELSE interval '32 days' END
+         WHERE NOT {}",
+        at("/lately"),
+        at("/active")
+    );
+    service.run(&deleted).await;
+    // What is pending stays so: a row of a later version.
+    service.run("UPDATE deliveries SET status = 'later'").await;
+    let _sender = service.world.start("sender", &SENDER);
+    service.becomes("SELECT count(*) FROM endpoints", 4).await;
+    let gone = format!("SELECT count(*) FROM endpoints WHERE {}", at("/deleted"));
+    assert_eq!(service.count(&gone).await, 0);
+}
+
 // However many owners were told of one outage: no step is so large that its time is over before it is.
 #[tokio::test(flavor = "multi_thread")]
 async fn alerts_are_numbered_and_dropped_in_steps() {

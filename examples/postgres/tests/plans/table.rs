@@ -320,6 +320,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("erase/pending_read", ":endpoint, 0, 1000"),
     ("erase/pending_remove", "batch(:pending, :count)"),
     ("queue/give_up", "batch(:pending, :count), ':now'"),
+    ("endpoints/forget", "5000, 1000, '2026-03-02 00:00+00'"),
     ("rotate/look", "5000"),
     ("rotate/read", "5000"),
 ];

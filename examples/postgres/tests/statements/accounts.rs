@@ -95,6 +95,7 @@ const SEVERAL: &[(&str, &str)] = &[
     ("monitoring/secrets", "counts over all"),
     ("monitoring/state", "counts over all"),
     ("monitoring/unreadable", "counts over the shards of one sender"),
+    ("endpoints/forget", "what was deleted is forgotten"),
     ("rotate/look", "every secret is opened"),
     ("rotate/read", "every secret is sealed again"),
 ];
