@@ -124,7 +124,13 @@ async fn reach(address: &Address) -> Result<Database, Check> {
         MigrationError::Db(error) | MigrationError::NoDatabase(error) => {
             Check::failed("database", &error)
         }
-        other => bad(other.to_string(), "bring it to this version"),
+        MigrationError::Missing(_) => bad(error.to_string(), "bring it to this version"),
+        MigrationError::Changed(_) => {
+            bad(error.to_string(), "use the version that has migrated it: no migration is edited")
+        }
+        MigrationError::Ignored(_) => {
+            bad(error.to_string(), "set it for the role, or name the server itself in --database")
+        }
     })?;
     clocks::hear(&database).await.map_err(|error| Check::failed("database", &error))?;
     Ok(database)

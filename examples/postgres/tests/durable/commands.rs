@@ -626,6 +626,15 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
     assert!(text.out.contains("fail  fsync "), "{}", text.out);
     assert!(text.out.contains("ok    leases        shards without an owner: 0\n"), "{}", text.out);
 
+    // What `migrate` cannot mend is not for it.
+    let session = world.database.session().await.unwrap();
+    session.batch_execute(r"UPDATE migrations SET digest = '\x00' WHERE number = 3").await.unwrap();
+    session.keep();
+    let (status, found) = look(&world.ring, &[]);
+    assert_eq!((status, found.len()), (Some(1), 1), "{found:?}");
+    let todo = "use the version that has migrated it: no migration is edited";
+    assert_eq!(found["database"], ("fail".to_owned(), json!(todo)));
+
     // A database that is not there is one line, and nothing behind it.
     let nowhere =
         ["doctor", "--database", "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1"];
