@@ -78,6 +78,10 @@ fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
             "status" if value == "failing" => filter.failing = true,
             "status" => {
                 for status in value.split(',') {
+                    if status == "failing" {
+                        let message = "failing stands alone: it has several statuses";
+                        return Err(Bad::new("status", message).into());
+                    }
                     let most = DeliveryStatus::ALL.len();
                     if filter.statuses.len() == most {
                         let message = format!("expected at most {most} statuses");

@@ -155,6 +155,11 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
             2,
             "--status: expected one of ",
         ),
+        (
+            &["deliveries", "list", "acct_1", "--status", "failing,gone"],
+            2,
+            "status: failing stands alone",
+        ),
         (&["deliveries", "export", "acct_none"], 1, "account not found"),
         (&["keygen"], 2, "missing NUMBER"),
         (&["keygen", "256"], 2, "NUMBER: expected 0 to 255"),
