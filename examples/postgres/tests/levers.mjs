@@ -91,6 +91,23 @@ try {
   await press("End draining");
   await until("it owns all again", sender("64 shards"));
   assert.deepEqual(await drained(), [[false, 64]]);
+  // A shard is moved to it, by an endpoint of it, and is shared again.
+  const shards = async () => (await ask("GET", "/levers")).senders.map((one) => [one.kept.length, one.shards.length]);
+  const chosen = (words) => run(`document.querySelector("dialog input[name=shard]").value = ${JSON.stringify(words)}`);
+  await press("Move a shard here");
+  await until("which one", title("Move a shard to this sender?"));
+  passed += await audit(browser, "a move");
+  await chosen("64");
+  await submit();
+  await until("why not this one", `/shard: expected a whole number from 0 to 63/.test(${text("dialog .wrong")})`);
+  await chosen(endpoint);
+  await submit();
+  await until("it is kept", `/^Undo [0-9]+$/.test(${text('[data-key^="unmove"]')})`);
+  assert.deepEqual(await shards(), [[1, 64]]);
+  passed += await audit(browser, "a moved shard");
+  await run(`document.querySelector('[data-key^="unmove"]').click()`);
+  await until("it is shared", `!document.querySelector('[data-key^="unmove"]')`);
+  assert.deepEqual(await shards(), [[0, 64]]);
   await run(`show("deliveries")`);
 
   // A pace that is none is refused, in the dialog. A pause stops every sender, and says so to both.

@@ -8,7 +8,7 @@ FROM (VALUES
         calls,endpoints,events,deliveries,ended,alerts,recoveries,clocks,logins,levers}'),
     ('{api}', 'table', '{SELECT}', '{attempts,shards,senders,erased_accounts}'),
     ('{api}', 'table', '{SELECT,INSERT}', '{journal}'),
-    ('{api}', 'table', '{SELECT,UPDATE}', '{gauges}'),
+    ('{api}', 'table', '{SELECT,UPDATE}', '{gauges,kept_shards}'),
     ('{api}', 'drained', '{UPDATE}', '{senders}'),
     ('{api}', 'sequence', '{USAGE,SELECT}', '{alert_numbers}'),
     ('{api}', 'sequence', '{USAGE}', '{deliveries_id_seq}'),
@@ -16,7 +16,7 @@ FROM (VALUES
 
     ('{sender}', 'table', '{SELECT,INSERT,UPDATE,DELETE}',
         '{endpoints,deliveries,ended,attempts,alerts,recoveries,shards,senders,clocks}'),
-    ('{sender}', 'table', '{SELECT}', '{accounts,events,erased_accounts,levers}'),
+    ('{sender}', 'table', '{SELECT}', '{accounts,events,erased_accounts,levers,kept_shards}'),
     ('{sender}', 'table', '{SELECT,UPDATE}', '{gauges}'),
     ('{sender}', 'traceparent', '{UPDATE}', '{events}'),
     ('{sender}', 'function', '{EXECUTE}', '{add_day(date),drop_day(date)}'),
@@ -25,6 +25,7 @@ FROM (VALUES
         request_windows,calls,endpoints,events,deliveries,ended,attempts,alerts,recoveries,clocks,erased_accounts,
         levers}'),
     ('{operator}', 'table', '{SELECT,INSERT,UPDATE}', '{journal}'),
+    ('{operator}', 'table', '{SELECT,UPDATE}', '{kept_shards}'),
     ('{operator}', 'table', '{SELECT}', '{shards,senders}'),
     ('{operator}', 'drained', '{UPDATE}', '{senders}')
 ) AS n (roles, kind, rights, things), unnest(n.rights) AS r (name), unnest(n.things) AS t (name)

@@ -18,7 +18,7 @@ struct Migration {
 }
 
 /// What this build needs. Each must leave the previous build able to run beside it.
-const MIGRATIONS: [Migration; 17] = [
+const MIGRATIONS: [Migration; 18] = [
     Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") },
     Migration { number: 2, sql: include_str!("../../migrations/0002_renewals.sql") },
     Migration { number: 3, sql: include_str!("../../migrations/0003_clocks.sql") },
@@ -36,6 +36,7 @@ const MIGRATIONS: [Migration; 17] = [
     Migration { number: 15, sql: include_str!("../../migrations/0015_journal.sql") },
     Migration { number: 16, sql: include_str!("../../migrations/0016_gauges.sql") },
     Migration { number: 17, sql: include_str!("../../migrations/0017_sender_places.sql") },
+    Migration { number: 18, sql: include_str!("../../migrations/0018_kept_shards.sql") },
 ];
 
 /// A large index that a migration needs. It is made before, outside of a transaction, so that nobody who

@@ -200,6 +200,11 @@ async fn what_is_set(client: &impl GenericClient) -> Result<Vec<Family>, DbError
             "Senders that live and own no shards, as operators have set it.",
             state.field::<i64>("drained")?,
         ),
+        Family::gauge(
+            "call_assistant_shards_moved",
+            "Shards that operators have moved to a sender that lives.",
+            state.field::<i64>("moved")?,
+        ),
     ];
     let oldest: Option<i64> = oldest.map(|row| row.field(0)).transpose()?.flatten();
     families.extend(oldest.map(|age| {

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
+use call_assistant_postgres::queue::shard_of;
 use private_server::Settings;
 use serde_json::{Value, json};
 
@@ -280,6 +281,10 @@ const ENDS: &[(&[&str], Option<i32>, Option<i32>)] = &[
     (&["senders", "list"], Some(0), Some(3)),
     (&["senders", "drain", "nobody"], Some(1), Some(3)),
     (&["senders", "undo", "nobody"], Some(1), Some(3)),
+    (&["senders", "move", "nobody", "--shard", "7"], Some(1), Some(3)),
+    (&["senders", "move", "nobody", "--shard", "64"], Some(2), Some(3)),
+    (&["senders", "move", "nobody"], Some(2), Some(2)),
+    (&["shards", "undo", "7"], Some(1), Some(3)),
 ];
 
 /// A script branches on the status, so each command ends as the table of its help text says, and as the guide says.
@@ -517,7 +522,24 @@ async fn sending_is_held_back_at_a_terminal() {
     let sender = senders()[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(eve(&["senders", "drain", &sender])["drained"], true);
     assert_eq!(senders()[0]["drained"], true);
+    refused(world, &["senders", "move", &sender, "--shard", "7"], 1, "is drained: undo that first");
     assert_eq!(eve(&["senders", "undo", &sender])["drained"], false);
+    let shard = i64::from(shard_of(id));
+    for before in [json!(null), json!(sender)] {
+        let moved = eve(&["senders", "move", &sender, "--endpoint", id]);
+        assert_eq!(moved, json!({ "shard": shard, "kept_for": sender, "before": before }));
+    }
+    assert_eq!(senders()[0]["kept"], json!([shard]));
+    let text = run_with(world, &world.ring, &["senders", "list"]).out;
+    assert!(text.lines().next().unwrap().ends_with("  kept"), "{text}");
+    let bound = "shard: expected a whole number from 0 to 63";
+    refused(world, &["senders", "move", &sender, "--shard", "64"], 2, bound);
+    refused(world, &["senders", "move", "nobody", "--shard", "7"], 1, "sender not found");
+    refused(world, &["senders", "move", &sender, "--endpoint", "whep_9"], 1, "endpoint not found");
+    let undo = ["shards", "undo", &shard.to_string()];
+    assert_eq!(eve(&undo), json!({ "shard": shard, "kept_for": null, "before": sender }));
+    refused(world, &undo, 1, "the shard is not moved, or not any more");
+    refused(world, &["shards", "undo", "64"], 1, "shard not found");
     let noted = run_with(world, &world.ring, &["journal", "--lines"]).out;
     let of_eve = noted.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let of_eve = of_eve.filter(|row| row["by"] == "eve");
@@ -527,6 +549,7 @@ async fn sending_is_held_back_at_a_terminal() {
         &["lever.set"; 4][..],
         &["lever.undone"; 3],
         &["deliveries.cancelled", "sender.drained", "sender.continued"],
+        &["shard.moved", "shard.shared"],
     ];
     assert_eq!(actions, expected.concat());
 }

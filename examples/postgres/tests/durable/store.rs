@@ -51,7 +51,7 @@ async fn sessions_without_their_settings_are_refused() {
 
 /// The SHA-256 of each migration, which databases have stored. A migration is never changed, not by a
 /// space: what changes comes as a new file, and a line here.
-const DIGESTS: [(&str, &str); 17] = [
+const DIGESTS: [(&str, &str); 18] = [
     ("0001_schema.sql", "0fb9372ff8cc206cb06d884887481b95a7432cd9efbf6116fb25098b63d962b5"),
     ("0002_renewals.sql", "61bddccfca748be739e1ab57fc5919bcd2ac82a778478c41451e3a463432be00"),
     ("0003_clocks.sql", "1fc10b294fbdd2eda1873b60c92ca32c143aafc9b03decdfcff94b77b07dd850"),
@@ -72,6 +72,7 @@ const DIGESTS: [(&str, &str); 17] = [
     ("0015_journal.sql", "e3e3a7a26a5e70d584493bd1ac71c4ea33a49d9172d9a17f81e983c9f2ae5e15"),
     ("0016_gauges.sql", "077f41b96d5fb76d41246c6e0dd5f8a285bdda9854439bf4744d4c76df54727f"),
     ("0017_sender_places.sql", "e7cfd8d47b5b616b15fc00e85047937dfa2fa908e6ef1c0762413b19beac36c6"),
+    ("0018_kept_shards.sql", "ee28e4928eddab0ef9a3519b984d1c4ce86db33603c54eaff87fb34211403f4b"),
 ];
 
 #[test]

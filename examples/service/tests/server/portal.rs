@@ -143,6 +143,8 @@ fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
         ("POST", "/levers/{lever}/undo", none.clone(), 403),
         ("POST", "/senders/{sender}/drain", none.clone(), 403),
         ("POST", "/senders/{sender}/undo", none.clone(), 403),
+        ("POST", "/senders/{sender}/move", json!({ "shard": 7 }), 403),
+        ("POST", "/shards/{shard}/undo", none.clone(), 403),
         ("GET", "/accounts/{account}/alerts", Value::Null, 200),
         ("GET", "/alerts", Value::Null, 403),
         ("GET", "/journal", Value::Null, 403),
@@ -187,7 +189,11 @@ fn of_operators(method: &str, route: &str) -> u16 {
     match (method, route) {
         // This host keeps no journal, and has no levers.
         ("GET", "/journal") | ("POST", "/accounts/{account}/cancel") => 409,
-        ("POST", route) if route.starts_with("/levers") || route.starts_with("/senders") => 409,
+        ("POST", route)
+            if ["/levers", "/senders", "/shards"].iter().any(|of| route.starts_with(of)) =>
+        {
+            409
+        }
         ("POST", "/recoveries") => 202,
         ("POST", _) => 201,
         _ => 200,
@@ -290,6 +296,8 @@ fn a_host_with_one_sender_says_that_it_has_no_levers() {
         ("/levers", json!({ "per_second": 0 })),
         ("/levers/lvr_1/undo", json!({})),
         ("/senders/sender-1/drain", json!({})),
+        ("/senders/sender-1/move", json!({ "endpoint_id": "whep_1" })),
+        ("/shards/7/undo", json!({})),
         ("/accounts/acct_fjord_dental/cancel", json!({ "type": "ping" })),
     ] {
         let refused = portal.ask("POST", path, &body, 409);
@@ -313,6 +321,7 @@ fn no_route_is_left_out() {
         ("recoveries", "recovery"),
         ("levers", "lever"),
         ("senders", "sender"),
+        ("shards", "shard"),
         ("journal", "row"),
     ];
     let mut found = BTreeSet::new();
