@@ -45,7 +45,8 @@ impl Class {
             "53300" => Self::Connections,
             "53100" => Self::Disk,
             "57P01" | "57P02" | "57P03" => Self::Silent,
-            "55P03" => Self::Ended,
+            // A lock that is held, and a server that does not lead any more.
+            "55P03" | "25006" => Self::Ended,
             code => match code.get(..2) {
                 Some("08") => Self::Silent,
                 Some("40" | "53" | "57") => Self::Ended,
@@ -134,5 +135,28 @@ pub(super) fn named(code: Option<&SqlState>) -> String {
     match code.map(Class::of) {
         None | Some(Class::Silent | Class::Ended | Class::Other) => String::new(),
         Some(class) => format!("{class}: "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_with_a_failover_is_to_be_run_again() {
+        for code in [
+            SqlState::READ_ONLY_SQL_TRANSACTION,
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::CANNOT_CONNECT_NOW,
+            SqlState::CONNECTION_FAILURE,
+            SqlState::QUERY_CANCELED,
+            SqlState::LOCK_NOT_AVAILABLE,
+            SqlState::T_R_SERIALIZATION_FAILURE,
+        ] {
+            assert!(Class::of(&code).may_pass(), "{code:?}");
+        }
+        for code in [SqlState::INSUFFICIENT_PRIVILEGE, SqlState::UNIQUE_VIOLATION] {
+            assert!(!Class::of(&code).may_pass(), "{code:?}");
+        }
     }
 }

@@ -162,6 +162,20 @@ fn no_two_roles_that_are_deployed_share_a_user() {
     assert_eq!(manifests.matches("key: database-url }").count(), 1, "who migrates");
 }
 
+/// Status 2 does not mend itself; each other one may, and with the database away it takes any number of starts.
+#[test]
+fn a_unit_whose_command_line_is_wrong_is_not_started_again() {
+    for unit in [
+        include_str!("../../deploy/systemd/call-assistant-api.service"),
+        include_str!("../../deploy/systemd/call-assistant-sender.service"),
+    ] {
+        for line in ["StartLimitIntervalSec=0", "Restart=on-failure", "RestartPreventExitStatus=2"]
+        {
+            assert!(unit.lines().any(|of| of == line), "{line}");
+        }
+    }
+}
+
 /// While the image of PostgreSQL makes the database, a server answers on its socket alone, and ends soon. `migrate`
 /// must not take it for the one that stays.
 #[test]
