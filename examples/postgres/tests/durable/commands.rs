@@ -595,18 +595,6 @@ async fn a_ring_that_lacks_a_key_is_found() {
     held.keep();
 }
 
-// A disk is full: a panic has no status of the table. It is not the database's.
-#[test]
-fn what_cannot_be_printed_ends_with_1() {
-    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
-    let said = command.args(["keygen", "1"]).stdout(full).output().unwrap();
-    let err = String::from_utf8(said.stderr).unwrap();
-    assert_eq!(said.status.code(), Some(1), "{err}");
-    let words = "call-assistant-postgres: standard output: No space left on device";
-    assert!(err.starts_with(words), "{err}");
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
     let world = World::new(Settings::default()).await;
