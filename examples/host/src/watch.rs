@@ -64,8 +64,8 @@ impl Watch {
 
     /// Returns what requests shutdown when it is dropped: where a start fails, what had begun ends without a word.
     #[must_use]
-    pub fn last(&self) -> Last {
-        Last(self.trigger.clone())
+    pub fn stop_on_drop(&self) -> StopOnDrop {
+        StopOnDrop(self.trigger.clone())
     }
 
     /// Returns whether nothing has failed.
@@ -85,9 +85,9 @@ impl Watch {
 
 /// Requests shutdown when it is dropped.
 #[derive(Debug)]
-pub struct Last(Trigger);
+pub struct StopOnDrop(Trigger);
 
-impl Drop for Last {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.pull();
     }
@@ -159,7 +159,7 @@ mod tests {
     async fn a_start_that_fails_is_no_failure_of_what_had_begun() {
         let watch = watch();
         let begun = tokio::spawn(watch.until_shutdown("the poller", std::future::pending::<()>()));
-        drop(watch.last());
+        drop(watch.stop_on_drop());
         begun.abort();
         assert!(begun.await.is_err());
         assert_eq!(watch.outcome(), Ok(()));

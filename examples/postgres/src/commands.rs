@@ -39,11 +39,16 @@ const DELIVERIES: &[&str] =
 const LEVERS: &[&str] = &["id", "account_id", "endpoint_id", "per_second", "set_by", "set_at"];
 const SENDERS: &[&str] = &["id", "host", "pid", "drained", "lease_ms", "shards", "kept"];
 
-const STATUS: Flag = Flag::value("--status", "WORDS", "of these, with commas in between; or failing alone: an\nattempt has failed, and it is not delivered")
-    .some_of(|| {
-        let all = DeliveryStatus::ALL.iter().map(|status| status.as_str());
-        all.chain(["failing"]).collect()
-    });
+const STATUS: Flag = Flag::value(
+    "--status",
+    "WORDS",
+    "of these, with commas in between; or failing alone: an\n\
+     attempt has failed, and it is not delivered",
+)
+.some_of(|| {
+    let all = DeliveryStatus::ALL.iter().map(|status| status.as_str());
+    all.chain(["failing"]).collect()
+});
 const PLAN: Flag = Flag::value("--plan", "PLAN", "its plan; business for a new account")
     .one_of(|| PLANS.map(|plan| plan.name).to_vec());
 const TIMEZONE: Flag = Flag::value("--timezone", "ZONE", "its IANA timezone, such as Europe/Oslo");

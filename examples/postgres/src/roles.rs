@@ -139,7 +139,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let accounts = accounts(&serving, false)?;
             let started = serving.told(begins("api", &database, &ring));
             let watch = watch(serving.drain)?;
-            let _last = watch.last();
+            let _stop = watch.stop_on_drop();
             let counted = Counted::default();
             let mut clocks = Clocks::new(
                 Database::at(&database, 1)?,
@@ -163,7 +163,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let started = options.told(begins("sender", &options.database, &options.ring));
             let started = started.with("allow_loopback_endpoints", options.allow_loopback);
             let watch = watch(Duration::ZERO)?;
-            let _last = watch.last();
+            let _stop = watch.stop_on_drop();
             let (ring, counted) = (options.ring.clone(), options.counted.clone());
             let (database, mut line) = (&options.database, Map::new());
             let monitor =
@@ -225,7 +225,7 @@ async fn all(
         false => String::new(),
     };
     let watch = watch(serving.drain)?;
-    let _last = watch.last();
+    let _stop = watch.stop_on_drop();
     let started = begins("all", &sending.database, &sending.ring);
     let started = sending.told(serving.told(started));
     let (ring, counted) = (sending.ring.clone(), sending.counted.clone());
