@@ -202,8 +202,8 @@ fn test_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 /// The tests of the library, and those of its hosts and tools.
 fn tests() -> BTreeMap<String, String> {
-    let hosts =
-        ["service", "postgres", "tools"].map(|name| files(&format!("examples/{name}/tests")));
+    let hosts = ["hosts/memory", "hosts/postgres", "tools"]
+        .map(|name| files(&format!("examples/{name}/tests")));
     hosts.into_iter().fold(files("tests"), |mut all, more| {
         all.extend(more);
         all

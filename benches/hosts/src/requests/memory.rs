@@ -1,4 +1,4 @@
-//! The host in memory, as `examples/service` composes it.
+//! The host in memory, as `examples/hosts/memory` composes it.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,0 +1,69 @@
+//! The pages: each is one file for the browser.
+
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderValue;
+use sha2::{Digest as _, Sha256};
+
+/// The dashboard's page: its parts, without what only their readers need.
+pub(super) static DASHBOARD: LazyLock<String> = LazyLock::new(|| {
+    let lines = PARTS.lines().map(str::trim_start);
+    lines.filter(|line| !line.starts_with("// ")).flat_map(|line| [line, "\n"]).collect()
+});
+
+/// One style and one script.
+const PARTS: &str = concat!(
+    include_str!("page/head.html"),
+    "<style>\n",
+    include_str!("page/style.css"),
+    "</style>\n",
+    include_str!("page/body.html"),
+    "<script>\n\"use strict\";\n",
+    include_str!("page/dom.js"),
+    include_str!("page/service.js"),
+    include_str!("page/login.js"),
+    include_str!("page/times.js"),
+    include_str!("page/state.js"),
+    include_str!("page/find.js"),
+    include_str!("page/draw.js"),
+    include_str!("page/endpoints.js"),
+    include_str!("page/alerts.js"),
+    include_str!("page/levers.js"),
+    include_str!("page/senders.js"),
+    include_str!("page/requests.js"),
+    include_str!("page/deliveries.js"),
+    include_str!("page/account.js"),
+    include_str!("page/dialogs.js"),
+    include_str!("page/keys.js"),
+    include_str!("page/start.js"),
+    "</script>\n</body>\n</html>\n",
+);
+
+/// The page that explains signatures: examples/explain-web builds it.
+pub(super) const EXPLAIN: &str = include_str!("../../../../explain-web/explain.html");
+
+/// Returns the policy that a page states itself, and that no other page frames it.
+pub(super) fn own_policy(page: &str) -> HeaderValue {
+    let (_, stated) = page.split_once("Security-Policy\" content=\"").unwrap_or_default();
+    let (stated, _) = stated.split_once('"').unwrap_or_default();
+    let policy = HeaderValue::try_from(format!("{stated}; frame-ancestors 'none'"));
+    policy.unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"))
+}
+
+/// Allows the script and the style that the page has, by their digests, and nothing else. These sites may frame it.
+pub(super) fn policy(page: &str, ancestors: &str) -> HeaderValue {
+    let digest = |open: &str, close: &str| {
+        let inside = page.split_once(open).and_then(|(_, rest)| rest.split_once(close));
+        let digest = Sha256::digest(inside.unwrap_or_default().0.as_bytes());
+        format!("'sha256-{}'", STANDARD.encode(digest))
+    };
+    let policy = format!(
+        "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; img-src data:; \
+         base-uri 'none'; form-action 'none'; frame-ancestors {ancestors}",
+        digest("<script>", "</script>"),
+        digest("<style>", "</style>"),
+    );
+    HeaderValue::try_from(policy).unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"))
+}

@@ -1,0 +1,464 @@
+//! The store behind the traits of `examples/hosts/kit`, which it answers at once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, DeliveryId, EndpointId};
+use call_assistant::model::{self, Call};
+use call_assistant::rest::Mode;
+use call_assistant::rest::server::{
+    AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, RateWindows, Received,
+    StoredKey,
+};
+use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::sender::MissedDeliveries;
+
+use crate::sender::Outbox;
+use crate::store::{AccountRow, Store, Tables, ToSend};
+use host::clock;
+use host::rows::{
+    Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
+    DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, Listed, LoginRow, MOST_LISTED,
+    Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
+};
+use host::scope::{Allowed, Among, By, Operator};
+use host::store::{ApiStore, Done, Refused, Rejected, Store as Shared};
+use host::trace::TraceParent;
+
+/// The most links and ended logins of an hour: 4,096. Only operators make more.
+const LOGINS: usize = 4096;
+
+/// The most credentials that are active in one minute.
+const WINDOWS: usize = 100_000;
+
+/// The store, and the sender that it tells what it has accepted. Clone it freely.
+#[derive(Clone, Debug)]
+pub struct Local {
+    store: Arc<Store>,
+    rates: Arc<Mutex<RateWindows>>,
+    logins: Arc<Mutex<HashMap<[u8; 32], LoginRow>>>,
+    outbox: Outbox,
+}
+
+impl Local {
+    /// Creates the store with its sender.
+    pub fn new(store: Arc<Store>, outbox: Outbox) -> Self {
+        let rates = Arc::new(Mutex::new(RateWindows::new(WINDOWS)));
+        Self { store, rates, logins: Arc::default(), outbox }
+    }
+
+    /// Returns ids of what was accepted, when its sender has been told.
+    fn send(&self, tables: &Tables, accepted: Vec<ToSend>) -> Vec<DeliveryId> {
+        let ids = accepted.iter().filter_map(|sent| tables.delivery_id(sent.delivery));
+        let ids = ids.cloned().collect();
+        self.outbox.send(accepted);
+        ids
+    }
+
+    /// Changes an endpoint, and returns it as changed.
+    fn changed(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Tables, Timestamp) -> Done<()>,
+    ) -> Done<EndpointRow> {
+        let (mut tables, now) = self.store.write();
+        change(&mut tables, now)?;
+        let (_, row) = tables.endpoint(id)?;
+        Ok(tables.shown_endpoint(row, now))
+    }
+
+    /// Makes an attempt due, and returns its delivery as changed.
+    fn again(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Tables, Timestamp) -> Done<Option<ToSend>>,
+    ) -> Done<DeliveryRow> {
+        let (mut tables, now) = self.store.write();
+        let again = change(&mut tables, now)?;
+        let shown = tables.shown_delivery(tables.delivery(id)?)?;
+        self.outbox.send(again.into_iter().collect());
+        Ok(shown)
+    }
+}
+
+impl ApiStore for Local {
+    type Found = ();
+
+    async fn identify(
+        &self,
+        received: Received,
+        now: Timestamp,
+    ) -> Result<(Identified, ()), Rejected> {
+        let mut tables = self.store.lock();
+        let key = received.digest().and_then(|digest| tables.key_of(digest.as_bytes()));
+        let identified = received.identify(key.as_deref(), now)?;
+        // A page shows it to the second.
+        let every = Duration::from_secs(1);
+        if key.is_some_and(|key| key.note_use(every, identified.used_at())) {
+            tables.changed();
+        }
+        Ok((identified, ()))
+    }
+
+    async fn admit(&self, identified: Identified, now: Timestamp) -> Result<Admitted, Rejected> {
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(identified.admit(&mut rates, now)?)
+    }
+
+    async fn status(&self, id: &AccountId, (): ()) -> Done<(model::Account, AccountStatus)> {
+        let tables = self.store.lock();
+        let row = &tables.account(id.as_str())?.account;
+        let mut account = model::Account::new(row.id.clone(), row.timezone.as_str());
+        account.business_name.clone_from(&row.business_name);
+        let status = AccountStatus {
+            account_id: row.id.clone(),
+            closing: row.closing,
+            subscribed: row.subscription_active,
+            api_in_plan: row.plan.public_api,
+        };
+        Ok((account, status))
+    }
+
+    async fn page(&self, query: &CallsQuery) -> Done<Vec<CallRow>> {
+        let (tables, mode) = (self.store.lock(), query.mode());
+        let row = tables.account(query.account_id().as_str())?;
+        let calls = row.calls(mode).page(query);
+        Ok(calls.into_iter().map(|call| row.call_row(mode, call)).collect())
+    }
+
+    async fn call(&self, query: &CallQuery) -> Done<Option<CallRow>> {
+        let (tables, mode) = (self.store.lock(), query.mode());
+        let row = tables.account(query.account_id().as_str())?;
+        Ok(row.calls(mode).find(query.call_id()).map(|call| row.call_row(mode, call.clone())))
+    }
+}
+
+impl Shared for Local {
+    fn version(&self) -> Option<u64> {
+        Some(self.store.lock().version())
+    }
+
+    async fn load(&self, accounts: Vec<NewAccount>) -> Done<()> {
+        let (mut tables, now) = self.store.write();
+        for new in accounts {
+            tables.load(new, now)?;
+        }
+        Ok(())
+    }
+
+    async fn accounts(
+        &self,
+        _: Operator,
+        begins: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Done<AccountPage> {
+        let after = match after {
+            Some(text) => text
+                .parse()
+                .map_err(|_| Refused::Conflict("after: not a page of accounts".into()))?,
+            None => 0,
+        };
+        let tables = self.store.lock();
+        let name = begins.map(str::to_lowercase);
+        let fits = |row: &AccountRow| {
+            let Account { id, business_name, .. } = &row.account;
+            let of_name = |name: &String| {
+                business_name.as_ref().is_some_and(|it| it.to_lowercase().starts_with(name))
+            };
+            begins.is_none_or(|begins| id.as_str().starts_with(begins))
+                || name.as_ref().is_some_and(of_name)
+        };
+        let mut rest = (1_usize..).zip(tables.accounts()).skip(after).filter(|(_, row)| fits(row));
+        let found: Vec<(usize, &AccountRow)> = rest.by_ref().take(limit).collect();
+        let next = found.last().filter(|_| rest.next().is_some()).map(|(at, _)| at.to_string());
+        Ok(AccountPage { rows: found.into_iter().map(|(_, row)| Ok(row.shown())).collect(), next })
+    }
+
+    async fn account(&self, id: Allowed<'_, Account>) -> Done<Account> {
+        self.store.lock().account(id.as_str()).map(AccountRow::shown)
+    }
+
+    async fn add_account(&self, _: Operator, new: Account) -> Done<Account> {
+        let mut tables = self.store.lock();
+        tables.add_account(AccountRow::new(new.clone()))?;
+        Ok(new)
+    }
+
+    async fn change_account(&self, _: Operator, id: &str, change: AccountChange) -> Done<Account> {
+        let mut tables = self.store.lock();
+        let row = tables.account_mut(id)?;
+        let account = &mut row.account;
+        if let Some(timezone) = change.timezone {
+            account.timezone = timezone;
+        }
+        account.plan = change.plan.unwrap_or(account.plan);
+        account.subscription_active =
+            change.subscription_active.unwrap_or(account.subscription_active);
+        account.closing = change.closing.unwrap_or(account.closing);
+        Ok(row.shown())
+    }
+
+    async fn keys(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<StoredKey>>> {
+        let tables = self.store.lock();
+        Ok(tables.keys(tables.account(account.as_str())?).cloned().map(Ok).collect())
+    }
+
+    async fn add_key(&self, _: Allowed<'_, Account>, key: StoredKey) -> Done<()> {
+        self.store.lock().add_key(key)
+    }
+
+    async fn revoke_key(&self, id: Allowed<'_, StoredKey>) -> Done<StoredKey> {
+        let (mut tables, now) = self.store.write();
+        let key = tables.key_mut(id.as_str())?;
+        key.revoke(now);
+        Ok(key.clone())
+    }
+
+    async fn latest_calls(
+        &self,
+        account: Allowed<'_, Account>,
+        most: usize,
+    ) -> Done<Vec<Listed<Call>>> {
+        let tables = self.store.lock();
+        let newest = tables.account(account.as_str())?.calls(Mode::Live).newest(most);
+        Ok(newest.cloned().map(Ok).collect())
+    }
+
+    async fn record_call<E: From<Refused> + Send>(
+        &self,
+        _: Operator,
+        account: &AccountId,
+        _: Option<&TraceParent>,
+        compose: impl FnOnce(Timestamp) -> Result<(Call, Option<EventBody>), E> + Send,
+    ) -> Result<Vec<DeliveryId>, E> {
+        let (mut tables, now) = self.store.write();
+        let (call, event) = compose(now)?;
+        if tables.has_call(tables.account(account.as_str())?, &call.id) {
+            return Err(Refused::Conflict("a call with this id already exists".into()).into());
+        }
+        tables.account_mut(account.as_str())?.calls_mut(Mode::Live).add(call)?;
+        let accepted = match event {
+            Some(event) => tables.accept(&event, None, now)?,
+            None => Vec::new(),
+        };
+        Ok(self.send(&tables, accepted))
+    }
+
+    async fn accept<E: From<Refused> + Send>(
+        &self,
+        to: Among<'_, EndpointRow>,
+        _: Option<&TraceParent>,
+        compose: impl FnOnce(Timestamp) -> Result<EventBody, E> + Send,
+    ) -> Result<Vec<DeliveryId>, E> {
+        let (mut tables, now) = self.store.write();
+        let event = compose(now)?;
+        let only = to.one().map(|id| tables.endpoint(id)).transpose()?;
+        let only = only.map(|(number, _)| number);
+        let accepted = tables.accept(&event, only, now)?;
+        Ok(self.send(&tables, accepted))
+    }
+
+    async fn endpoints(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<EndpointRow>>> {
+        let (tables, now) = self.store.write();
+        let endpoints = tables.endpoints(tables.account(account.as_str())?);
+        Ok(endpoints.map(|row| Ok(tables.shown_endpoint(row, now))).collect())
+    }
+
+    async fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
+        self.changed(id.as_str(), |_, _| Ok(()))
+    }
+
+    async fn add_endpoint(&self, _: Allowed<'_, Account>, new: NewEndpoint) -> Done<EndpointRow> {
+        let id = new.id.clone();
+        self.changed(id.as_str(), |tables, now| tables.add_endpoint(new, now))
+    }
+
+    async fn enable(&self, id: Allowed<'_, EndpointRow>) -> Done<Enabled> {
+        let id = id.as_str();
+        let (mut tables, now) = self.store.write();
+        let missed = tables.enable(id, now)?;
+        let (number, row) = tables.endpoint(id)?;
+        let account = tables.account(row.account_id.as_str())?;
+        let (mut newest, mut counted) = (Vec::new(), Missed::default());
+        if let Some(missed) = missed {
+            let of_it = tables.deliveries(account).filter(|row| row.endpoint == number);
+            newest.extend(
+                of_it
+                    .filter(|row| missed.includes(&row.state))
+                    .map(|row| row.id.clone())
+                    .take(MOST_LISTED),
+            );
+            counted = tables.count_missed(id, &missed)?;
+        }
+        let endpoint = tables.shown_endpoint(row, now);
+        Ok(Enabled { endpoint, missed: newest, counted: Some(counted) })
+    }
+
+    async fn edit_endpoint(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        edit: EndpointEdit,
+    ) -> Done<EndpointRow> {
+        self.changed(id.as_str(), |tables, now| tables.edit_endpoint(id.as_str(), edit, now))
+    }
+
+    async fn pause(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
+        self.changed(id.as_str(), |tables, now| tables.pause(id.as_str(), now))
+    }
+
+    async fn delete_endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
+        self.changed(id.as_str(), |tables, now| tables.delete(id.as_str(), now))
+    }
+
+    async fn rotate_secret(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        new: NewSecret,
+    ) -> Done<EndpointRow> {
+        self.changed(id.as_str(), |tables, now| tables.rotate(id.as_str(), new, now))
+    }
+
+    async fn last_hour(&self, account: Allowed<'_, Account>) -> Done<Vec<(EndpointId, LastHour)>> {
+        let (tables, now) = self.store.write();
+        let endpoints = tables.endpoints(tables.account(account.as_str())?);
+        Ok(endpoints.map(|row| (row.id.clone(), row.hour.shown(now))).collect())
+    }
+
+    async fn day(
+        &self,
+        account: Allowed<'_, Account>,
+        from: Timestamp,
+    ) -> Done<Vec<(EndpointId, Day)>> {
+        self.store.lock().day(account.as_str(), from)
+    }
+
+    async fn deliveries(
+        &self,
+        account: Allowed<'_, Account>,
+        filter: &DeliveryFilter,
+    ) -> Done<DeliveryPage> {
+        self.store.lock().page(account.as_str(), filter)
+    }
+
+    async fn delivery(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
+        let tables = self.store.lock();
+        let row = tables.delivery(id.as_str())?;
+        let signer = tables.endpoint_of(row.endpoint).map(|endpoint| &endpoint.signer);
+        // Requests are signed by the machine's clock, wherever the service's has been moved to.
+        Ok(tables.shown_delivery(row)?.with_requests(signer, clock::machine()))
+    }
+
+    async fn redeliver(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
+        self.again(id.as_str(), |tables, now| tables.redeliver(id.as_str(), now).map(Some))
+    }
+
+    async fn send_now(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
+        self.again(id.as_str(), |tables, now| tables.send_now(id.as_str(), now))
+    }
+
+    async fn count_missed(
+        &self,
+        endpoint: Allowed<'_, EndpointRow>,
+        missed: &MissedDeliveries,
+    ) -> Done<Missed> {
+        self.store.lock().count_missed(endpoint.as_str(), missed)
+    }
+
+    async fn recover(
+        &self,
+        endpoint: Allowed<'_, EndpointRow>,
+        missed: MissedDeliveries,
+    ) -> Done<RecoveryRow> {
+        let (mut tables, now) = self.store.write();
+        let started = tables.recover(endpoint.as_str(), missed, now)?;
+        // Its first step is the sender's.
+        self.outbox.send(Vec::new());
+        Ok(started)
+    }
+
+    async fn recover_all(
+        &self,
+        of: Among<'_, Account>,
+        missed: MissedDeliveries,
+        after: Option<&str>,
+    ) -> Done<RecoveryPage> {
+        let (mut tables, now) = self.store.write();
+        let page = tables.recover_all(of.one(), &missed, after, now)?;
+        self.outbox.send(Vec::new());
+        Ok(page)
+    }
+
+    async fn pause_recovery(
+        &self,
+        id: Allowed<'_, RecoveryRow>,
+        paused: bool,
+    ) -> Done<RecoveryRow> {
+        let shown = self.store.lock().pause_recovery(id.as_str(), paused)?;
+        self.outbox.send(Vec::new());
+        Ok(shown)
+    }
+
+    async fn recoveries(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<RecoveryRow>>> {
+        Ok(self.store.lock().recoveries(account.as_str()).into_iter().map(Ok).collect())
+    }
+
+    async fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {
+        let (mut tables, now) = self.store.write();
+        tables.recovery(id.as_str(), false, now)
+    }
+
+    async fn cancel_recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {
+        let (mut tables, now) = self.store.write();
+        tables.recovery(id.as_str(), true, now)
+    }
+
+    async fn alerts(&self, account: Allowed<'_, Account>) -> Done<Vec<AlertRow>> {
+        Ok(self.store.lock().alerts(account.as_str()))
+    }
+
+    async fn alerts_after(&self, _: Operator, after: u64, limit: usize) -> Done<AlertPage> {
+        self.store.lock().alerts_after(after, limit)
+    }
+
+    async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: &str) -> Done<AlertRow> {
+        let (mut tables, now) = self.store.write();
+        tables.acknowledge(id.as_str(), by, now)
+    }
+
+    async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {
+        Ok(self.logins.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned())
+    }
+
+    async fn write_login(&self, _: By, digest: [u8; 32], row: LoginRow) -> Done<()> {
+        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = clock::machine();
+        logins.retain(|_, login| login.expires_at > now);
+        if logins.len() >= LOGINS && !logins.contains_key(&digest) {
+            return Err(Refused::Conflict(format!("there are {LOGINS} links and ended logins")));
+        }
+        let ended = logins.get(&digest).is_some_and(|login| login.ended);
+        logins.insert(digest, LoginRow { ended: row.ended || ended, ..row });
+        Ok(())
+    }
+
+    async fn end_logins(&self, _: Operator, account: &str) -> Done<u64> {
+        self.store.lock().account(account)?;
+        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_it = logins.values_mut().filter(|login| {
+            !login.ended && login.account.as_ref().is_some_and(|id| id.as_str() == account)
+        });
+        Ok(of_it.map(|login| login.ended = true).count().try_into().unwrap_or(u64::MAX))
+    }
+
+    async fn ready(&self) -> Done<Writes> {
+        Ok(Writes::Stored)
+    }
+
+    async fn metrics(&self) -> Metrics {
+        let (tables, now) = self.store.write();
+        tables.metrics(self.outbox.load(), now)
+    }
+}

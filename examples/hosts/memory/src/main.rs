@@ -1,0 +1,117 @@
+//! The whole service on one machine: the public REST API, the webhook sender, and a dashboard.
+//!
+//! ```text
+//! cargo run --example service
+//! ```
+//!
+//! All but the store and the sender is in `examples/hosts/kit`, which a durable host shares. `README.md`
+//! in this folder describes the dashboard's JSON and the `--data` format.
+// The only indexing is JSON by name, and it is into objects, which then get what they had not.
+#![allow(clippy::indexing_slicing)]
+
+use std::error::Error;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use call_assistant::rest::server::CursorKeys;
+
+use call_assistant_service::faults::Faults;
+use call_assistant_service::flags::{self, Options};
+use call_assistant_service::local::Local;
+use call_assistant_service::sandbox::{self, Sandbox};
+use call_assistant_service::sender::Sender;
+use call_assistant_service::store::Store;
+use host::api::Api;
+use host::dashboard::Dashboard;
+use host::first_line::{self, Shown};
+use host::monitor::Monitor;
+use host::post;
+use host::program::{self, listen};
+use host::serve::{Limits, serve};
+use host::store::{Refused, Store as _};
+use host::{clock, log, random, shutdown};
+use host::{data, demo};
+
+/// The limits of the public API: an integration needs few connections, and idle ones are closed.
+const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };
+
+const DASHBOARD: Limits = Limits { connections: 64, patience: Duration::from_secs(10) };
+
+fn main() -> ExitCode {
+    program::run("service", run(flags::read()))
+}
+
+async fn run(options: Options) -> Result<(), Box<dyn Error>> {
+    let now = clock::now();
+    let accounts = match &options.data {
+        Some(file) => data::load(file, options.allow_loopback, now)
+            .map_err(|error| format!("{}: {error}", file.display()))?,
+        None => data::read(&demo::data(now), options.allow_loopback, now)?,
+    };
+    let client = post::Client::new(options.trust_ca.as_deref())?;
+
+    let (_trigger, stop) = shutdown::on_ctrl_c(Duration::ZERO)?;
+    let public = listen("--listen", options.listen).await?;
+    let private = listen("--dashboard", options.dashboard).await?;
+    let metrics = match options.metrics {
+        Some(address) => Some(listen("--metrics", address).await?),
+        None => None,
+    };
+    let api_url = format!("http://{}", public.local_addr()?);
+    let dashboard_url = format!("http://{}", private.local_addr()?);
+    let mut line =
+        first_line::for_programs(&api_url, &dashboard_url, &accounts, Shown::Secrets, now);
+    if let Some(metrics) = &metrics {
+        line["metrics"] = format!("http://{}", metrics.local_addr()?).into();
+    }
+
+    let tables = Arc::new(Store::new(options.endpoint_limit));
+    let faults = Faults::default();
+    let sender = Sender::new(Arc::clone(&tables), client, options.pace, faults.clone());
+    let sandbox = Sandbox { faults, outbox: sender.outbox(), store: Arc::clone(&tables) };
+    let store = Local::new(tables, sender.outbox());
+    store.load(accounts).await.map_err(|refused| match refused {
+        Refused::Conflict(why) => why,
+        other => format!("{other:?}"),
+    })?;
+    // The key of cursors is that of this process, so cursors expire with it.
+    let api = Api::new(store.clone(), CursorKeys::new(1, random::bytes())).until(stop.clone());
+    let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
+    let (access, allow_loopback) = (options.access, options.allow_loopback);
+    let dashboard = Dashboard::extended(store, sandbox.clone(), access, allow_loopback)
+        .framed_by(&options.ancestors)
+        .monitored(monitor.clone())
+        .until(stop.clone());
+    let answer_api =
+        move |request, peer| sandbox::answer(api.clone(), sandbox.clone(), request, peer);
+    let answer_dashboard = move |request, peer| dashboard.clone().answer(request, peer);
+    let mut running = vec![
+        tokio::spawn(serve(public, PUBLIC, answer_api, stop.clone())),
+        tokio::spawn(serve(private, DASHBOARD, answer_dashboard, stop.clone())),
+        tokio::spawn(sender.run(stop.clone())),
+    ];
+
+    if let Some(metrics) = metrics {
+        let answer = move |request, peer| monitor.clone().answer(request, peer);
+        running.push(tokio::spawn(serve(metrics, DASHBOARD, answer, stop.clone())));
+    }
+    let banner = first_line::for_people(&api_url, &dashboard_url, &line);
+    // A closed or unread stream must not stop the host.
+    tokio::task::spawn_blocking(move || {
+        let mut out = std::io::stdout().lock();
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    });
+    log::banner(&banner);
+    log::info("started")
+        .with("version", env!("CARGO_PKG_VERSION"))
+        .with("listens", format!("{api_url},{dashboard_url}"))
+        .write();
+    stop.requested().await;
+    log::info("stopping").write();
+    for task in running {
+        task.await?;
+    }
+    Ok(())
+}

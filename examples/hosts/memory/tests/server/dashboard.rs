@@ -1,0 +1,306 @@
+//! The dashboard's JSON: what it refuses, and what it says.
+
+use serde_json::{Value, json};
+
+use testing::running::{FJORD, File, Service, delivery_path, exchange, is_other, request};
+
+/// The page that explains signatures is served with the policy that it states: it has no network.
+#[test]
+fn the_page_that_explains_signatures_is_served_as_it_is() {
+    let service = Service::start(&[]);
+    let page = include_str!("../../../../explain-web/explain.html");
+    let answer = request(service.dashboard(), "GET", "/explain", "", b"");
+    assert_eq!((answer.status, answer.text().as_str()), (200, page));
+    let policy = answer.header("content-security-policy").unwrap();
+    let (stated, framed) = policy.split_once("; frame-ancestors").unwrap();
+    assert!(page.contains(&format!("content=\"{stated}\"")), "{policy}");
+    assert_eq!(framed, " 'none'");
+    assert!(stated.contains("default-src 'none'") && !stated.contains("connect-src"), "{policy}");
+}
+
+/// Accounts are found by the beginning of an id or a name, in pages.
+#[test]
+fn accounts_are_searched() {
+    let accounts = (0..120).map(|n| {
+        let name = ["Fjord Dental", "\u{c5}s Legal", "100% _Pets_"][n % 3];
+        json!({ "id": format!("acct_{n:03}"), "timezone": "UTC", "business_name": format!("{name} {n}") })
+    });
+    let data = json!({ "accounts": accounts.collect::<Vec<_>>() }).to_string();
+    let file = File::new("search.json", &data);
+    let service = Service::start(&["--data", file.path()]);
+    let ids = |page: &Value| -> Vec<String> {
+        let rows = page["data"].as_array().unwrap().iter();
+        rows.map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    };
+    for (search, found) in [
+        ("", 120),
+        ("acct_", 120),
+        ("acct_00", 10),
+        ("acct_007", 1),
+        ("ACCT_007", 0),
+        ("cct_007", 0),
+        ("fjord%20dENTAL", 40),
+        ("fjord+dental+99", 1),
+        ("%C3%85s", 40),
+        ("100%25+_", 40),
+        ("%25", 0),
+        ("_", 0),
+        ("Legal", 0),
+    ] {
+        let all = ids(&service.show(&format!("/accounts?search={search}")));
+        assert_eq!(all.len(), found, "{search}");
+        let (mut pages, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = service.show(&format!("/accounts?search={search}&limit=7&after={after}"));
+            pages.extend(ids(&page));
+            match page["next"].as_str() {
+                Some(next) => after = next.to_owned(),
+                None => break,
+            }
+        }
+        assert_eq!(pages, all, "{search}");
+    }
+    for search in ["x".repeat(256), "a%0A".to_owned()] {
+        let error = service.ask("GET", &format!("/accounts?search={search}"), &json!({}), 400);
+        let message = error["error"]["message"].as_str().unwrap();
+        assert_eq!(message, "search: expected at most 255 bytes of text");
+    }
+}
+
+#[test]
+fn bad_input_is_named() {
+    let service = Service::start(&[]);
+    let many_statuses = format!("deliveries?status=gone{}", ",gone".repeat(7));
+    let table: &[(&str, &str, Value, u16, &str)] = &[
+        ("GET", "/nowhere", json!({}), 404, "path not found"),
+        ("GET", "/accounts/acct_nobody", json!({}), 404, "account not found"),
+        ("DELETE", "/accounts", json!({}), 405, "this path allows GET, HEAD"),
+        ("POST", "/keys/cred_nobody/revoke", json!({}), 404, "key not found"),
+        (
+            "POST",
+            "/keys/cred_nobody/revoke",
+            json!({ "a": 1 }),
+            400,
+            "a: unknown field; there are none",
+        ),
+        ("POST", "/endpoints/whep_1/ping", json!({}), 404, "endpoint not found"),
+        ("POST", "/deliveries/dlv_1/redeliver", json!({}), 404, "delivery not found"),
+        ("PATCH", FJORD, json!([]), 400, "expected an object"),
+        (
+            "PATCH",
+            FJORD,
+            json!({ "plan": "gold" }),
+            400,
+            "plan: unknown plan; the plans are none, starter",
+        ),
+        ("PATCH", FJORD, json!({ "closing": 1 }), 400, "closing: expected true or false"),
+        (
+            "PATCH",
+            FJORD,
+            json!({ "Plan": "pro" }),
+            400,
+            "Plan: unknown field; the fields are timezone, plan,",
+        ),
+        ("POST", "/keys", json!({}), 404, "path not found"),
+        ("POST", "keys", json!({ "mode": "live" }), 400, "name: missing"),
+        (
+            "POST",
+            "keys",
+            json!({ "name": "a", "mode": "prod", "scopes": [] }),
+            400,
+            "mode: expected live or test",
+        ),
+        (
+            "POST",
+            "keys",
+            json!({ "name": "a", "mode": "live", "scopes": ["account:read", 7] }),
+            400,
+            "scopes[1]: expected a string",
+        ),
+        (
+            "POST",
+            "keys",
+            json!({ "name": "a", "mode": "live", "scopes": [], "expires_at": "soon" }),
+            400,
+            "expires_at: ",
+        ),
+        ("POST", "calls", json!({ "caller": { "phone_number": 7 } }), 400, "caller.phone_number: "),
+        // RES-8: what is stored is not written over.
+        (
+            "POST",
+            "calls",
+            json!({ "id": "call_fjord_0001" }),
+            409,
+            "a call with this id already exists",
+        ),
+        ("POST", "events", json!({ "data": {} }), 400, "type: missing"),
+        (
+            "POST",
+            "events",
+            json!({ "type": "call.ended", "data": { "object": { "id": "call_1" } } }),
+            400,
+            "data.object.",
+        ),
+        (
+            "POST",
+            "endpoints",
+            json!({ "url": "https://hooks.example.com/", "secret": "hush" }),
+            400,
+            "secret: signing secret does not begin with whsec_",
+        ),
+        ("GET", "deliveries?status=lost", json!({}), 400, "status: not failing, waiting,"),
+        ("GET", "deliveries?endpoint=x", json!({}), 404, "endpoint not found"),
+        ("GET", "deliveries?status=gone&status=gone,failed", json!({}), 200, ""),
+        ("GET", &many_statuses, json!({}), 400, "status: expected at most 7 statuses"),
+        (
+            "POST",
+            "keys",
+            json!({ "name": "a", "mode": "live", "scopes": vec!["account:read"; 33] }),
+            400,
+            "scopes: expected at most 32 items",
+        ),
+        ("POST", "events", json!({ "type": "a b", "data": {} }), 400, "type: expected 1 to 100"),
+    ];
+    for (method, path, body, status, message) in table {
+        // Below the account, unless it begins with a slash.
+        let path = if path.starts_with('/') { path.to_string() } else { format!("{FJORD}/{path}") };
+        let refused = service.ask(method, &path, body, *status);
+        let said = refused["error"]["message"].as_str().unwrap_or_default();
+        assert!(said.starts_with(message), "{method} {path} {body}: {said}");
+    }
+    let broken = request(service.dashboard(), "PATCH", FJORD, "", b"{\"plan\": ");
+    assert_eq!((broken.status, &broken.json()["error"]["code"]), (400, &json!("invalid_input")));
+}
+
+#[test]
+fn only_for_this_machine() {
+    let service = Service::start(&[]);
+    let page = request(service.dashboard(), "GET", "/", "", b"");
+    assert_eq!(page.status, 200);
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+    assert_eq!(page.header("cache-control"), Some("no-store"));
+
+    // Another site's page, and a name that resolves to this address.
+    let own = format!("Origin: http://{}\r\n", service.dashboard());
+    assert_eq!(request(service.dashboard(), "GET", "/accounts", &own, b"").status, 200);
+    let foreign = "Origin: https://evil.example\r\n";
+    assert_eq!(request(service.dashboard(), "GET", "/accounts", foreign, b"").status, 403);
+    if !is_other() {
+        service.logged(" route=/accounts status=403 ");
+    }
+    let foreign = b"GET /accounts HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+    assert_eq!(exchange(service.dashboard(), foreign).unwrap().status, 403);
+}
+
+// AUTH-3 to AUTH-5, D-1: the standing of an account takes effect at once.
+#[test]
+fn an_account_is_changed() {
+    let service = Service::start(&[]);
+    let key = service.key("acct_fjord_dental", "full");
+    let status = || service.get("/v1/account", &key).status;
+    for (change, expected) in [
+        (json!({ "plan": null }), 403),
+        (json!({ "plan": "business", "subscription_active": false }), 402),
+        (json!({ "closing": true }), 403),
+        (json!({ "subscription_active": true }), 403),
+        (json!({ "closing": false }), 200),
+        (json!({}), 200),
+    ] {
+        service.ask("PATCH", FJORD, &change, 200);
+        assert_eq!(status(), expected, "{change}");
+    }
+}
+
+// EVT-9: a call without a summary is recorded, and its event is not emitted before there is one.
+#[test]
+fn a_call_whose_summary_is_not_ready() {
+    let service = Service::start(&[]);
+    let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({ "summary": null }), 201);
+    assert_eq!(call["event_id"], Value::Null);
+    assert!(call["not_emitted"].is_string());
+    let key = service.key("acct_fjord_dental", "full");
+    let path = format!("/v1/calls/{}", call["id"].as_str().unwrap());
+    assert_eq!(service.get(&path, &key).json()["summary"], Value::Null);
+}
+
+// EVT-3, EVT-7: any type goes out; what the specification says of a known one holds.
+#[test]
+fn events_of_every_type() {
+    let service = Service::start(&["--allow-loopback-endpoints"]);
+    service.endpoint("http://127.0.0.1:9/");
+    let object = json!({ "object": { "id": "appt_1", "status": "booked" } });
+    for (event_type, data, status) in [
+        ("appointment.created", object.clone(), "booked"),
+        ("appointment.updated", object.clone(), "booked"),
+        ("appointment.cancelled", object.clone(), "cancelled"),
+        ("contact.created", object.clone(), "booked"),
+        ("usage.threshold_reached", json!({ "used": 75 }), ""),
+        ("ping", json!({ "message": "hello" }), ""),
+        ("voicemail.left", json!({ "object": { "status": 7 } }), ""),
+    ] {
+        let event = json!({ "type": event_type, "data": data });
+        let event = service.ask("POST", &format!("{FJORD}/events"), &event, 201);
+        let delivery = delivery_path(&event);
+        let payload = service.show(&delivery)["payload"].clone();
+        assert_eq!((&payload["type"], &payload["id"]), (&json!(event_type), &event["id"]));
+        let shown = payload["data"]["object"]["status"].as_str().unwrap_or_default();
+        assert_eq!(shown, status, "{event_type}");
+        assert!(payload["created_at"].as_str().unwrap().ends_with("+00:00"));
+    }
+}
+
+// A thousand of the longest bodies would be a gigabyte.
+#[test]
+fn a_list_leaves_long_bodies_out() {
+    let service = Service::start(&["--allow-loopback-endpoints"]);
+    service.endpoint("http://127.0.0.1:9/");
+    for len in [10, 100_000] {
+        let event = json!({ "type": "note", "data": { "text": "x".repeat(len) } });
+        service.ask("POST", &format!("{FJORD}/events"), &event, 201);
+    }
+    let list = format!("{FJORD}/deliveries?limit=2");
+    let list = service.show(&list)["data"].clone();
+    let overview = service.show(&format!("{FJORD}/overview"));
+    for shown in [&list, &overview["deliveries"]] {
+        assert!(shown[0]["payload"].is_null());
+        assert_eq!(shown[1]["payload"]["data"]["text"], "x".repeat(10));
+    }
+    let whole = format!("/deliveries/{}", list[0]["id"].as_str().unwrap());
+    let whole = service.show(&whole);
+    assert_eq!(whole["payload"]["data"]["text"].as_str().map(str::len), Some(100_000));
+}
+
+#[test]
+fn accounts_come_in_pages() {
+    let accounts: Vec<Value> = (0..1_003)
+        .map(|nth| json!({ "id": format!("acct_{:04}", 9_999 - nth), "timezone": "UTC" }))
+        .collect();
+    let ids: Vec<&Value> = accounts.iter().map(|account| &account["id"]).collect();
+    let file = File::new("accounts.json", &json!({ "accounts": accounts }).to_string());
+    let service = Service::start(&["--data", file.path()]);
+    for (limit, pages) in [("", 2), ("&limit=400", 3), ("&limit=1000", 2), ("&limit=1", 1_003)] {
+        let (mut found, mut after, mut read) = (Vec::new(), String::new(), 0);
+        loop {
+            let page = service.show(&format!("/accounts?after={after}{limit}"));
+            read += 1;
+            found.extend(page["data"].as_array().unwrap().iter().map(|row| row["id"].clone()));
+            assert_eq!(page["has_more"], page["next"].is_string(), "{limit}");
+            let Some(next) = page["next"].as_str() else { break };
+            next.clone_into(&mut after);
+        }
+        assert_eq!(read, pages, "{limit}");
+        assert!(found.iter().eq(ids.iter().copied()), "{limit}");
+    }
+    assert_eq!(service.show("/accounts")["data"].as_array().unwrap().len(), 1_000);
+    for (query, status, error) in [
+        ("limit=0", 400, "limit: not from 1 to 1000"),
+        ("limit=1001", 400, "limit: not from 1 to 1000"),
+        ("after=x", 409, "after: not a page of accounts"),
+        ("after=-1&until=1", 400, "query: there are search, after and limit"),
+    ] {
+        let answer = request(service.dashboard(), "GET", &format!("/accounts?{query}"), "", b"");
+        assert_eq!(answer.status, status, "{query}");
+        assert!(answer.text().contains(error), "{query}: {}", answer.text());
+    }
+}

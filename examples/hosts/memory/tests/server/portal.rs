@@ -1,0 +1,453 @@
+//! The owner's page: what the link of an account leads to, and what it does not.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use testing::receiver::{Receiver, Reply};
+use testing::running::{Answer, File, Service, eventually, request};
+
+const TOKEN: &str = "the-operators-own-token";
+const READER: &str = "the-token-of-a-reader";
+
+/// An account, and one of each thing in it.
+struct Things {
+    account: String,
+    key: String,
+    endpoint: String,
+    delivery: String,
+    recovery: String,
+    alert: String,
+}
+
+struct Portal {
+    service: Service,
+    _file: File,
+}
+
+impl Portal {
+    fn start(flags: &[&str]) -> Self {
+        let file = File::new("token", &format!("ada:operator:{TOKEN}\nbo:reader:{READER}\n"));
+        let own = ["--operator-token-file", file.path(), "--allow-loopback-endpoints"];
+        Self { service: Service::start(&[&own, flags].concat()), _file: file }
+    }
+
+    fn send(&self, headers: &str, method: &str, path: &str, body: &Value) -> Answer {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        request(self.service.dashboard(), method, path, headers, body.as_bytes())
+    }
+
+    /// Asks as an operator, and expects this status.
+    #[track_caller]
+    fn ask(&self, method: &str, path: &str, body: &Value, status: u16) -> Value {
+        let answer = self.send(&bearer(), method, path, body);
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+        answer.json()
+    }
+
+    /// Makes a link, and returns its secret.
+    #[track_caller]
+    fn link(&self, account: &str) -> String {
+        let made = self.ask("POST", &format!("/accounts/{account}/portal"), &json!({}), 201);
+        assert_eq!(made["account_id"], account);
+        made["path"].as_str().unwrap().strip_prefix("/portal#link=").unwrap().to_owned()
+    }
+
+    fn log_in(&self, link: &str, headers: &str) -> Answer {
+        self.send(headers, "POST", "/portal-login", &json!({ "link": link }))
+    }
+
+    /// The headers of an owner's page: its cookie, and its token.
+    #[track_caller]
+    fn owner(&self, account: &str) -> String {
+        let answer = self.log_in(&self.link(account), "");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.json()["account_id"], account);
+        format!("{}{}", cookie(&answer), token(&answer.json()))
+    }
+
+    /// One of each thing in an account. Nothing answers at its endpoint.
+    fn things(&self, receiver: &Receiver, account: &str) -> Things {
+        let of = |what: &str| format!("/accounts/{account}/{what}");
+        let id = |made: &Value| made["id"].as_str().unwrap().to_owned();
+        let key = json!({ "name": "a", "mode": "live", "scopes": [] });
+        let key = id(&self.ask("POST", &of("keys"), &key, 201));
+        let url = json!({ "url": "http://127.0.0.1:9/" });
+        let endpoint = id(&self.ask("POST", &of("endpoints"), &url, 201));
+        let pause = |how: &str| {
+            self.ask("POST", &format!("/endpoints/{endpoint}/{how}"), &json!({}), 200);
+        };
+        pause("pause");
+        let event = json!({ "type": "missed", "data": {} });
+        let emitted = self.ask("POST", &of("events"), &event, 201);
+        pause("enable");
+        let deliveries = emitted["deliveries"].as_array().unwrap();
+        let delivery = deliveries.last().unwrap().as_str().unwrap().to_owned();
+        let recover = format!("/endpoints/{endpoint}/recover");
+        let recovery = id(&self.ask("POST", &recover, &json!({}), 202));
+        // An endpoint that answers 410 is disabled, and its owner is told.
+        let gone = json!({ "url": receiver.url("/gone", &[Reply::Status(410)]) });
+        let gone = id(&self.ask("POST", &of("endpoints"), &gone, 201));
+        self.ask("POST", &format!("/endpoints/{gone}/ping"), &json!({}), 201);
+        let alert = eventually("an alert", || {
+            let alerts = self.ask("GET", &of("alerts"), &Value::Null, 200);
+            alerts["data"][0]["id"].as_str().map(str::to_owned)
+        });
+        Things { account: account.to_owned(), key, endpoint, delivery, recovery, alert }
+    }
+}
+
+fn bearer() -> String {
+    with_token(TOKEN)
+}
+
+fn with_token(token: &str) -> String {
+    format!("Authorization: Bearer {token}\r\n")
+}
+
+fn cookie(answer: &Answer) -> String {
+    let (pair, _) = answer.header("set-cookie").unwrap().split_once(';').unwrap();
+    format!("Cookie: {pair}\r\n")
+}
+
+fn token(login: &Value) -> String {
+    format!("X-Portal-Token: {}\r\n", login["token"].as_str().unwrap())
+}
+
+/// Each route behind a login: what its own owner is answered, with this body. 403: it is the operators'.
+fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
+    let none = json!({});
+    let key = json!({ "name": "b", "mode": "live", "scopes": [] });
+    vec![
+        ("GET", "/accounts", Value::Null, 403),
+        ("POST", "/accounts", json!({ "id": "acct_new", "timezone": "UTC" }), 403),
+        ("GET", "/accounts/{account}", Value::Null, 200),
+        ("PATCH", "/accounts/{account}", json!({ "closing": true }), 403),
+        ("POST", "/accounts/{account}/portal", none.clone(), 403),
+        ("DELETE", "/accounts/{account}/portal", Value::Null, 403),
+        ("GET", "/accounts/{account}/overview", Value::Null, 200),
+        ("GET", "/accounts/{account}/day", Value::Null, 200),
+        ("GET", "/accounts/{account}/keys", Value::Null, 200),
+        ("POST", "/accounts/{account}/keys", key, 201),
+        ("GET", "/accounts/{account}/calls", Value::Null, 200),
+        ("POST", "/accounts/{account}/calls", none.clone(), 403),
+        ("POST", "/accounts/{account}/events", json!({ "type": "x", "data": {} }), 403),
+        ("GET", "/accounts/{account}/endpoints", Value::Null, 200),
+        ("POST", "/accounts/{account}/endpoints", json!({ "url": "http://127.0.0.1:9/b" }), 201),
+        ("GET", "/accounts/{account}/deliveries", Value::Null, 200),
+        ("GET", "/accounts/{account}/recoveries", Value::Null, 200),
+        ("POST", "/accounts/{account}/recover", none.clone(), 202),
+        ("POST", "/accounts/{account}/cancel", json!({ "type": "ping" }), 403),
+        ("GET", "/levers", Value::Null, 403),
+        ("POST", "/levers", json!({ "per_second": 0 }), 403),
+        ("POST", "/levers/{lever}/undo", none.clone(), 403),
+        ("POST", "/senders/{sender}/drain", none.clone(), 403),
+        ("POST", "/senders/{sender}/undo", none.clone(), 403),
+        ("POST", "/senders/{sender}/move", json!({ "shard": 7 }), 403),
+        ("POST", "/shards/{shard}/undo", none.clone(), 403),
+        ("GET", "/accounts/{account}/alerts", Value::Null, 200),
+        ("GET", "/alerts", Value::Null, 403),
+        ("GET", "/journal", Value::Null, 403),
+        ("POST", "/alerts/{alert}/acknowledge", json!({ "by": "me" }), 200),
+        ("POST", "/recoveries", none.clone(), 403),
+        ("GET", "/recoveries/{recovery}", Value::Null, 200),
+        // Whether it still runs is its sender's matter.
+        ("POST", "/recoveries/{recovery}/pause", none.clone(), 0),
+        ("POST", "/recoveries/{recovery}/continue", none.clone(), 0),
+        ("POST", "/recoveries/{recovery}/cancel", none.clone(), 200),
+        ("GET", "/deliveries/{delivery}", Value::Null, 200),
+        ("POST", "/deliveries/{delivery}/redeliver", none.clone(), 0),
+        ("POST", "/deliveries/{delivery}/send", none.clone(), 0),
+        ("POST", "/keys/{key}/revoke", none.clone(), 200),
+        ("GET", "/endpoints/{endpoint}", Value::Null, 200),
+        ("PATCH", "/endpoints/{endpoint}", json!({ "url": "http://127.0.0.1:9/c" }), 200),
+        ("POST", "/endpoints/{endpoint}/ping", none.clone(), 201),
+        ("POST", "/endpoints/{endpoint}/rotate", none.clone(), 200),
+        ("POST", "/endpoints/{endpoint}/recover", json!({ "dry_run": true }), 200),
+        ("POST", "/endpoints/{endpoint}/pause", none.clone(), 200),
+        ("POST", "/endpoints/{endpoint}/enable", none, 200),
+        ("DELETE", "/endpoints/{endpoint}", Value::Null, 200),
+        ("GET", "/metrics", Value::Null, 403),
+        ("GET", "/healthz", Value::Null, 403),
+        ("GET", "/readyz", Value::Null, 403),
+    ]
+}
+
+fn path_of(route: &str, things: &Things) -> String {
+    let Things { account, key, endpoint, delivery, recovery, alert } = things;
+    let names = ["account", "key", "endpoint", "delivery", "recovery", "alert"];
+    names
+        .iter()
+        .zip([account, key, endpoint, delivery, recovery, alert])
+        .fold(route.to_owned(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id))
+        .replace("{lever}", "lvr_1")
+        .replace("{sender}", "sender-1")
+}
+
+/// What operators are answered where owners are refused.
+fn of_operators(method: &str, route: &str) -> u16 {
+    match (method, route) {
+        // This host keeps no journal, and has no levers.
+        ("GET", "/journal") | ("POST", "/accounts/{account}/cancel") => 409,
+        ("POST", route)
+            if ["/levers", "/senders", "/shards"].iter().any(|of| route.starts_with(of)) =>
+        {
+            409
+        }
+        ("POST", "/recoveries") => 202,
+        ("POST", _) => 201,
+        _ => 200,
+    }
+}
+
+/// The table of each route and each kind of login, which `--nocapture` prints.
+#[test]
+fn each_route_by_each_kind_of_login() {
+    let portal = Portal::start(&[]);
+    let (own, other) = ("acct_fjord_dental", "acct_harbour_hair");
+    portal.ask("PATCH", &format!("/accounts/{other}"), &json!({ "plan": "business" }), 200);
+    let things = portal.things(&Receiver::start(), own);
+    let (owner, stranger) = (portal.owner(own), portal.owner(other));
+    let state = || {
+        let shown =
+            |what: &str| portal.ask("GET", &format!("/accounts/{own}{what}"), &Value::Null, 200);
+        let endpoint =
+            portal.ask("GET", &path_of("/endpoints/{endpoint}", &things), &Value::Null, 200);
+        json!([
+            shown(""),
+            shown("/keys"),
+            endpoint["url"],
+            endpoint["reason"],
+            endpoint["previous_secrets_until"]
+        ])
+    };
+    let before = state();
+    // No login, and one that is no operator's.
+    let nobody = ["", "Cookie: portal_login=x; login=x\r\n"];
+    let mut table = Vec::new();
+    for (method, route, body, status) in routes() {
+        let path = path_of(route, &things);
+        for login in nobody {
+            let refused = portal.send(login, method, &path, &body).status;
+            assert_eq!(refused, 401, "{method} {path}: {login}");
+        }
+        // An account that is not one's own, and what is in it, does not exist. The operators' is nobody's.
+        let expected = if status == 403 { 403 } else { 404 };
+        let refused = portal.send(&stranger, method, &path, &body);
+        assert_eq!(refused.status, expected, "{method} {path}: {}", refused.text());
+        // Nor does the cookie alone lead anywhere, or the token alone, or both with another's.
+        let (cookie, token) = owner.split_once("\r\n").unwrap();
+        let (_, strange) = stranger.split_once("\r\n").unwrap();
+        for part in [format!("{cookie}\r\n"), token.to_owned(), format!("{cookie}\r\n{strange}")] {
+            assert_eq!(portal.send(&part, method, &path, &body).status, 401, "{method} {path}");
+        }
+        let foreign = format!("{owner}Origin: https://evil.example\r\n");
+        assert_eq!(portal.send(&foreign, method, &path, &body).status, 403, "{method} {path}");
+        table.push(format!(
+            "{method:6} {route:36} none 401, half an owner's 401, another's {expected}"
+        ));
+    }
+    assert_eq!(state(), before, "what others were refused was done");
+    for ((method, route, body, status), row) in routes().into_iter().zip(&mut table) {
+        let path = path_of(route, &things);
+        let answer = portal.send(&owner, method, &path, &body);
+        let found = answer.status;
+        let expected = match status {
+            0 => [200, 202, 409].contains(&found),
+            status => found == status,
+        };
+        assert!(expected, "{method} {path}: {found} {}", answer.text());
+        *row += &format!(", its own {found}");
+    }
+    // Operators do all of it, to whatever account; readers look, and count.
+    let things = portal.things(&Receiver::start(), other);
+    for ((method, route, body, status), row) in routes().into_iter().zip(&mut table) {
+        let path = path_of(route, &things);
+        let reads = method == "GET" || body["dry_run"] == true;
+        let reader = portal.send(&with_token(READER), method, &path, &body).status;
+        let answer = portal.send(&bearer(), method, &path, &body);
+        let found = answer.status;
+        let expected = match status {
+            0 => [200, 202, 409].contains(&found),
+            403 => found == of_operators(method, route),
+            status => found == status,
+        };
+        assert!(expected, "{method} {path}: {found} {}", answer.text());
+        assert_eq!(reader, if reads { found } else { 403 }, "{method} {path}: a reader");
+        *row += &format!(", a reader's {reader}, an operator's {found}");
+    }
+    println!("{}", table.join("\n"));
+    // A host that has a sandbox has it for operators.
+    for (method, path) in [("GET", "/faults"), ("POST", "/clock"), ("DELETE", "/faults/1")] {
+        let answer = portal.send(&owner, method, path, &json!({ "advance_seconds": 1 }));
+        assert!([403, 404].contains(&answer.status), "{method} {path}: {}", answer.status);
+    }
+    let log = portal.service.log();
+    let (_, secret) = owner.split_once("portal_login=").unwrap();
+    assert!(!log.contains(secret.split_once("\r\n").unwrap().0), "the log has the secret");
+}
+
+#[test]
+fn a_host_with_one_sender_says_that_it_has_no_levers() {
+    let portal = Portal::start(&[]);
+    let none = portal.ask("GET", "/levers", &Value::Null, 200);
+    assert_eq!(none, json!({ "levers": [], "senders": [] }));
+    for (path, body) in [
+        ("/levers", json!({ "per_second": 0 })),
+        ("/levers/lvr_1/undo", json!({})),
+        ("/senders/sender-1/drain", json!({})),
+        ("/senders/sender-1/move", json!({ "endpoint_id": "whep_1" })),
+        ("/shards/7/undo", json!({})),
+        ("/accounts/acct_fjord_dental/cancel", json!({ "type": "ping" })),
+    ] {
+        let refused = portal.ask("POST", path, &body, 409);
+        let said = refused["error"]["message"].as_str().unwrap();
+        assert!(said.contains("no levers"), "{path}: {said}");
+    }
+}
+
+/// The table above has every route that the dashboard has.
+#[test]
+fn no_route_is_left_out() {
+    let source = include_str!("../../../kit/src/dashboard/mod.rs");
+    let (_, source) = source.split_once("async fn route(").unwrap();
+    let (source, _) = source.split_once("async fn log_in").unwrap();
+    let kinds = [
+        ("accounts", "account"),
+        ("alerts", "alert"),
+        ("keys", "key"),
+        ("endpoints", "endpoint"),
+        ("deliveries", "delivery"),
+        ("recoveries", "recovery"),
+        ("levers", "lever"),
+        ("senders", "sender"),
+        ("shards", "shard"),
+        ("journal", "row"),
+    ];
+    let mut found = BTreeSet::new();
+    for line in source.lines() {
+        let Some((path, rest)) = line.trim().strip_prefix('[').and_then(|l| l.split_once("] if "))
+        else {
+            continue;
+        };
+        let method = rest.split(' ').next().unwrap().to_uppercase();
+        let segments: Vec<&str> = path.split(", ").map(|part| part.trim_matches('"')).collect();
+        let kind = kinds.iter().find(|(first, _)| *first == segments[0]).unwrap().1;
+        let path = segments.iter().map(|part| match *part {
+            "id" => format!("/{{{kind}}}"),
+            part => format!("/{part}"),
+        });
+        found.insert(format!("{method} {}", path.collect::<String>()));
+    }
+    let table = routes().into_iter().map(|(method, path, ..)| format!("{method} {path}"));
+    let monitoring = ["GET /metrics", "GET /healthz", "GET /readyz"];
+    let table: BTreeSet<String> =
+        table.filter(|route| !monitoring.contains(&route.as_str())).collect();
+    assert!(found.len() > 30, "{found:?}");
+    assert_eq!(found, table);
+}
+
+#[test]
+fn nothing_of_plans_and_sandbox_is_in_it() {
+    let portal = Portal::start(&[]);
+    let account = "acct_fjord_dental";
+    let owner = portal.owner(account);
+    let path = format!("/accounts/{account}/overview");
+    let shown = portal.send(&owner, "GET", &path, &Value::Null).json();
+    let operators = portal.ask("GET", &path, &Value::Null, 200);
+    assert_eq!((&shown["plans"], &shown["sandbox"]), (&Value::Null, &Value::Null));
+    let fields: Vec<&String> = shown["account"].as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["business_name", "calls", "id", "timezone"]);
+    for all in ["keys", "endpoints", "calls", "recoveries", "alerts"] {
+        assert_eq!(
+            shown[all].as_array().unwrap().len(),
+            operators[all].as_array().unwrap().len(),
+            "{all}"
+        );
+    }
+    assert!(operators["account"]["plan"].is_string() && operators["plans"].is_array());
+}
+
+#[test]
+fn a_link_lasts_an_hour_and_is_revoked() {
+    let portal = Portal::start(&[]);
+    let (one, two) = ("acct_fjord_dental", "acct_harbour_hair");
+    let link = portal.link(one);
+    let answer = portal.log_in(&link, "");
+    let set = answer.header("set-cookie").unwrap();
+    let (_, attributes) = set.split_once("; ").unwrap();
+    let (before, seconds) = attributes.split_once("Max-Age=").unwrap();
+    assert_eq!(before, "HttpOnly; SameSite=Strict; Path=/; ");
+    assert!((3500..=3600).contains(&seconds.parse::<u32>().unwrap()), "{set}");
+    // A page that is loaded again is told its token, and nobody else is.
+    let told = portal.send(&cookie(&answer), "GET", "/portal-login", &Value::Null);
+    assert_eq!(told.json(), answer.json());
+    assert_eq!(portal.send("", "GET", "/portal-login", &Value::Null).status, 401);
+
+    let first = format!("{}{}", cookie(&answer), token(&answer.json()));
+    let (second, other) = (portal.owner(one), portal.owner(two));
+    let may = |headers: &str, account: &str| {
+        portal.send(headers, "GET", &format!("/accounts/{account}/calls"), &Value::Null).status
+    };
+    assert_eq!((may(&first, one), may(&second, one), may(&other, two)), (200, 200, 200));
+    // A log-out ends its own login, and its link.
+    assert_eq!(portal.send(&cookie(&answer), "DELETE", "/portal-login", &Value::Null).status, 401);
+    assert_eq!(portal.send(&first, "DELETE", "/portal-login", &Value::Null).status, 200);
+    assert_eq!((may(&first, one), may(&second, one)), (401, 200));
+    assert_eq!(portal.log_in(&link, "").status, 401);
+    // A revocation ends all of an account, and none of another.
+    let revoked = portal.ask("DELETE", &format!("/accounts/{one}/portal"), &Value::Null, 200);
+    assert_eq!(revoked, json!({ "revoked": 1 }));
+    assert_eq!((may(&second, one), may(&other, two)), (401, 200));
+    portal.ask("DELETE", "/accounts/acct_nobody/portal", &Value::Null, 404);
+    portal.ask("POST", "/accounts/acct_nobody/portal", &json!({}), 404);
+    portal.ask("POST", &format!("/accounts/{one}/portal"), &json!({ "hours": 9 }), 400);
+    for body in [json!({}), json!({ "link": 7 }), json!({ "link": "x", "y": 1 })] {
+        assert_eq!(portal.send("", "POST", "/portal-login", &body).status, 400, "{body}");
+    }
+    // Guesses are few, as those of the operator's token are.
+    for wrong in ["x", &link].iter().cycle().take(9) {
+        let refused = portal.log_in(wrong, "");
+        assert_eq!(refused.status, 401);
+        let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert_eq!(said, "this link has expired or was revoked: ask for another one");
+    }
+    assert_eq!(portal.log_in("x", "").status, 429);
+}
+
+#[test]
+fn only_the_named_sites_frame_the_owners_page() {
+    let policy = |portal: &Portal, path: &str| {
+        let answer = portal.send("", "GET", path, &Value::Null);
+        let policy = answer.header("content-security-policy").unwrap();
+        policy
+            .split_once("; frame-ancestors ")
+            .map(|(all, framed)| (all.to_owned(), framed.to_owned()))
+            .unwrap()
+    };
+    let alone = Portal::start(&[]);
+    let framed =
+        Portal::start(&["--portal-frame-ancestors", "https://app.example http://localhost:1"]);
+    let (rest, none) = policy(&alone, "/");
+    assert_eq!((&*none, &*policy(&alone, "/portal").1), ("'none'", "'none'"));
+    // All else of the policy is the same, and the operator's page is never framed.
+    assert_eq!(policy(&framed, "/"), (rest.clone(), "'none'".to_owned()));
+    assert_eq!(
+        policy(&framed, "/portal"),
+        (rest, "https://app.example http://localhost:1".to_owned())
+    );
+    assert_eq!(policy(&framed, "/explain").1, "'none'");
+    let answer = framed.log_in(&framed.link("acct_fjord_dental"), "");
+    let set = answer.header("set-cookie").unwrap();
+    assert!(
+        set.starts_with("portal_login=") && set.contains("; HttpOnly; SameSite=None; Path=/; "),
+        "{set}"
+    );
+    assert!(set.ends_with("; Secure; Partitioned"), "{set}");
+    // The operator's cookie never goes along below another site.
+    let operator = framed.send("", "POST", "/login", &json!({ "token": TOKEN }));
+    assert!(operator.header("set-cookie").unwrap().contains("SameSite=Strict"));
+    // Without a token everybody who reaches the dashboard is an operator: there are no links.
+    let open = Service::start(&[]);
+    open.ask("POST", "/accounts/acct_fjord_dental/portal", &json!({}), 409);
+}

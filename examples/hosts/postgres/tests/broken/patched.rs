@@ -1,0 +1,116 @@
+//! A copy of the repository, with every patch, and its program: built once, for all faults.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The program with the faults. It has one only if it is told which.
+pub(crate) fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(build)
+}
+
+fn build() -> PathBuf {
+    let root =
+        output(Command::new("git").args(["rev-parse", "--show-toplevel"]).current_dir(PACKAGE));
+    let root = match &root {
+        Some(root) => Path::new(root.trim_end()),
+        None => Path::new(PACKAGE).ancestors().nth(3).unwrap(),
+    };
+    let package = Path::new(PACKAGE).strip_prefix(root).unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken");
+    let (fresh, copy) = (folder.join("fresh"), folder.join("copy"));
+    let _ = fs::remove_dir_all(&fresh);
+    for file in files(root) {
+        write(&fresh.join(&file), &fs::read(root.join(&file)).unwrap());
+    }
+    patch(&fresh.join(package), &folder);
+    // What is as it was keeps its time, so that it is not built again.
+    for file in files_below(&copy) {
+        if !fresh.join(&file).exists() {
+            fs::remove_file(copy.join(&file)).unwrap();
+        }
+    }
+    for file in files_below(&fresh) {
+        let bytes = fs::read(fresh.join(&file)).unwrap();
+        if fs::read(copy.join(&file)).ok().as_ref() != Some(&bytes) {
+            write(&copy.join(&file), &bytes);
+        }
+    }
+    let target = folder.join("target");
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--bin", "call-assistant-postgres", "--manifest-path"])
+        .arg(copy.join(package).join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&target)
+        .status();
+    assert!(built.unwrap().success(), "the patched copy is built: {}", copy.display());
+    target.join("debug/call-assistant-postgres")
+}
+
+/// Applies each patch. One that does not apply says which.
+fn patch(package: &Path, ceiling: &Path) {
+    let mut patches: Vec<PathBuf> = fs::read_dir(format!("{PACKAGE}/tests/broken/patches"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    patches.sort();
+    assert_eq!(patches.len(), 19, "eighteen faults, and what chooses one");
+    for patch in patches {
+        // The copy is no part of the repository that it lies in.
+        let applied = Command::new("git")
+            .args(["apply", "-p1"])
+            .arg(&patch)
+            .current_dir(package)
+            .env("GIT_CEILING_DIRECTORIES", ceiling)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&applied.stderr);
+        assert!(applied.status.success(), "{} does not apply: {said}", patch.display());
+    }
+}
+
+/// The files of the repository, as paths in it: those that git does not ignore, or else all.
+fn files(root: &Path) -> Vec<PathBuf> {
+    let mut list = Command::new("git");
+    list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    match output(list.current_dir(root)) {
+        Some(listed) => {
+            let files = listed.split_terminator('\0').map(PathBuf::from);
+            // One that is deleted is tracked until that is committed.
+            files.filter(|file| root.join(file).is_file()).collect()
+        }
+        None => files_below(root),
+    }
+}
+
+/// All files in a folder, as paths in it, without what cargo and git make.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![PathBuf::new()]);
+    while let Some(within) = folders.pop() {
+        for entry in fs::read_dir(folder.join(&within)).into_iter().flatten() {
+            let entry = entry.unwrap();
+            let path = within.join(entry.file_name());
+            if !entry.file_type().unwrap().is_dir() {
+                files.push(path);
+            } else if entry.file_name() != "target" && entry.file_name() != ".git" {
+                folders.push(path);
+            }
+        }
+    }
+    files
+}
+
+fn write(file: &Path, bytes: &[u8]) {
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, bytes).unwrap();
+}
+
+/// What a program says. `None` if it fails.
+fn output(command: &mut Command) -> Option<String> {
+    let output = command.output().ok()?;
+    output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+}

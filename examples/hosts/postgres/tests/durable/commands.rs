@@ -1,0 +1,695 @@
+//! What operators do at a terminal.
+
+use std::fs::OpenOptions;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
+use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
+use call_assistant_postgres::queue::shard_of;
+use private_server::Settings;
+use serde_json::{Value, json};
+
+use crate::migrating::log_in;
+use crate::processes::help_texts;
+use crate::support::receiver::Reply;
+use crate::support::running::{File, eventually, request};
+use crate::support::service::Service;
+use crate::support::{KEY, World, data};
+
+const LATER: &str = "2026-01-02T00:00:00Z";
+
+/// What a command printed and said, and how it ended.
+pub(crate) struct Said {
+    pub(crate) status: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+pub(crate) fn run_with(world: &World, ring: &str, arguments: &[&str]) -> Said {
+    run_at(&world.server.url(), ring, arguments)
+}
+
+pub(crate) fn run_at(url: &str, ring: &str, arguments: &[&str]) -> Said {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+    command.args(arguments).stdin(Stdio::null());
+    let command = command.env(VARIABLE, ring).env("DATABASE_URL", url);
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Said { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// Runs a command that prints JSON.
+#[track_caller]
+pub(crate) fn json_of(world: &World, arguments: &[&str]) -> Value {
+    let said = run_with(world, &world.ring, &[arguments, &["--json"]].concat());
+    assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
+    serde_json::from_str(&said.out).unwrap()
+}
+
+/// Runs a command that is refused with this status and these words.
+#[track_caller]
+fn refused(world: &World, arguments: &[&str], status: i32, words: &str) {
+    let said = run_with(world, &world.ring, arguments);
+    assert_eq!(said.status, Some(status), "{arguments:?}: {}", said.err);
+    assert!(said.err.contains(words), "{arguments:?}: {}", said.err);
+    assert_eq!(said.out, "", "{arguments:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
+    let service = Service::new().await;
+    let world = &service.world;
+    let made =
+        json_of(world, &["accounts", "create", "acct_new", "--timezone", "UTC", "--plan", "pro"]);
+    assert_eq!((&made["id"], &made["plan"]), (&json!("acct_new"), &json!("pro")));
+    let accounts = json_of(world, &["accounts", "list"]);
+    let ids: Vec<&Value> =
+        accounts["data"].as_array().unwrap().iter().map(|account| &account["id"]).collect();
+    assert_eq!(ids, ["acct_1", "acct_2", "acct_3", "acct_4", "acct_new"]);
+    let list = run_with(world, &world.ring, &["accounts", "list"]).out;
+    assert_eq!(list.lines().count(), 6, "{list}");
+    assert!(list.starts_with("id        plan"), "{list}");
+    let closing = json_of(world, &["accounts", "change", "acct_new", "--closing", "true"]);
+    assert_eq!((&closing["closing"], &closing["plan"]), (&json!(true), &json!("pro")));
+    assert_eq!(json_of(world, &["accounts", "show", "acct_new"]), closing);
+    let moved = json_of(world, &["accounts", "change", "acct_new", "--timezone", "Asia/Tokyo"]);
+    assert_eq!((&moved["timezone"], &moved["closing"]), (&json!("Asia/Tokyo"), &json!(true)));
+
+    let key = json_of(world, &["keys", "create", "acct_1", "--name", "two", "--mode", "live"]);
+    let secret = key["secret"].as_str().unwrap();
+    let bearer = format!("Authorization: Bearer {secret}\r\n");
+    let ask = || request(service.api.api(), "GET", "/v1/account", &bearer, b"").status;
+    assert_eq!(ask(), 200);
+    let keys = json_of(world, &["keys", "list", "acct_1"]);
+    assert_eq!(keys["data"].as_array().unwrap().len(), 2);
+    assert!(!keys.to_string().contains(secret));
+    json_of(world, &["keys", "revoke", key["id"].as_str().unwrap()]);
+    assert_eq!(ask(), 401);
+
+    let url = service.receiver.url("/made", &[Reply::Status(204)]);
+    let create = ["endpoints", "create", "acct_1", "--url", &url];
+    let made = json_of(world, &[&create[..], &["--allow-loopback-endpoints"]].concat());
+    let id = made["id"].as_str().unwrap();
+    assert!(made["secret"].as_str().unwrap().starts_with("whsec_"));
+    let shown = json_of(world, &["endpoints", "disable", id]);
+    assert_eq!((&shown["status"], &shown["reason"]), (&json!("disabled"), &json!("paused")));
+    let skipped = format!("/endpoints/{id}");
+    service.ping(&skipped);
+    let enabled = json_of(world, &["endpoints", "enable", id]);
+    assert_eq!((&enabled["status"], &enabled["missed_count"]), (&json!("active"), &json!(1)));
+    assert_eq!(json_of(world, &["endpoints", "show", id])["status"], "active");
+    let listed = run_with(world, &world.ring, &["endpoints", "list", "acct_1"]).out;
+    assert!(listed.contains(&url) && !listed.contains("whsec_"), "{listed}");
+    let text = run_with(world, &world.ring, &["endpoints", "show", id]).out;
+    assert!(text.contains(&format!("url                     {url}\n")), "{text}");
+
+    for (arguments, status, words) in [
+        (&["accounts", "create", "acct_new", "--timezone", "UTC"][..], 1, "already exists"),
+        (
+            &["accounts", "create", "acct_x", "--timezone", "Mars standard"],
+            2,
+            "timezone: not an IANA",
+        ),
+        (
+            &["accounts", "create", "acct_x", "--timezone", "Europe/Olso"],
+            2,
+            "timezone: the database",
+        ),
+        (
+            &["accounts", "change", "acct_1", "--timezone", "Europe/Olso"],
+            2,
+            "timezone: the database",
+        ),
+        (&["accounts", "create", "--timezone", "UTC"], 2, "missing ID"),
+        (&["levers", "set", "--per-second", "1"], 2, "expected one of --everything, --account and"),
+        (&["levers", "set", "--everything"], 2, "per_second: expected a whole number from 0 to"),
+        (
+            &["accounts", "change", "acct_1", "--closing", "yes"],
+            2,
+            "--closing: expected true or false",
+        ),
+        (&["accounts", "change", "acct_1", "--plan", "gold"], 2, "--plan: expected one of none,"),
+        (&["accounts", "show", "acct_none"], 1, "account not found"),
+        (&["accounts", "list", "acct_1"], 2, "too many arguments"),
+        (
+            &["keys", "create", "acct_1", "--name", "x", "--mode", "dead"],
+            2,
+            "--mode: expected one of live",
+        ),
+        (
+            &["keys", "create", "acct_1", "--name", "x", "--scopes", "account:read,call:read"],
+            2,
+            "--scopes: expected one of account:read, calls:read",
+        ),
+        (&["accounts", "change", "acct_1"], 2, "nothing to change: expected --timezone"),
+        (&["accounts", "list", "--as", "owner"], 2, "--as: expected another name"),
+        (&["deliveries", "cancel", "acct_1", "--type", "call ended"], 2, "type: expected 1 to"),
+        (&["journal", "--after", "foo"], 2, "after: not a position"),
+        (&["erase", "--account", "acct 2", "--whole-account"], 2, "--account: "),
+        (&["recover", "--account", "acct 2"], 2, "--account: "),
+        (&["keys", "revoke", "cred_none"], 1, "key not found"),
+        (&["endpoints", "create", "acct_1", "--url", "http://127.0.0.1/"], 2, "accepts it"),
+        (&["endpoints", "disable", "whep_none"], 1, "endpoint not found"),
+        (
+            &["deliveries", "list", "acct_1", "--status", "gone,lost"],
+            2,
+            "--status: expected one of ",
+        ),
+        (
+            &["deliveries", "list", "acct_1", "--status", "failing,gone"],
+            2,
+            "status: failing stands alone",
+        ),
+        (&["deliveries", "export", "acct_none"], 1, "account not found"),
+        (&["keygen"], 2, "missing NUMBER"),
+        (&["keygen", "256"], 2, "NUMBER: expected 0 to 255"),
+        (
+            &["erase", "--account", "acct_1", "--number", "12345"],
+            2,
+            "--number: the number has fewer",
+        ),
+        (&["erase", "--account", "acct_1", "--contact", "c"], 2, "--contact: the id has fewer"),
+        (&["recover", "--account", "acct_none"], 1, "account not found"),
+        (
+            &["recover", "--all-accounts", "--from", LATER, "--until", "2026-01-01T00:00:00Z"],
+            2,
+            "--until: expected an instant after --from",
+        ),
+    ] {
+        refused(world, arguments, status, words);
+    }
+    // What is refused is not in the journal.
+    let noted = "SELECT count(*) FROM journal WHERE account_id = 'acct_none'";
+    assert_eq!(service.count(noted).await, 0);
+
+    for (name, help) in help_texts() {
+        let (_, usage) = help.split_once("\nUsage: ").unwrap();
+        let (usage, flags) = usage.split_once("\n\n").unwrap();
+        let says = usage.contains("--keys") || usage.contains("the flags of api");
+        assert!(says || !flags.contains("--keys <"), "{name}: {usage}");
+    }
+    let help = run_with(world, &world.ring, &["keys", "create", "--help"]).out;
+    for words in ["account:read, calls:read", "live, test"] {
+        assert!(help.contains(words), "{words}: {help}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deliveries_are_exported_without_what_their_events_say() {
+    let service = Service::new().await;
+    let world = &service.world;
+    let gone = service.endpoint("/gone", &[Reply::Status(410)]);
+    let _sender = world.start("sender", &["--allow-loopback-endpoints"]);
+    service.ping(&gone);
+    service.becomes("SELECT count(*) FROM ended", 1).await;
+    let good = service.endpoint("/good", &[Reply::Status(204)]);
+    // More than one page.
+    for _ in 0..3 {
+        service.ping(&good);
+    }
+    service.becomes("SELECT count(*) FROM ended", 4).await;
+    let export = |flags: &[&str]| {
+        let arguments = [&["deliveries", "export", "acct_1"], flags].concat();
+        let said = run_with(world, &world.ring, &arguments);
+        assert_eq!(said.status, Some(0), "{}", said.err);
+        let rows = said.out.lines().map(|line| serde_json::from_str(line).unwrap());
+        rows.collect::<Vec<Value>>()
+    };
+    let rows = export(&[]);
+    assert_eq!(rows.len(), 4);
+    for row in &rows {
+        assert_eq!(row["attempts"].as_array().unwrap().len(), 1, "{row}");
+        assert!(row.get("payload").is_none() && row.get("body").is_none(), "{row}");
+    }
+    let found = export(&["--status", "gone,failed"]);
+    assert_eq!((found.len(), &found[0]["status"]), (1, &json!("gone")));
+    // As on the page: what has failed, and is not delivered.
+    assert_eq!(export(&["--status", "failing"]), found);
+    let listed = json_of(world, &["deliveries", "list", "acct_1", "--status", "gone"]);
+    assert_eq!(listed["data"][0]["id"], found[0]["id"]);
+    let shown = json_of(world, &["deliveries", "show", found[0]["id"].as_str().unwrap()]);
+    assert_eq!(shown["status"], "gone");
+}
+
+/// Commands, and how each ends: over a database, and where none answers. `None`: it runs until it is stopped, or needs
+/// no database.
+const ENDS: &[(&[&str], Option<i32>, Option<i32>)] = &[
+    (&["demo", "--data", "/nowhere"], Some(1), None),
+    (&["migrate"], Some(0), Some(3)),
+    (&["migrate", "--status"], Some(0), Some(3)),
+    (&["migrate", "--status", "--dry-run"], Some(2), Some(2)),
+    (&["api"], None, Some(3)),
+    (&["api", "--data", "/nowhere"], Some(1), Some(1)),
+    (&["sender"], None, Some(3)),
+    (&["sender", "--trust-ca", "/nowhere"], Some(2), Some(3)),
+    (&["all"], None, Some(3)),
+    (&["erase", "--account", "acct_1", "--contact", "contact_1"], Some(0), Some(3)),
+    (&["erase", "--account", "acct_none", "--whole-account"], Some(1), Some(3)),
+    (&["erase", "--account", "acct_1"], Some(2), Some(2)),
+    (&["recover", "--all-accounts"], Some(0), Some(3)),
+    (&["recover", "--account", "acct_none"], Some(1), Some(3)),
+    (&["rotate-keys"], Some(0), Some(3)),
+    (&["keygen", "1"], Some(0), Some(0)),
+    (&["keygen", "256"], Some(2), Some(2)),
+    (&["ring", "check"], Some(0), Some(3)),
+    (&["ring", "check", "--keys", "/nowhere"], Some(2), Some(2)),
+    // It has found what is wrong: nobody sends.
+    (&["doctor"], Some(1), Some(3)),
+    (&["journal"], Some(0), Some(3)),
+    (&["accounts", "list"], Some(0), Some(3)),
+    (&["accounts", "show", "acct_1"], Some(0), Some(3)),
+    (&["accounts", "create", "acct_1", "--timezone", "UTC"], Some(1), Some(3)),
+    (&["accounts", "change", "acct_none", "--closing", "true"], Some(1), Some(3)),
+    (&["keys", "list", "acct_1"], Some(0), Some(3)),
+    (&["keys", "create", "acct_1", "--name", "", "--mode", "live"], Some(2), Some(3)),
+    (&["keys", "revoke", "cred_none"], Some(1), Some(3)),
+    (&["endpoints", "list", "acct_1"], Some(0), Some(3)),
+    (&["endpoints", "show", "whep_none"], Some(1), Some(3)),
+    (&["endpoints", "create", "acct_1", "--url", "http://127.0.0.1/"], Some(2), Some(3)),
+    (&["endpoints", "disable", "whep_none"], Some(1), Some(3)),
+    (&["endpoints", "enable", "whep_none"], Some(1), Some(3)),
+    (&["deliveries", "list", "acct_1"], Some(0), Some(3)),
+    (&["deliveries", "export", "acct_1"], Some(0), Some(3)),
+    (&["deliveries", "show", "dlv_none"], Some(1), Some(3)),
+    (&["deliveries", "redeliver", "dlv_none"], Some(1), Some(3)),
+    (&["deliveries", "cancel", "acct_none", "--type", "ping"], Some(1), Some(3)),
+    (&["levers", "list"], Some(0), Some(3)),
+    (&["levers", "set", "--account", "acct_none", "--per-second", "0"], Some(1), Some(3)),
+    (&["levers", "set", "--everything", "--per-second", "10001"], Some(2), Some(3)),
+    (&["levers", "undo", "lvr_9"], Some(1), Some(3)),
+    (&["senders", "list"], Some(0), Some(3)),
+    (&["senders", "drain", "nobody"], Some(1), Some(3)),
+    (&["senders", "undo", "nobody"], Some(1), Some(3)),
+    (&["senders", "move", "nobody", "--shard", "7"], Some(1), Some(3)),
+    (&["senders", "move", "nobody", "--shard", "64"], Some(2), Some(3)),
+    (&["senders", "move", "nobody"], Some(2), Some(2)),
+    (&["shards", "undo", "7"], Some(1), Some(3)),
+];
+
+/// A script branches on the status, so each command ends as the table of its help text says, and as the guide says.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_command_ends_with_a_status_of_the_table() {
+    let service = Service::new().await;
+    let world = &service.world;
+    let nowhere = "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1";
+    for (arguments, over_one, over_none) in ENDS {
+        if let Some(status) = over_one {
+            let said = run_with(world, &world.ring, arguments);
+            assert_eq!(said.status, Some(*status), "{arguments:?}: {}", said.err);
+        }
+        if let Some(status) = over_none {
+            let said = run_at(nowhere, &world.ring, arguments);
+            assert_eq!(said.status, Some(*status), "without one: {arguments:?}: {}", said.err);
+        }
+    }
+    let guide = include_str!("../../../../../src/guide/operating.md");
+    let helps = help_texts();
+    let (_, statuses) = helps["migrate"].split_once("\nExit status:\n").unwrap();
+    let statuses = statuses.trim_end();
+    for (status, line) in statuses.lines().enumerate() {
+        let meaning = line.trim_start().strip_prefix(&format!("{status}  ")).unwrap();
+        assert!(guide.contains(&format!("| {status} | {meaning} |")), "the guide has not {line:?}");
+    }
+    for (name, help) in &helps {
+        assert!(help.contains(statuses), "{name}: {help}");
+        let is_group = help.contains("\nCommands:\n");
+        let has_row = ENDS.iter().any(|(arguments, ..)| arguments.join(" ").starts_with(name));
+        assert!(is_group || has_row, "{name} has no row");
+        let words: Vec<&str> = name.split_whitespace().chain(["--unknown"]).collect();
+        assert_eq!(run_with(world, &world.ring, &words).status, Some(2), "{name}");
+    }
+}
+
+/// What somebody has to mend is no reason to run a command again.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_database_refuses_ends_with_1_and_says_why() {
+    let world = World::new(Settings::default()).await;
+    let session = world.database.session().await.unwrap();
+    session.batch_execute(include_str!("../../deploy/roles.sql")).await.unwrap();
+    let url = log_in(&world, "call_assistant_operator").await;
+    for (change, words) in [
+        (
+            "REVOKE SELECT ON accounts, recoveries, endpoints FROM call_assistant_operator",
+            "the login lacks a right",
+        ),
+        (
+            "ALTER TABLE accounts RENAME TO a; ALTER TABLE recoveries RENAME TO r;
+             ALTER TABLE endpoints RENAME TO e",
+            "the schema is not this program's",
+        ),
+    ] {
+        session.batch_execute(change).await.unwrap();
+        for arguments in [&["accounts", "list"][..], &["recover", "--all-accounts"]] {
+            let said = run_at(&url, &world.ring, arguments);
+            assert_eq!(said.status, Some(1), "{arguments:?}: {}", said.err);
+            let last = said.err.lines().last().unwrap();
+            let begins = format!("call-assistant-postgres: {words}");
+            assert!(last.starts_with(&begins), "{arguments:?}: {}", said.err);
+        }
+    }
+    session.keep();
+}
+
+/// A server that asks for a login which there is not does answer: to run the command again does not help.
+#[test]
+fn a_login_that_has_no_password_is_no_database_that_does_not_answer() {
+    // A password as it is, and Kerberos, which this program does not speak.
+    for (asks_for, why) in [(3_u8, "password missing"), (7, "authentication")] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut length = [0; 4];
+                stream.read_exact(&mut length).unwrap();
+                let mut startup = vec![0; u32::from_be_bytes(length) as usize - 4];
+                stream.read_exact(&mut startup).unwrap();
+                let _ = stream.write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, asks_for]);
+                // Until it is closed there.
+                let _ = stream.read_to_end(&mut startup);
+            }
+        });
+        let url = format!("postgresql://nobody@{address}/none?sslmode=disable");
+        let ring = KeyRing::new_line(1);
+        for command in ["sender", "doctor"] {
+            let said = run_at(&url, &ring, &[command]);
+            let all = format!("{}{}", said.out, said.err);
+            assert_eq!(said.status, Some(1), "{why}: {all}");
+            assert!(all.contains("the database refuses the login: no connection to "), "{all}");
+            assert!(all.contains(why), "{all}");
+        }
+    }
+}
+
+/// A reader that goes early is no failure, and a full disk is one: neither is a panic.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_printed_is_said_and_is_no_panic() {
+    let service = Service::new().await;
+    let world = &service.world;
+    let empty = private_server::PrivateServer::start(Settings::default()).unwrap();
+    let run = |url: &str, arguments: &[&str], out: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+        command.args(arguments).stdin(Stdio::null()).stdout(out);
+        let command = command.env(VARIABLE, &world.ring).env("DATABASE_URL", url);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (here, there) = (world.server.url(), empty.url());
+    for (url, arguments, status) in [
+        (&here, &["keygen", "1"][..], 0),
+        (&there, &["migrate", "--dry-run"], 0),
+        (&there, &["migrate", "--status"], 0),
+        (&here, &["erase", "--account", "acct_1", "--contact", "contact_1"], 0),
+        (&here, &["recover", "--all-accounts"], 0),
+        (&here, &["rotate-keys"], 0),
+        (&here, &["ring", "check"], 0),
+        (&here, &["ring", "check", "--json"], 0),
+        (&here, &["doctor"], 1),
+        (&here, &["doctor", "--json"], 1),
+        (&here, &["journal", "--lines"], 0),
+        (&here, &["accounts", "list"], 0),
+        (&here, &["accounts", "list", "--json"], 0),
+        (&here, &["accounts", "show", "acct_1"], 0),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let (ended, said) = run(url, arguments, writer.into());
+        assert_eq!(ended, Some(status), "{arguments:?}: {said}");
+        assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let (ended, said) = run(url, arguments, full.into());
+        assert_eq!(ended, Some(1), "{arguments:?}: {said}");
+        assert!(said.contains("call-assistant-postgres: standard output: No space"), "{said}");
+    }
+}
+
+/// What a start had begun before it failed has not failed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_fails_says_why_and_nothing_else() {
+    let world = World::new(Settings::default()).await;
+    let free = ["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"];
+    for (role, flags) in [("sender", &[][..]), ("all", &free)] {
+        let arguments = [&[role, "--trust-ca", "/nowhere"], flags].concat();
+        let said = run_with(&world, &world.ring, &arguments);
+        assert_eq!(said.status, Some(2), "{}", said.err);
+        assert!(said.err.starts_with("call-assistant-postgres: --trust-ca: "), "{}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    }
+}
+
+// D-96: what is held, or cannot be read, is left, and said; nothing else is.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_that_is_not_complete_ends_with_3_and_says_why() {
+    const NUMBER: &str = "+4722334455";
+    let service = Service::new().await;
+    let world = &service.world;
+    let call = |id: &str| {
+        let caller = json!({ "contact_id": null, "phone_number": NUMBER, "display_name": null });
+        service.api.ask(
+            "POST",
+            "/accounts/acct_1/calls",
+            &json!({ "id": id, "caller": caller }),
+            201,
+        );
+    };
+    ["call_1", "call_2", "call_3"].into_iter().for_each(call);
+    service.endpoint("/hook", &[Reply::Status(204)]);
+    service.run("UPDATE calls SET body = body || 'x' WHERE id = 'call_2'").await;
+    let by_number = ["--account", "acct_1", "--number", NUMBER];
+    let run = |flags: &[&str]| {
+        let said = run_with(world, &world.ring, &[&["erase"], flags].concat());
+        let found: Value = serde_json::from_str(&said.out).unwrap();
+        assert!(!said.err.contains(NUMBER), "{}", said.err);
+        (said.status, found["calls"].clone(), found["left"].clone(), said.err)
+    };
+    let (status, calls, left, err) = run(&by_number);
+    assert_eq!((status, calls, left), (Some(3), json!(2), json!("unreadable")), "{err}");
+    assert_eq!(err.matches("call_2").count(), 1, "{err}");
+
+    // Somebody holds the row of an endpoint, and begins before the erasure does.
+    let held = world.database.session().await.unwrap();
+    held.batch_execute("BEGIN; SELECT FROM endpoints FOR UPDATE").await.unwrap();
+    let whole = ["--account", "acct_1", "--whole-account"];
+    let (status, _, left, err) = run(&whole);
+    assert_eq!((status, left), (Some(3), json!("rows")), "{err}");
+    held.batch_execute("ROLLBACK; BEGIN; SELECT pg_current_xact_id()").await.unwrap();
+    let mut child = world.command("erase", &whole).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    let waits = said.find(|line| line.as_ref().unwrap().contains("waits for transactions"));
+    assert!(waits.is_some(), "it says what it waits for");
+    held.batch_execute("COMMIT").await.unwrap();
+    held.keep();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(service.count("SELECT count(*) FROM accounts WHERE id = 'acct_1'").await, 0);
+}
+
+// What an operator does on a bad day, where there is no dashboard: it is in the journal with a name.
+#[tokio::test(flavor = "multi_thread")]
+async fn sending_is_held_back_at_a_terminal() {
+    let service = Service::new().await;
+    let world = &service.world;
+    let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
+    let id = endpoint.rsplit('/').next().unwrap();
+    let eve = |arguments: &[&str]| json_of(world, &[arguments, &["--as", "eve"]].concat());
+    let paused = eve(&["levers", "set", "--account", "acct_1", "--per-second", "0"]);
+    assert_eq!((&paused["set_by"], &paused["per_second"]), (&json!("eve"), &json!(0)));
+    eve(&["levers", "set", "--endpoint", id, "--per-second", "5"]);
+    eve(&["levers", "set", "--everything", "--per-second", "100"]);
+    let stands = paused["id"].as_str().unwrap();
+    let slower = ["levers", "set", "--account", "acct_1", "--per-second", "7"];
+    refused(world, &slower, 1, stands);
+    let slower = eve(&[&slower[..], &["--instead-of", stands]].concat());
+    let listed = eve(&["levers", "list"]);
+    let listed = listed["data"].as_array().unwrap();
+    assert_eq!((listed.len(), &listed[2]), (3, &slower));
+    let text = run_with(world, &world.ring, &["levers", "list"]).out;
+    assert!(text.starts_with("id ") && text.contains(id), "{text}");
+    for lever in listed {
+        eve(&["levers", "undo", lever["id"].as_str().unwrap()]);
+    }
+    refused(world, &["levers", "undo", stands], 1, "the lever is not set, or not any more");
+
+    for _ in 0..3 {
+        service.ping(&endpoint);
+    }
+    let cancel = ["deliveries", "cancel", "acct_1", "--type", "ping"];
+    assert_eq!(eve(&cancel), json!({ "cancelled": 3 }));
+    assert_eq!(eve(&cancel), json!({ "cancelled": 0 }));
+
+    let _sender = world.start("sender", &[]);
+    let senders = || eve(&["senders", "list"])["data"].clone();
+    let sender = senders()[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(eve(&["senders", "drain", &sender])["drained"], true);
+    assert_eq!(senders()[0]["drained"], true);
+    refused(world, &["senders", "move", &sender, "--shard", "7"], 1, "is drained: undo that first");
+    assert_eq!(eve(&["senders", "undo", &sender])["drained"], false);
+    let shard = i64::from(shard_of(id));
+    for before in [json!(null), json!(sender)] {
+        let moved = eve(&["senders", "move", &sender, "--endpoint", id]);
+        assert_eq!(moved, json!({ "shard": shard, "kept_for": sender, "before": before }));
+    }
+    assert_eq!(senders()[0]["kept"], json!([shard]));
+    let text = run_with(world, &world.ring, &["senders", "list"]).out;
+    assert!(text.lines().next().unwrap().ends_with("  kept"), "{text}");
+    let bound = "shard: expected a whole number from 0 to 63";
+    refused(world, &["senders", "move", &sender, "--shard", "64"], 2, bound);
+    refused(world, &["senders", "move", "nobody", "--shard", "7"], 1, "sender not found");
+    refused(world, &["senders", "move", &sender, "--endpoint", "whep_9"], 1, "endpoint not found");
+    let undo = ["shards", "undo", &shard.to_string()];
+    assert_eq!(eve(&undo), json!({ "shard": shard, "kept_for": null, "before": sender }));
+    refused(world, &undo, 1, "the shard is not moved, or not any more");
+    refused(world, &["shards", "undo", "64"], 1, "shard not found");
+    let noted = run_with(world, &world.ring, &["journal", "--lines"]).out;
+    let of_eve = noted.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let of_eve = of_eve.filter(|row| row["by"] == "eve");
+    let actions: Vec<String> =
+        of_eve.map(|row| row["action"].as_str().unwrap().to_owned()).collect();
+    let expected = [
+        &["lever.set"; 4][..],
+        &["lever.undone"; 3],
+        &["deliveries.cancelled", "sender.drained", "sender.continued"],
+        &["shard.moved", "shard.shared"],
+    ];
+    assert_eq!(actions, expected.concat());
+}
+
+// Which keys of the ring are in use, and what a ring without one of them means for who rotates.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ring_that_lacks_a_key_is_found() {
+    let service = Service::new().await;
+    let world = &service.world;
+    service.endpoint("/one", &[Reply::Status(204)]);
+    service.endpoint("/two", &[Reply::Status(204)]);
+    let other = KeyRing::new_line(2);
+    let both = format!("{other}\n{}", world.ring);
+    for (ring, status, expected) in [
+        (&world.ring, 0, json!({ "in_use": { "1": 2 }, "unreadable": 0, "outdated": 0 })),
+        (&both, 0, json!({ "in_use": { "1": 2 }, "unreadable": 0, "outdated": 2 })),
+        (&other, 1, json!({ "in_use": { "1": 2 }, "unreadable": 2, "outdated": 0 })),
+    ] {
+        let said = run_with(world, ring, &["ring", "check", "--json"]);
+        let found: Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!((said.status, &found), (Some(status), &expected));
+        assert_eq!(said.err.contains("Take no line out before"), status == 1, "{}", said.err);
+    }
+    let rotated = run_with(world, &other, &["rotate-keys"]);
+    assert_eq!(rotated.status, Some(1));
+    assert_eq!(rotated.out, "{\"sealed\":0,\"unreadable\":2}\n");
+    assert!(rotated.err.contains("some secrets open with no key of the ring"), "{}", rotated.err);
+    let rotated = run_with(world, &both, &["rotate-keys"]);
+    assert_eq!(
+        (rotated.status, rotated.out.as_str()),
+        (Some(0), "{\"sealed\":2,\"unreadable\":0}\n")
+    );
+
+    // It looks, and changes nothing: it waits for nobody who does.
+    let mut held = world.database.session().await.unwrap();
+    let change = held.transaction().await.unwrap();
+    let lock =
+        "SET LOCAL idle_in_transaction_session_timeout = 0; SELECT FROM endpoints FOR UPDATE";
+    change.batch_execute(lock).await.unwrap();
+    let said = run_with(world, &both, &["ring", "check"]);
+    assert_eq!((said.status, &*said.out), (Some(0), "every secret opens: key 2 seals 2\n"));
+    change.rollback().await.unwrap();
+    held.keep();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
+    let world = World::new(Settings::default()).await;
+    let look = |ring: &str, flags: &[&str]| {
+        let said = run_with(&world, ring, &[&["doctor", "--json"], flags].concat());
+        let found: Value = serde_json::from_str(&said.out).unwrap();
+        let checks = found["checks"].as_array().unwrap().iter().map(|check| {
+            let name = check["what"].as_str().unwrap().to_owned();
+            (name, (check["state"].as_str().unwrap().to_owned(), check["todo"].clone()))
+        });
+        (said.status, checks.collect::<std::collections::BTreeMap<_, _>>())
+    };
+    // Nobody sends, and a server of tests survives no crash.
+    let (status, found) = look(&world.ring, &["--backup"]);
+    assert_eq!(status, Some(1));
+    for (what, state) in [
+        ("database", "ok"),
+        ("writes", "ok"),
+        ("version", "ok"),
+        ("connections", "ok"),
+        ("fsync", "fail"),
+        ("standby", "warn"),
+        ("backup", "warn"),
+        ("clock", "ok"),
+        ("ring", "ok"),
+        ("leases", "fail"),
+    ] {
+        assert_eq!(found[what].0, state, "{what}: {found:?}");
+        assert_eq!(found[what].1 == "", state == "ok", "{what}: {found:?}");
+    }
+    // With a sender there are days and owners.
+    let _sender = world.start("sender", &[]);
+    let file = File::new("doctor.json", &data(0).to_string());
+    let api = world.start("api", &["--data", file.path()]);
+    let url = json!({ "url": "https://hooks.example.com/" });
+    api.ask("POST", "/accounts/acct_1/endpoints", &url, 201);
+    eventually("owners and days", || {
+        let (_, found) = look(&world.ring, &[]);
+        let is = |what: &str| found[what].0 == "ok";
+        (is("leases") && is("partitions") && is("retention")).then_some(())
+    });
+    let (_, found) = look(&KeyRing::new_line(2), &[]);
+    assert_eq!(found["ring"].0, "fail");
+    let text = run_with(&world, &world.ring, &["doctor"]);
+    assert!(text.out.contains("fail  fsync "), "{}", text.out);
+    assert!(text.out.contains("ok    leases        shards without an owner: 0\n"), "{}", text.out);
+
+    // What `migrate` cannot mend is not for it.
+    let session = world.database.session().await.unwrap();
+    session.batch_execute(r"UPDATE migrations SET digest = '\x00' WHERE number = 3").await.unwrap();
+    session.keep();
+    let (status, found) = look(&world.ring, &[]);
+    assert_eq!((status, found.len()), (Some(1), 1), "{found:?}");
+    let todo = "use the version that has migrated it: no migration is edited";
+    assert_eq!(found["database"], ("fail".to_owned(), json!(todo)));
+
+    // A database that is not there is one line, and nothing behind it.
+    let nowhere =
+        ["doctor", "--database", "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1"];
+    let said = run_with(&world, &world.ring, &nowhere);
+    assert_eq!((said.status, said.out.lines().count()), (Some(3), 1), "{}", said.out);
+    assert!(said.out.starts_with("fail  database "), "{}", said.out);
+}
+
+/// A shard without an owner is no reason to start a sender where there are some, which somebody has drained.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doctor_tells_senders_that_are_drained_from_senders_that_are_missing() {
+    let world = World::new(Settings::default()).await;
+    let leases = || {
+        let out = run_with(&world, &world.ring, &["doctor"]).out;
+        out.lines().find(|line| line.contains("  leases  ")).unwrap().to_owned()
+    };
+    assert!(leases().ends_with("64: start a `sender`: events of these shards wait"));
+    let _sender = world.start("sender", &[]);
+    let id = json_of(&world, &["senders", "list"])["data"][0]["id"].as_str().unwrap().to_owned();
+    json_of(&world, &["senders", "drain", &id]);
+    eventually("it owns none", || leases().starts_with("fail").then_some(()));
+    let found = leases();
+    assert!(
+        found.contains("64, drained senders: 1: `senders list`, and `senders undo`"),
+        "{found}"
+    );
+}
+
+// What is printed at the start is in the files of whoever collects logs.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_process_prints_a_key_that_it_did_not_make() {
+    let world = World::new(Settings::default()).await;
+    let file = File::new("printed.json", &data(0).to_string());
+    for role in ["api", "all"] {
+        let mut process = world.start(role, &["--data", file.path()]);
+        assert_eq!(process.first["accounts"][0]["keys"][0]["name"], "one", "{role}");
+        process.ask_to_end();
+        process.ended();
+        let all = format!("{}{}", process.first, process.log());
+        assert!(!all.contains(KEY), "{role}: {all}");
+    }
+}

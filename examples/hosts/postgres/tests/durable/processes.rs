@@ -1,0 +1,467 @@
+//! Several processes over one database, and a database that fails them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use call_assistant_postgres::db::{self, Database};
+use private_server::Settings;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use tokio_postgres::{Client, NoTls};
+
+use crate::support::running::{self, File, eventually, request};
+use crate::support::{KEY, Running, World, data};
+
+/// A caller is told before this. What the API itself allows itself is two seconds.
+const AT_ONCE: Duration = Duration::from_secs(4);
+
+fn api(world: &World, file: &File) -> Running {
+    world.start("api", &["--data", file.path()])
+}
+
+// RATE-1, RATE-2, D-30: the quotas are those of a key, and not of a process.
+#[tokio::test(flavor = "multi_thread")]
+async fn sixty_and_six_hundred_across_two_processes() {
+    let world = World::new(Settings::default()).await;
+    let file = File::new("rates.json", &data(3).to_string());
+    let processes = [api(&world, &file), api(&world, &file)];
+    let began = Instant::now();
+    for (path, quota, asked) in
+        [("/v1/account", 60, 150), ("/v1/calls?limit=1", 600, 900), ("/v1/calls/call_1", 0, 40)]
+    {
+        let (next, admitted, refused) =
+            (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let process = &processes[thread % 2];
+                let (next, admitted, refused) = (&next, &admitted, &refused);
+                scope.spawn(move || {
+                    while next.fetch_add(1, Ordering::Relaxed) < asked {
+                        let answer = process.get(path);
+                        let count = match answer.status {
+                            200 => admitted,
+                            429 => {
+                                let wait = answer.header("retry-after").unwrap().parse::<u64>();
+                                assert!((1..=60).contains(&wait.unwrap()));
+                                refused
+                            }
+                            status => panic!("{path}: {status} {}", answer.text()),
+                        };
+                        count.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        let counted = (admitted.into_inner(), refused.into_inner());
+        if began.elapsed() < Duration::from_secs(60) {
+            assert_eq!(counted, (quota, asked - quota), "{path}");
+        } else {
+            // The first ones count no longer: this machine is slow.
+            assert!(counted.0 >= quota, "{path}: {counted:?}");
+        }
+    }
+}
+
+// KEY-4, D-22: what one process does, every other one knows.
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_share_all_there_is() {
+    let world = World::new(Settings::default()).await;
+    let file = File::new("shared.json", &data(3).to_string());
+    let [one, two] = [api(&world, &file), api(&world, &file)];
+
+    let page = one.get("/v1/calls?limit=2").json();
+    let cursor = page["next_cursor"].as_str().unwrap();
+    let rest = two.get(&format!("/v1/calls?cursor={cursor}")).json();
+    assert_eq!((rest["data"].as_array().unwrap().len(), &rest["has_more"]), (1, &json!(false)));
+
+    let call = one.ask("POST", "/accounts/acct_1/calls", &json!({}), 201);
+    let path = format!("/v1/calls/{}", call["id"].as_str().unwrap());
+    assert_eq!(two.get(&path).json()["id"], call["id"]);
+
+    // The first use is written at once, and the next ones of a minute are not.
+    let used = || two.ask("GET", "/accounts/acct_1/keys", &json!({}), 200)["data"][0].clone();
+    let first = used()["last_used_at"].clone();
+    assert!(first.is_string());
+    for process in [&one, &two] {
+        assert_eq!(process.get("/v1/calls").status, 200);
+    }
+    assert_eq!(used()["last_used_at"], first);
+
+    one.ask("POST", "/keys/cred_1/revoke", &json!({}), 200);
+    assert_eq!(two.get("/v1/calls").status, 401);
+}
+
+/// Asks a process for what needs no database, all the time: how slow this machine is.
+struct Pulse {
+    slowest_ms: Arc<AtomicU64>,
+    over: Arc<AtomicBool>,
+    asking: Option<JoinHandle<()>>,
+}
+
+impl Pulse {
+    fn of(process: &Running) -> Self {
+        let (slowest_ms, over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
+        let (slowest, stop) = (Arc::clone(&slowest_ms), Arc::clone(&over));
+        let address = process.api().to_owned();
+        let asking = std::thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                assert_eq!(request(&address, "GET", "/nowhere", "", b"").status, 404);
+                let took = u64::try_from(began.elapsed().as_millis()).unwrap();
+                slowest.fetch_max(took, Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        Self { slowest_ms, over, asking: Some(asking) }
+    }
+
+    /// A caller who began then was told at once, but for what the machine took.
+    #[track_caller]
+    fn at_once(&self, began: Instant, what: &str) {
+        let took = began.elapsed();
+        let slowest = Duration::from_millis(self.slowest_ms.load(Ordering::Relaxed));
+        assert!(took < AT_ONCE + slowest, "{what}: {took:?}; without a database {slowest:?}");
+    }
+}
+
+impl Drop for Pulse {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        let _ = self.asking.take().map(JoinHandle::join);
+    }
+}
+
+/// Asks until nothing but refusals came for a while, each of them in the envelope and in time.
+#[track_caller]
+fn refused(process: &Running, pulse: &Pulse, what: &str) {
+    eventually(&format!("a refusal: {what}"), || {
+        let began = Instant::now();
+        let answer = process.get("/v1/calls?limit=1");
+        pulse.at_once(began, what);
+        (answer.status == 500).then_some(())
+    });
+    for request in 0..20 {
+        let began = Instant::now();
+        let answer = process.get("/v1/account");
+        pulse.at_once(began, &format!("{what}, request {request}"));
+        assert_eq!(answer.status, 500, "{what}, request {request}");
+        let error = &answer.json()["error"];
+        assert_eq!(error["code"], "internal_error", "{what}, request {request}");
+        assert_eq!(error["request_id"], answer.header("x-request-id").unwrap(), "{what}");
+    }
+    let refused = process.ask("GET", "/accounts", &json!({}), 503);
+    assert_eq!(refused["error"]["code"], "unavailable", "{what}");
+}
+
+/// A server all of whose processes are stopped, until this is dropped: connections are accepted by the
+/// system, and nobody answers.
+struct Silent(Vec<Pid>);
+
+impl Silent {
+    fn now(world: &World) -> Self {
+        Self(world.server.signal_all(Signal::STOP))
+    }
+}
+
+impl Drop for Silent {
+    fn drop(&mut self) {
+        for pid in &self.0 {
+            let _ = kill_process(*pid, Signal::CONT);
+        }
+    }
+}
+
+// ERR-1, ERR-2: 500 in the envelope, at once, and back by itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_fails() {
+    const CONNECTIONS: u16 = 24;
+    let mut world = World::new(Settings { connections: CONNECTIONS, ..Settings::default() }).await;
+    let file = File::new("fails.json", &data(3).to_string());
+    let process = api(&world, &file);
+    let pulse = Pulse::of(&process);
+    assert_eq!(process.get("/v1/account").status, 200);
+
+    world.server.stop();
+    refused(&process, &pulse, "it is stopped");
+    world.server.launch().unwrap();
+    process.becomes("/v1/account", 200);
+
+    world.server.kill();
+    refused(&process, &pulse, "it was killed");
+    world.server.launch().unwrap();
+    process.becomes("/v1/account", 200);
+
+    // A statement waits for a lock that somebody keeps: that one request has no answer in time.
+    let mut session = world.database.session().await.unwrap();
+    let lock = session.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE keys IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let began = Instant::now();
+    assert_eq!(process.get("/v1/account").status, 500, "a table is locked");
+    pulse.at_once(began, "a table is locked");
+    process.ask("GET", "/accounts", &json!(null), 200);
+    lock.rollback().await.unwrap();
+    session.keep();
+    process.becomes("/v1/account", 200);
+
+    // The server is silent. One tries whether it is better, for the two seconds that a step may take.
+    // Nobody else waits, and a quarter of a second passes before the next one tries.
+    let silent = Silent::now(&world);
+    let began = Instant::now();
+    assert_eq!(process.get("/v1/account").status, 500, "it is silent");
+    pulse.at_once(began, "it is silent");
+    let (began, mut waits) = (Instant::now(), Vec::new());
+    for _ in 0..20 {
+        let began = Instant::now();
+        assert_eq!(process.get("/v1/account").status, 500);
+        waits.extend(Some(began.elapsed()).filter(|took| *took >= Duration::from_secs(2)));
+    }
+    let quick = began.elapsed() - waits.iter().sum::<Duration>();
+    let allowed = 1 + quick.as_millis() / 250;
+    assert!(waits.len() as u128 <= allowed, "{waits:?} and {quick:?}");
+    drop(silent);
+    process.becomes("/v1/account", 200);
+
+    // Every connection is taken: who else has one loses it.
+    let mut config: tokio_postgres::Config = world.server.url().parse().unwrap();
+    config.application_name("taker");
+    let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                  WHERE backend_type = 'client backend' AND application_name <> 'taker'";
+    let mut held = Vec::<Client>::new();
+    while held.len() < CONNECTIONS.into() {
+        match (config.connect(NoTls).await, held.last()) {
+            (Ok((client, connection)), _) => {
+                tokio::spawn(connection);
+                held.push(client);
+            }
+            (Err(_), Some(first)) => drop(first.query(others, &[]).await.unwrap()),
+            (Err(_), None) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+    refused(&process, &pulse, "it has no connection left");
+    drop(held);
+    process.becomes("/v1/account", 200);
+}
+
+// A dashboard on a network has a lock.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dashboard_that_is_not_on_loopback_asks_for_a_token() {
+    let world = World::new(Settings::default()).await;
+    let open = ["--dashboard", "0.0.0.0:0"];
+    let output = world.command("api", &open).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("--dashboard: expected a loopback address"), "{said}");
+    let mut short = world.command("api", &open);
+    let output = short.env("OPERATOR_TOKEN", "short").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+
+    let token = "an operator's token".replace([' ', '\''], "-");
+    let file = File::new("token", &format!("{token}\n"));
+    let mut with_file = world.command("api", &open);
+    with_file.args(["--operator-token-file", file.path()]);
+    let mut with_variable = world.command("api", &open);
+    with_variable.env("OPERATOR_TOKEN", &token);
+    for command in [with_file, with_variable] {
+        let process = Running::of(command);
+        let address = process.dashboard().replace("0.0.0.0", "127.0.0.1");
+        let ask =
+            |authorization: &str| request(&address, "GET", "/accounts", authorization, b"").status;
+        assert_eq!(ask(""), 401);
+        assert_eq!(ask(&format!("Authorization: Bearer {KEY}\r\n")), 401);
+        assert_eq!(ask(&format!("Authorization: Bearer {token}\r\n")), 200);
+        assert!(!process.log().contains(&token));
+    }
+}
+
+/// A login is one of all processes: so are its end, and the revocation of an owner's link.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_that_has_ended_has_ended_in_every_process() {
+    let world = World::new(Settings::default()).await;
+    let token = "the-operators-own-token";
+    let accounts = File::new("accounts.json", &data(1).to_string());
+    let [one, two] = [(); 2].map(|()| {
+        let mut command = world.command("api", &["--data", accounts.path()]);
+        command.env("OPERATOR_TOKEN", token);
+        Running::of(command)
+    });
+    let ask = |at: &Running, headers: &str, method, path, body: &str| {
+        request(at.dashboard(), method, path, headers, body.as_bytes())
+    };
+    let cookie = |answer: &running::Answer| {
+        let (pair, _) = answer.header("set-cookie").unwrap().split_once(';').unwrap();
+        format!("Cookie: {pair}\r\n")
+    };
+    let shown = |at: &Running, headers: &str| {
+        ask(at, headers, "GET", "/accounts/acct_1/overview", "").status
+    };
+    let login = json!({ "token": token }).to_string();
+    let operator = cookie(&ask(&one, "", "POST", "/login", &login));
+    let made = ask(&one, &operator, "POST", "/accounts/acct_1/portal", "");
+    assert_eq!(made.status, 201, "{}", made.text());
+    let made = made.json()["path"].as_str().unwrap().to_owned();
+    let link = json!({ "link": made.strip_prefix("/portal#link=").unwrap() }).to_string();
+    // The link of one process is known to the other.
+    let begun = ask(&two, "", "POST", "/portal-login", &link);
+    let pass = begun.json()["token"].as_str().unwrap().to_owned();
+    let owner = format!("{}X-Portal-Token: {pass}\r\n", cookie(&begun));
+    for (at, name) in [(&one, "one"), (&two, "two")] {
+        assert_eq!((shown(at, &operator), shown(at, &owner)), (200, 200), "{name}");
+    }
+    let revoked = ask(&one, &operator, "DELETE", "/accounts/acct_1/portal", "");
+    assert_eq!(revoked.json(), json!({ "revoked": 1 }));
+    assert_eq!(ask(&two, &operator, "DELETE", "/login", "").status, 200);
+    for (at, name) in [(&one, "one"), (&two, "two")] {
+        assert_eq!((shown(at, &operator), shown(at, &owner)), (401, 401), "{name}");
+        assert_eq!(ask(at, "", "POST", "/portal-login", &link).status, 401, "{name}");
+    }
+    // No secret is stored.
+    let session = world.database.session().await.unwrap();
+    let rows = session.query("SELECT digest, ended FROM logins", &[]).await.unwrap();
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row.get::<_, bool>("ended")));
+    // What an account's links were goes with the account.
+    session.execute("DELETE FROM accounts WHERE id = 'acct_1'", &[]).await.unwrap();
+    let left = session.query_one("SELECT count(*) FROM logins WHERE account_id IS NOT NULL", &[]);
+    assert_eq!(left.await.unwrap().get::<_, i64>(0), 0);
+}
+
+/// The commands between backticks that pages show, and the flags of each.
+fn commands_of(pages: &[&str], helps: &BTreeMap<String, String>) -> BTreeMap<String, Vec<String>> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for text in pages.iter().flat_map(|page| page.split('`').skip(1).step_by(2)) {
+        let text = text.trim_start_matches("call-assistant-postgres ");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let command = words.iter().take_while(|word| !word.starts_with('-'));
+        let command: Vec<&str> = command.copied().collect();
+        // A value may follow, as an id does. One word alone may be any name.
+        let named = (1..=command.len()).rev().map(|to| command[..to].join(" "));
+        let Some(name) = named.into_iter().find(|name| helps.contains_key(name)) else { continue };
+        let flags = words.iter().filter(|word| word.starts_with("--"));
+        found.entry(name).or_default().extend(flags.map(|flag| (*flag).to_owned()));
+    }
+    found
+}
+
+fn run(arguments: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_call-assistant-postgres");
+    Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The help texts of the program, of its groups and of their commands, by their names.
+pub(crate) fn help_texts() -> BTreeMap<String, String> {
+    let said = |arguments: &[&str]| {
+        let output = run(arguments);
+        assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let version = concat!("call-assistant-postgres ", env!("CARGO_PKG_VERSION"), "\n");
+    let mut waiting = vec![Vec::new()];
+    let mut helps = BTreeMap::new();
+    while let Some(path) = waiting.pop() {
+        let help = said(&[&path[..], &["--help"]].concat());
+        assert!(help.contains("\nUsage: call-assistant-postgres"), "{path:?}: {help}");
+        assert_eq!(said(&[&path[..], &["--version"]].concat()), version, "{path:?}");
+        helps.insert(path.join(" "), help.clone());
+        // The commands of a group stand below each other, with what they do.
+        let Some((_, commands)) = help.split_once("\nCommands:\n") else { continue };
+        for line in commands.lines().take_while(|line| line.starts_with("  ")) {
+            let name = line.split_whitespace().next().unwrap().to_owned().leak();
+            waiting.push([&path[..], &[&*name]].concat());
+        }
+    }
+    assert!(helps.len() > 9, "{helps:?}");
+    helps
+}
+
+/// Every role says what it takes, to whoever reads standard output, and so does the program.
+#[test]
+fn each_role_has_a_help_text() {
+    let helps = help_texts();
+    let pages = [
+        include_str!("../../../../../src/guide/operating.md"),
+        include_str!("../../../../../src/guide/scaling.md"),
+        include_str!("../../../../../src/guide/security.md"),
+    ];
+    let told = commands_of(&pages, &helps);
+    assert!(told.len() > 8, "{told:?}");
+    for (command, flags) in told {
+        for flag in flags {
+            assert!(helps[&command].contains(&flag), "the guide has `{command} {flag}`");
+        }
+    }
+    for (arguments, words) in [
+        (&["migrat"][..], "unknown command migrat; did you mean migrate?\nUsage: "),
+        (&[], "expected one of demo, migrate, api, "),
+        (&["api", "--databse", "x"], "unknown flag --databse; did you mean --database?\nUsage: "),
+        (&["api", "whsec_secret"], "too many arguments\nUsage: call-assistant-postgres api "),
+        (&["whsec_0123456789abcdef0123456789abcdef0123456789"], "unknown command\n"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.starts_with(words) && !told.contains("whsec"), "{arguments:?}: {told}");
+    }
+}
+
+// A process does not start on a database that is not as it needs it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_start() {
+    let world = World::new(Settings::default()).await;
+    let mut without_ring = world.command("api", &[]);
+    without_ring.env_remove(call_assistant_postgres::key_ring::VARIABLE);
+    let mut without_database = world.command("api", &[]);
+    without_database.env_remove("DATABASE_URL");
+    let missing = PathBuf::from("/nowhere");
+    let mut nowhere = world.command("api", &["--keys", missing.to_str().unwrap()]);
+    for (command, status, message) in [
+        (&mut without_ring, 2, "--keys: no key ring: the environment variable"),
+        (&mut without_database, 2, "missing --database: `migrate --database URL` prepares it"),
+        (&mut nowhere, 2, "--keys: no key ring: /nowhere: "),
+    ] {
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{message}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with(message), "{said}");
+    }
+    let empty = private_server::PrivateServer::start(Settings::default());
+    let empty = empty.unwrap();
+    let no_such = format!("{}/no_such", empty.url().rsplit_once('/').unwrap().0);
+    for (url, messages) in [
+        (&empty.url(), ["migration 1 is not applied: ", "run `migrate --database URL` first"]),
+        (&no_such, ["\"no_such\" does not exist: create it", "run `migrate --database URL` first"]),
+    ] {
+        for role in ["api", "sender", "all"] {
+            let output = world.command(role, &[]).env("DATABASE_URL", url).output().unwrap();
+            assert_eq!(output.status.code(), Some(1), "{role} {url}");
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(messages.iter().all(|message| said.contains(message)), "{role} {url}: {said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_demonstration_names_its_database() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+    command.args(["demo", "--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut demo = Running::of(command);
+    // Its keys are made by it, and there is one to try.
+    let key = demo.first["accounts"][0]["keys"][0]["secret"].as_str().unwrap();
+    let bearer = format!("Authorization: Bearer {key}\r\n");
+    assert_eq!(request(demo.api(), "GET", "/v1/account", &bearer, b"").status, 200);
+    let url = eventually("the URL of its database", || {
+        let log = demo.log();
+        let (_, rest) = log.split_once("Its database, while it runs: psql ")?;
+        rest.split_once('\n').map(|(url, _)| url.to_owned())
+    });
+    db::check(&Database::new(&url, 1).unwrap()).await.unwrap();
+    demo.ask_to_end();
+    assert!(demo.ended().success());
+    let gone = db::check(&Database::new(&url, 1).unwrap()).await.unwrap_err();
+    assert!(gone.to_string().starts_with("no connection to "), "{gone}");
+}

@@ -1,0 +1,175 @@
+// Pauses and slows down sending on the page of the durable host, in a headless browser: what the operator and the
+// owner are shown, and what the receiver gets.
+//
+//   node examples/hosts/postgres/tests/levers.mjs target/debug/call-assistant-postgres
+//
+// Exit status 0: everything held.
+import { spawn } from "node:child_process";
+import { createServer } from "node:http";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import assert from "node:assert/strict";
+import { audit } from "../../../testing/axe.mjs";
+import { open } from "../../../testing/browser.mjs";
+
+const TOKEN = "the-operators-own-token";
+const folder = mkdtempSync(join(tmpdir(), "levers-"));
+writeFileSync(join(folder, "token"), TOKEN + "\n");
+let host, browser, passed = 0;
+const got = [];
+const receiver = createServer((asked, answer) => { got.push(Date.now()); asked.resume(); answer.statusCode = 204; answer.end(); });
+process.on("uncaughtException", end);
+const failed = setTimeout(() => end(new Error("timed out")), 300_000);
+
+async function end(error) {
+  clearTimeout(failed);
+  if (error) { console.error(error, browser?.complaints); process.exitCode = 1; }
+  console.log(`levers: ${passed} passed, ${error ? 1 : 0} failed`);
+  browser?.close();
+  receiver.close();
+  receiver.closeAllConnections();
+  // It stops its own PostgreSQL.
+  if (host?.exitCode === null) { host.kill("SIGINT"); await new Promise((done) => host.on("exit", done)); }
+  rmSync(folder, { recursive: true, force: true });
+}
+
+try {
+  await new Promise((done) => receiver.listen(0, "127.0.0.1", done));
+  host = spawn(process.argv[2], ["demo", "--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0", "--operator-token-file", join(folder, "token"), "--allow-loopback-endpoints"], { stdio: ["ignore", "pipe", "ignore"] });
+  let said = "";
+  for await (const chunk of host.stdout) { said += chunk; if (said.includes("\n")) break; }
+  const { dashboard } = JSON.parse(said.split("\n")[0]);
+  const ask = async (method, path, body) => {
+    const answer = await fetch(dashboard + path, { method, body: body && JSON.stringify(body), headers: { Authorization: `Bearer ${TOKEN}` } });
+    assert.ok(answer.ok, `${method} ${path}: ${answer.status}`);
+    return answer.json();
+  };
+  const { data: [{ id: account }] } = await ask("GET", "/accounts");
+  const { id: endpoint } = await ask("POST", `/accounts/${account}/endpoints`, { url: `http://127.0.0.1:${receiver.address().port}/` });
+  const emit = () => ask("POST", `/accounts/${account}/events`, { type: "note", data: {} });
+
+  browser = await open({ width: 1280, height: 800 });
+  const { page, run } = browser;
+  const until = async (what, expression) => { await browser.until(what, expression); passed++; };
+  const text = (selector) => `(document.querySelector(${JSON.stringify(selector)})?.textContent || "")`;
+  const click = (key) => run(`document.querySelector('[data-key=${JSON.stringify(key)}]').click()`);
+  const title = (words) => `${text("dialog h2")} === ${JSON.stringify(words)}`;
+  const submit = () => run(`document.querySelector("dialog form").requestSubmit()`);
+  const lever = (words) => `${text("#h-levers")} === "Sending is held back" && ${words}.test(${text('[data-key="card levers"] li')})`;
+  const free = `!!document.querySelector(".tabs") && !document.querySelector('[data-key="card levers"]')`;
+  const delivered = (n) => `[...document.querySelectorAll(".line .badge")].filter((el) => el.textContent === "delivered").length === ${n}`;
+  const operators = async () => {
+    await page("Page.navigate", { url: "about:blank" });
+    await page("Page.navigate", { url: `${dashboard}/#${account}` });
+  };
+
+  await operators();
+  await until("the form", `document.activeElement?.name === "token"`);
+  await page("Input.insertText", { text: TOKEN });
+  await run(`document.querySelector(".login").requestSubmit()`);
+  await until("nothing is held back", free);
+  await emit();
+  await until("it is delivered", delivered(1));
+  // The hours of the day are those of this host.
+  await run(`show("endpoints")`);
+  await until("the hours of the day", `document.querySelector(".strip")?.ariaLabel === "1 delivered of events of the last 24 hours" || document.querySelector(".strip")?.ariaLabel === "1 waiting of events of the last 24 hours"`);
+  passed += await audit(browser, "an endpoint's day");
+
+  // The only sender is drained, and takes its shards again.
+  const sender = (words) => `${text('[data-key="card senders"]')}.includes(${JSON.stringify(words)})`;
+  const press = (words) => run(`[...document.querySelectorAll('[data-key="card senders"] button')].find((el) => el.textContent === ${JSON.stringify(words)}).click()`);
+  const drained = async () => (await ask("GET", "/levers")).senders.map((one) => [one.drained, one.shards.length]);
+  await run(`show("senders")`);
+  await until("it owns all shards", sender("64 shards"));
+  passed += await audit(browser, "senders");
+  await press("Drain");
+  await until("the question", `${title("Drain this sender?")} && ${text("dialog .hint")}.includes("No other sender is left")`);
+  await submit();
+  await until("it owns none", sender("0 shards"));
+  assert.deepEqual(await drained(), [[true, 0]]);
+  await press("End draining");
+  await until("it owns all again", sender("64 shards"));
+  assert.deepEqual(await drained(), [[false, 64]]);
+  // A shard is moved to it, by an endpoint of it, and is shared again.
+  const shards = async () => (await ask("GET", "/levers")).senders.map((one) => [one.kept.length, one.shards.length]);
+  const chosen = (words) => run(`document.querySelector("dialog input[name=shard]").value = ${JSON.stringify(words)}`);
+  await press("Move a shard here");
+  await until("which one", title("Move a shard to this sender?"));
+  passed += await audit(browser, "a move");
+  await chosen("64");
+  await submit();
+  await until("why not this one", `/shard: expected a whole number from 0 to 63/.test(${text("dialog .wrong")})`);
+  await chosen(endpoint);
+  await submit();
+  await until("it is kept", `/^Undo [0-9]+$/.test(${text('[data-key^="unmove"]')})`);
+  assert.deepEqual(await shards(), [[1, 64]]);
+  passed += await audit(browser, "a moved shard");
+  await run(`document.querySelector('[data-key^="unmove"]').click()`);
+  await until("it is shared", `!document.querySelector('[data-key^="unmove"]')`);
+  assert.deepEqual(await shards(), [[0, 64]]);
+  await run(`show("deliveries")`);
+
+  // A pace that is none is refused, in the dialog. A pause stops every sender, and says so to both.
+  await click("pause");
+  await until("it asks", title("Pause sending?"));
+  passed += await audit(browser, "the question");
+  await run(`document.querySelector("dialog input[name=pace]").value = "99999"`);
+  await submit();
+  await until("why not", `/per_second: expected a whole number from 0 to 10000/.test(${text("dialog .wrong")})`);
+  await run(`document.querySelector("dialog input[name=pace]").value = "0"`);
+  await submit();
+  await until("it is paused", lever("/This account is paused *set by operator /"));
+  passed += await audit(browser, "a pause");
+  // Senders look every few seconds.
+  await new Promise((done) => setTimeout(done, 4000));
+  for (let n = 0; n < 3; n++) await emit();
+  await until("they wait", `[...document.querySelectorAll(".line .badge")].filter((el) => el.textContent === "waiting").length === 3`);
+  await new Promise((done) => setTimeout(done, 2000));
+  assert.equal(got.length, 1, "sent while it is paused");
+  const heldBack = `[...document.querySelectorAll(".line")].filter((el) => /held: sending is paused *due .*sent once that is undone/.test(el.textContent)).length`;
+  await until("why they wait, and until when", `${heldBack} === 3`);
+  const owner = dashboard + (await ask("POST", `/accounts/${account}/portal`, {})).path;
+  await page("Page.navigate", { url: owner });
+  await until("the owner is told, and not by whom", lever("/This account is paused *since /"));
+  assert.equal(await run(`document.querySelectorAll('[data-key="card levers"] button').length`), 0, "the owner undoes nothing");
+  assert.doesNotMatch(await run(text('[data-key="card levers"]')), /operator|set by/i);
+  passed += await audit(browser, "what an owner sees");
+
+  // Undone: what has waited is sent.
+  await operators();
+  await until("it is still paused", lever("/This account is paused/"));
+  await run(`document.querySelector('[data-key^="undo lever"]').click()`);
+  await until("what has waited is sent", `${free} && ${delivered(4)}`);
+  assert.equal(got.length, 4);
+
+  // One a second, of the one sender.
+  await click("pause");
+  await until("it asks again", title("Pause sending?"));
+  await run(`document.querySelector("dialog input[name=pace]").value = "50"`);
+  await submit();
+  await until("it is slower", lever("/This account sends 50 attempts a second at most *set by operator /"));
+  // Whoever sets another one is told what stands.
+  await click("pause");
+  await until("what it replaces", `${text("dialog .warn")} === "This account sends 50 attempts a second at most, set by operator. This takes its place."`);
+  await run(`document.querySelector("dialog input[name=pace]").value = "1"`);
+  await submit();
+  await until("it is slow", lever("/This account sends 1 attempts a second at most *set by operator /"));
+  await new Promise((done) => setTimeout(done, 4000));
+  for (let n = 0; n < 5; n++) await emit();
+  await until("all are sent", delivered(9));
+  const [first, last] = [got[4], got[8]];
+  assert.ok(last - first >= 3000, `five in ${last - first} ms`);
+  await page("Page.navigate", { url: "about:blank" });
+  await page("Page.navigate", { url: owner });
+  await until("the owner is told the pace", lever("/This account sends 1 attempts a second at most *since /"));
+  // One of another account, and of another's endpoint, is not this owner's matter.
+  const { data: [, other] } = await ask("GET", "/accounts");
+  await ask("POST", "/levers", { account_id: other.id, per_second: 0 });
+  await ask("POST", "/levers", { endpoint_id: endpoint, per_second: 2 });
+  await until("its own endpoint's", `document.querySelectorAll('[data-key="card levers"] li').length === 2 && /Endpoint whep_/.test(${text('[data-key="card levers"]')})`);
+  assert.equal((await run(text('[data-key="card levers"]'))).includes(other.id), false);
+  await end();
+} catch (error) {
+  await end(error);
+}
