@@ -1,4 +1,6 @@
 //! Lists all calls of an account, with any blocking HTTP client: `guide::reading` has two of them.
+//!
+//! `cargo run --example list_calls`
 
 use std::error::Error;
 use std::time::{Duration, SystemTime};

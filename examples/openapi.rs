@@ -1,4 +1,4 @@
-//! Prints the OpenAPI document: `cargo run --example openapi > openapi.json`.
+//! Prints the OpenAPI document: `cargo run --example openapi --features service > openapi.json`.
 
 use std::io::{self, ErrorKind, Write as _};
 

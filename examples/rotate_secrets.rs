@@ -1,4 +1,6 @@
 //! Rotates a signing secret, an API key and cursor keys. No request fails meanwhile.
+//!
+//! `cargo run --example rotate_secrets --features service`
 
 use std::error::Error;
 use std::time::SystemTime;

@@ -1,4 +1,6 @@
 //! Sends an event: creates it, delivers it, and tries again after a failure.
+//!
+//! `cargo run --example send_event --features service`
 
 use std::error::Error;
 use std::time::SystemTime;

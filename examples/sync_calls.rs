@@ -1,4 +1,6 @@
 //! Keeps a copy of all calls up to date, with its state in a file of JSON.
+//!
+//! `cargo run --example sync_calls`
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};

@@ -1,4 +1,6 @@
 //! Receives webhooks: verifies, stores, answers.
+//!
+//! `cargo run --example verify_webhook`
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;

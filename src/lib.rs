@@ -78,6 +78,9 @@
 //!
 //! # Features
 //!
+//! `client` and `std` are on by default. The service asks for its own: `cargo add call-assistant
+//! --features service`.
+//!
 //! | feature | adds |
 //! |---|---|
 //! | (none) | signing and verifying, with the fewest dependencies |
@@ -87,7 +90,7 @@
 //! | `explain` | [`webhook::explain`]; implies `events` |
 //! | `std` | `Timestamp::from(SystemTime::now())` |
 //!
-//! All features are on by default. No feature changes a type.
+//! Features only add: no type or function changes with them.
 //!
 //! [`json`] says which public enums can grow, and how unknown fields and values are read.
 

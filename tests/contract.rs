@@ -27,7 +27,7 @@ const IDS: [(&str, u16, u16); 18] = [
     ("D", 30, 31),
     ("D", 40, 47),
     ("D", 50, 63),
-    ("D", 70, 97),
+    ("D", 70, 98),
 ];
 
 /// A family, and a number within it.

@@ -1,4 +1,6 @@
 //! Serves the API from a database whose look-ups can fail.
+//!
+//! `cargo run --example serve_api --features service`
 
 pub(crate) mod database;
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod api;
+mod features;
 mod habits;
 mod imports;
 mod paths;
