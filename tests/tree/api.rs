@@ -1,8 +1,8 @@
 //! The public API, from what rustdoc says of it: it is what `tests/api.txt` says, and what holds for
 //! all of its types.
 //!
-//! `API=write cargo test -p call-assistant-tree` writes the file again, and `API=baseline` makes it the
-//! API that later changes are compared with: `tests/api-VERSION.txt`, with the version in Cargo.toml.
+//! `API=write cargo test -p call-assistant-tree` writes the file again. After a release, `API=baseline`
+//! writes what later versions are compared with: `tests/api-VERSION.txt`, with the version in Cargo.toml.
 //! Another version of Rust writes another format, and then nothing is checked.
 
 use std::collections::BTreeSet;
