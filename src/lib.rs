@@ -56,14 +56,13 @@
 //! | serve the API | [`rest::server`] | `service` |
 //! | send webhooks | [`webhook::event::NewEvent`], then [`webhook::sender`] | `service` |
 //! | rotate signing secrets, API keys, cursor keys | [`guide::security`](guide::security#rotations) | none |
-//! | watch a service | [`metrics`], then [`guide::operating`] | `client` or `service` |
+//! | watch a service or a receiver | [`metrics`] | `client` or `service` |
 //! | write another language than Rust | [`guide::languages`] | none |
 //!
 //! The pages on [receiving](guide::receiving#axum), [reading](guide::reading#http-clients) and
 //! [sending](guide::sending#a-whole-program) have programs to be pasted.
 //!
-//! [`guide`] has a page for each task: receiving, reading, serving, sending, scaling, operating,
-//! testing. [`guide::protocol`] describes the whole protocol: every rule, every limit, every decision
+//! [`guide`] has a page for each task: receiving, reading, serving, sending, storing, testing. [`guide::protocol`] describes the whole protocol: every rule, every limit, every decision
 //! with its reason.
 //!
 //! # Four shapes

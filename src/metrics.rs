@@ -33,7 +33,7 @@
 //! - Whoever may read metrics would learn which customers there are and what they do.
 //!
 //! What happened to one endpoint is in its log and in its
-//! [alerts](crate::guide::storing#alerts). The [guide](crate::guide::operating) has alert rules.
+//! [alerts](crate::guide::storing#alerts).
 
 use core::fmt;
 #[cfg(feature = "service")]

@@ -14,12 +14,9 @@
 //! | are the service | [`serving`] | the API: look-ups, rate limits, cursors, the HTTP server |
 //! | | [`sending`] | webhooks: the four steps, slow endpoints, disabling, recovery |
 //! | | [`storing`] | what a sender stores, in which order, in SQL; owners, alerts, clocks |
-//! | | [`scaling`] | from one process to many machines over PostgreSQL, and what each failure costs |
-//! | | [`operating`] | what to watch, and which alerts are worth having |
 //! | review or decide | [`protocol`] | the REST API and the webhooks: every rule, every limit, and why it is so |
 //! | | [`security`] | what an attacker who controls one part can do, and what you must do |
 //! | | [`comparison`] | next to other crates, and how to migrate from them |
-//! | | [`benchmarks`] | figures, each with its baseline and its command |
 
 pub mod protocol {
     #![doc = include_str!("protocol.md")]
@@ -60,14 +57,6 @@ pub mod storing {
     #![doc = concat!("## Sweep\n```sql\n", include_str!("sql/sender/sweep.sql"), "```\n")]
 }
 
-pub mod operating {
-    #![doc = include_str!("operating.md")]
-}
-
-pub mod scaling {
-    #![doc = include_str!("scaling.md")]
-}
-
 #[cfg(all(feature = "client", feature = "service"))]
 pub mod testing {
     #![doc = include_str!("testing.md")]
@@ -79,10 +68,6 @@ pub mod security {
 
 pub mod comparison {
     #![doc = include_str!("comparison.md")]
-}
-
-pub mod benchmarks {
-    #![doc = include_str!("benchmarks.md")]
 }
 
 pub mod languages {

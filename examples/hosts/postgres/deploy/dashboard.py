@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes grafana.json from the table of metrics in src/guide/operating.md, or checks that it is so.
+"""Writes grafana.json from the table of metrics in docs/operating.md, or checks that it is so.
 
     examples/hosts/postgres/deploy/dashboard.py [--check]
 """
@@ -10,7 +10,7 @@ import re
 import sys
 
 here = pathlib.Path(__file__).resolve().parent
-guide = here.parents[3] / "src" / "guide" / "operating.md"
+guide = here.parent / "docs" / "operating.md"
 file = here / "grafana.json"
 
 JOB = '{job="call-assistant"}'

@@ -214,7 +214,7 @@ fn the_link_of_an_alert_leads_to_its_account() {
 /// The guide's program sends each alert on.
 #[test]
 fn the_guides_program_tells_a_chat() {
-    let guide = include_str!("../../../../../src/guide/operating.md");
+    let guide = include_str!("../../../postgres/docs/operating.md");
     let (_, program) = guide.split_once("```python\n").unwrap();
     let (program, _) = program.split_once("```").unwrap();
     let (service, receiver) = (Service::start(&["--allow-loopback-endpoints"]), Receiver::start());

@@ -56,7 +56,7 @@ fn metrics_count_what_happened() {
 
 #[test]
 fn the_metrics_of_the_guide_are_there() {
-    let guide = include_str!("../../../../../src/guide/operating.md");
+    let guide = include_str!("../../../postgres/docs/operating.md");
     let service = Service::start(&[]);
     // A host over a database shows its gauges once it has counted.
     let mut text = eventually("gauges", || {

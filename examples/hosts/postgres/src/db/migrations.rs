@@ -79,7 +79,7 @@ pub enum MigrationError {
     /// The settings that a session asks for are ignored: its time limits and plans are not as they have to be.
     #[error(
         "the setting `{0}` of this program's sessions is ignored: a pooler between here and the server drops \
-         `options`; guide::scaling says how to set it for the role"
+         `options`; docs/scaling.md says how to set it for the role"
     )]
     Ignored(String),
 }

@@ -14,7 +14,7 @@ named = re.findall(r"- alert: (\w+)", rules.read_text())
 sections = set(re.findall(r"^## (\w+)$", guide.read_text(), re.M))
 for name in named:
     assert name in sections, f"{guide} has no section {name}"
-    assert f"/operating/#{name.lower()}\n" in rules.read_text(), f"{name} points elsewhere"
+    assert f"docs/operating.md#{name.lower()}\n" in rules.read_text(), f"{name} points elsewhere"
 assert sections <= set(named), f"no alert: {sections - set(named)}"
 
 # Half a second of a recording is a minute of the rules. What is an age in seconds is stretched like this,

@@ -303,7 +303,7 @@ async fn each_command_ends_with_a_status_of_the_table() {
             assert_eq!(said.status, Some(*status), "without one: {arguments:?}: {}", said.err);
         }
     }
-    let guide = include_str!("../../../../../src/guide/operating.md");
+    let guide = include_str!("../../docs/operating.md");
     let helps = help_texts();
     let (_, statuses) = helps["migrate"].split_once("\nExit status:\n").unwrap();
     let statuses = statuses.trim_end();

@@ -80,7 +80,7 @@ async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
     }
 
     // The guide has each name, and each name of the guide that is of such a host is there.
-    let guide = include_str!("../../../../../src/guide/operating.md");
+    let guide = include_str!("../../docs/operating.md");
     let rows = guide.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
     let rows: BTreeMap<&str, &str> = rows.collect();
     let mut shown = before;

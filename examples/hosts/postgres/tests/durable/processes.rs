@@ -383,8 +383,8 @@ pub(crate) fn help_texts() -> BTreeMap<String, String> {
 fn each_role_has_a_help_text() {
     let helps = help_texts();
     let pages = [
-        include_str!("../../../../../src/guide/operating.md"),
-        include_str!("../../../../../src/guide/scaling.md"),
+        include_str!("../../docs/operating.md"),
+        include_str!("../../docs/scaling.md"),
         include_str!("../../../../../src/guide/security.md"),
     ];
     let told = commands_of(&pages, &helps);

@@ -128,7 +128,7 @@ fn has(text: &str, words: &str, whole: bool) -> bool {
     })
 }
 
-/// Held for databases that are spread over machines by account (`guide::scaling`).
+/// Held for databases that are spread over machines by account (`docs/scaling.md`).
 #[test]
 fn no_statement_has_rows_of_two_accounts_but_those_with_a_reason() {
     let statements = statements();
