@@ -26,8 +26,8 @@ REVOKE EXECUTE ON FUNCTION add_day(date), drop_day(date) FROM PUBLIC;
 
 -- `api`: the public API and the dashboard.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    accounts, keys, rate_windows, rate_admissions, request_windows, calls, endpoints, events, deliveries, ended, alerts,
-    recoveries, clocks, logins, levers
+    accounts, keys, request_windows, calls, endpoints, events, deliveries, ended, alerts, recoveries, clocks, logins,
+    levers
     TO call_assistant_api;
 GRANT SELECT ON attempts, shards, senders, erased_accounts TO call_assistant_api;
 GRANT SELECT, INSERT ON journal TO call_assistant_api;
@@ -50,8 +50,8 @@ GRANT EXECUTE ON FUNCTION add_day(date), drop_day(date) TO call_assistant_sender
 
 -- The commands of operators.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    accounts, keys, rate_windows, rate_admissions, request_windows, calls, endpoints, events, deliveries, ended,
-    attempts, alerts, recoveries, clocks, erased_accounts, levers
+    accounts, keys, request_windows, calls, endpoints, events, deliveries, ended, attempts, alerts, recoveries, clocks,
+    erased_accounts, levers
     TO call_assistant_operator;
 GRANT SELECT, INSERT, UPDATE ON journal TO call_assistant_operator;
 GRANT SELECT, UPDATE ON kept_shards TO call_assistant_operator;

@@ -1,4 +1,5 @@
--- The store of the durable host.
+-- The store of the durable host. Until 0.1.0 is published, each change of the schema edits this file. After that, this
+-- file stays as it is, and a change is a new file.
 --
 -- Ids that are compared or sorted have COLLATE "C": bytewise, as the library compares them.
 -- Instants have microseconds. Numbers have the types of the library's column structs.
@@ -13,6 +14,33 @@ CREATE TABLE accounts (
     subscription_active boolean NOT NULL,
     closing             boolean NOT NULL
 );
+
+-- Pages of accounts, in the order in which they were added.
+CREATE INDEX accounts_position ON accounts (position);
+
+-- A search for accounts by the beginning of their name. The primary key finds them by the beginning of their id.
+CREATE INDEX accounts_name ON accounts (lower(business_name) text_pattern_ops);
+
+-- Accounts that were erased, by their ids alone: nothing comes back under one.
+CREATE TABLE erased_accounts (
+    id text COLLATE "C" PRIMARY KEY
+);
+
+-- Returns the id of an account, or refuses it because the account was erased. The transaction has its number
+-- first: an erasure either waits for it, or is seen by it.
+CREATE FUNCTION not_erased(account text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    own CONSTANT xid8 := pg_current_xact_id();
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        -- It does not see what was committed since its snapshot: the lock fails if the row has changed.
+        PERFORM FROM accounts AS a WHERE a.id = account FOR KEY SHARE;
+    END IF;
+    IF EXISTS (SELECT FROM erased_accounts AS e WHERE e.id = account) THEN
+        RAISE EXCEPTION 'account % was erased', account USING ERRCODE = 'CA001';
+    END IF;
+    RETURN account;
+END $$;
 
 -- API keys: digests only. A secret cannot be recovered from its row.
 CREATE TABLE keys (
@@ -32,65 +60,79 @@ CREATE TABLE keys (
 
 CREATE INDEX keys_account ON keys (account_id);
 
--- Requests of each credential under each quota, and the function that admits one: the library's
--- documentation has them, and its tests hold them against the library's own window.
-CREATE TABLE rate_windows (
-    id            bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+-- The requests of each credential under each quota.
+CREATE TABLE request_windows (
     credential_id text COLLATE "C" NOT NULL,
     quota         text COLLATE "C" NOT NULL,
-    admitted      bigint NOT NULL DEFAULT 0,
-    newest        timestamptz NOT NULL DEFAULT '-infinity',
+    newest        timestamptz NOT NULL,
+    -- When they were admitted, oldest first, in microseconds of the row's own scale: the last at `newest`.
+    ticks         int[] NOT NULL,
     PRIMARY KEY (credential_id, quota)
-) WITH (fillfactor = 50);
+) WITH (fillfactor = 25, toast_tuple_target = 8160);
+-- Kept in the row as it is, so that an update finds room next to it.
+ALTER TABLE request_windows ALTER COLUMN ticks SET STORAGE EXTERNAL;
 
--- The latest admissions of each window, as a ring.
-CREATE TABLE rate_admissions (
-    window_id   bigint NOT NULL REFERENCES rate_windows (id) ON DELETE CASCADE,
-    slot        int NOT NULL,
-    admitted_at timestamptz NOT NULL,
-    PRIMARY KEY (window_id, slot)
-) WITH (fillfactor = 50);
-
--- Admits a request and returns NULL, or refuses it and returns the wait in microseconds.
-CREATE FUNCTION admit(credential text, quota_name text, per_minute int, clock timestamptz DEFAULT NULL)
-RETURNS bigint LANGUAGE plpgsql AS $$
+-- Admits a request, or several that came at the same time. Where fewer are admitted, the others are refused,
+-- and `wait` says for how many microseconds.
+CREATE FUNCTION admit_requests(
+    credential text, quota_name text, per_minute int,
+    requests int DEFAULT 1, clock timestamptz DEFAULT NULL,
+    OUT admitted int, OUT wait bigint
+) LANGUAGE plpgsql AS $$
 DECLARE
-    ring CONSTANT int := 1000; -- no quota is greater
-    span CONSTANT interval := interval '60 seconds';
+    span CONSTANT int := 60000000;
     present timestamptz;
-    instant timestamptz;
-    oldest timestamptz;
-    found_window rate_windows;
+    latest timestamptz;
+    times int[];
+    kept int;
+    gone int := 0;
+    tick int := 0;
+    passed bigint := 0;
+    first int;
 BEGIN
-    IF per_minute NOT BETWEEN 1 AND ring THEN
-        RAISE EXCEPTION 'per_minute is %, not from 1 to %', per_minute, ring;
+    IF per_minute NOT BETWEEN 1 AND 1000 THEN
+        RAISE EXCEPTION 'per_minute is %, not from 1 to 1000', per_minute;
     END IF;
     -- A statement of its own: the ones after it see what was committed while it waited.
     LOOP
-        SELECT * INTO found_window FROM rate_windows
-            WHERE credential_id = credential AND quota = quota_name FOR UPDATE;
+        SELECT w.newest, w.ticks INTO latest, times FROM request_windows AS w
+            WHERE w.credential_id = credential AND w.quota = quota_name FOR NO KEY UPDATE;
         EXIT WHEN FOUND;
-        INSERT INTO rate_windows (credential_id, quota) VALUES (credential, quota_name)
-            ON CONFLICT (credential_id, quota) DO NOTHING;
+        INSERT INTO request_windows VALUES (credential, quota_name, '-infinity', '{}')
+            ON CONFLICT DO NOTHING;
     END LOOP;
     -- Read under the lock, so that admissions are stored in the order of the clock.
     present := coalesce(clock, clock_timestamp());
-    IF found_window.newest > present + span THEN -- stamped by a clock that was wrong
-        UPDATE rate_admissions SET admitted_at = admitted_at - (found_window.newest - present)
-            WHERE window_id = found_window.id;
-        UPDATE rate_windows SET newest = present WHERE id = found_window.id;
-        found_window.newest := present;
+    IF latest > present + interval '60 seconds' THEN -- stamped by a clock that was wrong
+        latest := present;
+        UPDATE request_windows AS w SET newest = present
+            WHERE w.credential_id = credential AND w.quota = quota_name;
     END IF;
-    instant := greatest(present, found_window.newest);
-    SELECT admitted_at INTO oldest FROM rate_admissions
-        WHERE window_id = found_window.id AND slot = (found_window.admitted - per_minute) % ring;
-    IF oldest > instant - span THEN
-        RETURN 1000000 * extract(epoch FROM oldest + span - present);
+    IF latest <= present - interval '60 seconds' THEN
+        times := '{}';
     END IF;
-    INSERT INTO rate_admissions VALUES (found_window.id, found_window.admitted % ring, instant)
-        ON CONFLICT (window_id, slot) DO UPDATE SET admitted_at = EXCLUDED.admitted_at;
-    UPDATE rate_windows SET admitted = admitted + 1, newest = instant WHERE id = found_window.id;
-    RETURN NULL;
+    kept := cardinality(times);
+    IF kept > 0 THEN
+        passed := 1000000 * date_part('epoch', present - latest);
+        tick := times[kept] + greatest(passed, 0);
+        gone := width_bucket(tick - span, times);
+    END IF;
+    admitted := least(requests, greatest(per_minute - (kept - gone), 0));
+    IF admitted < requests THEN
+        first := kept + admitted - per_minute + 1; -- of as many as the quota
+        wait := span - tick + coalesce(times[first], tick) - least(passed, 0);
+    END IF;
+    IF admitted > 0 THEN
+        -- Before a tick is greater than an int: fewer than thirty that have gone last half an hour.
+        IF gone >= 30 THEN
+            first := times[gone + 1];
+            times := ARRAY(SELECT t - first FROM unnest(times[gone + 1:]) AS t);
+            tick := tick - first;
+        END IF;
+        UPDATE request_windows AS w
+            SET newest = greatest(present, latest), ticks = times || array_fill(tick, ARRAY[admitted])
+            WHERE w.credential_id = credential AND w.quota = quota_name;
+    END IF;
 END $$;
 
 -- Calls. What a page is selected by has columns; the object itself is the JSON that is served.
@@ -102,13 +144,18 @@ CREATE TABLE calls (
     created_at timestamptz NOT NULL,
     body       text NOT NULL,
     PRIMARY KEY (account_id, id),
-    -- Few calls are: so one index answers a page in order and a sync's poll, and these have their own.
+    -- Few calls are late. They have indexes of their own, so one index answers both a page in order and a sync's poll.
     late       boolean NOT NULL GENERATED ALWAYS AS
         (created_at - started_at NOT BETWEEN interval '0' AND interval '1 hour') STORED
 );
 
 CREATE INDEX calls_in_time ON calls (account_id, livemode, started_at, id, created_at) WHERE NOT late;
 CREATE INDEX calls_late ON calls (account_id, livemode, created_at) WHERE late;
+
+-- Late calls in the order of the list, so that a page of them costs the same wherever it is. Its condition is that
+-- of `late`, in other words: each index of late calls has statements of its own, whatever a plan thinks of them.
+CREATE INDEX calls_late_in_time ON calls (account_id, livemode, started_at, id, created_at)
+    WHERE created_at - started_at NOT BETWEEN interval '0' AND interval '1 hour';
 
 -- Endpoints. `number` is what deliveries and the planner know one by. A deleted one stays until its
 -- log is gone.
@@ -130,7 +177,9 @@ CREATE TABLE endpoints (
     version        integer NOT NULL,
     first_failures  smallint NOT NULL DEFAULT 0,
     first_failed_at timestamptz,
-    reminders       smallint NOT NULL DEFAULT 0
+    reminders       smallint NOT NULL DEFAULT 0,
+    -- What its owner calls it.
+    description     text
 ) WITH (fillfactor = 70);
 
 CREATE INDEX endpoints_account ON endpoints (account_id);
@@ -148,6 +197,8 @@ CREATE TABLE events (
     type       text NOT NULL,
     -- NULL once it was erased: signed bytes cannot be edited.
     body       bytea,
+    -- The trace of the request that stored it: `traceparent` of W3C Trace Context. The log of its attempts has it.
+    traceparent text,
     PRIMARY KEY (account_id, id, created_at)
 ) PARTITION BY RANGE (created_at);
 
@@ -227,7 +278,11 @@ CREATE TABLE attempts (
     headers          text,
     headers_cut      boolean NOT NULL,
     -- Why there was no answer.
-    reason           text
+    reason           text,
+    -- What signed the request: the `t` of its signature, and four bytes of a digest of each secret that signed,
+    -- newest first. NULL where nothing was sent.
+    signed_t         bigint,
+    signed_by        bytea
 ) PARTITION BY RANGE (event_created_at);
 
 CREATE INDEX attempts_delivery ON attempts (delivery);
@@ -243,10 +298,20 @@ CREATE TABLE alerts (
     alert    text NOT NULL,
     -- How many deliveries the endpoint had missed by then, once they were counted.
     missed   bigint,
+    -- Its place in the feed of all accounts. NULL until somebody reads the feed.
+    number   bigint,
+    -- Who has taken note of it.
+    acknowledged_by text,
+    acknowledged_at timestamptz,
     UNIQUE (endpoint, version, alert)
 );
 
 CREATE INDEX alerts_at ON alerts (at);
+
+-- The feed: numbers in the order of commit.
+CREATE SEQUENCE alert_numbers;
+CREATE UNIQUE INDEX alerts_numbered ON alerts (number);
+CREATE INDEX alerts_new ON alerts (id) WHERE number IS NULL;
 
 -- Recoveries of what an endpoint missed. A step of one is a transaction with the deliveries that it
 -- makes due.
@@ -262,7 +327,15 @@ CREATE TABLE recoveries (
     ended_at   timestamptz,
     -- The transaction that started it: those that had begun before it may still store what its endpoint
     -- missed.
-    queued_by  xid8 NOT NULL DEFAULT pg_current_xact_id()
+    queued_by  xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    -- An operator may pause one.
+    paused     boolean NOT NULL DEFAULT false,
+    -- How many deliveries are counted so far, while it runs. NULL: as the recovery says.
+    counted    bigint,
+    -- The last delivery that is counted, and the last one below which nothing is left to find. NULL: all
+    -- are counted; nothing was left out.
+    counted_to bigint,
+    searched_to bigint
 ) WITH (fillfactor = 70);
 
 CREATE INDEX recoveries_endpoint ON recoveries (endpoint);
@@ -284,11 +357,98 @@ INSERT INTO shards (shard) SELECT generate_series(0, 63);
 -- Senders that live, so that each takes its share.
 CREATE TABLE senders (
     id         text COLLATE "C" PRIMARY KEY,
-    expires_at timestamptz NOT NULL
+    expires_at timestamptz NOT NULL,
+    -- How often it has renewed its leases: it knows by its own number whether the database went back.
+    renewals   bigint NOT NULL DEFAULT 1,
+    -- Whether it gives its shards back and takes none.
+    drained    boolean NOT NULL DEFAULT false,
+    -- Where it runs, for operators: the host's name and the process's number.
+    host       text,
+    pid        bigint
 );
 
--- Days that have their partitions. A day is added before its first event and dropped after its last.
-CREATE FUNCTION add_day(day date) RETURNS void LANGUAGE plpgsql AS $$
+-- The sender that operators have moved a shard to; NULL where it is shared as any other. It has no column in `shards`:
+-- whoever writes it may wait for a standby, and no lease waits with it.
+CREATE TABLE kept_shards (
+    shard  smallint PRIMARY KEY,
+    sender text COLLATE "C" REFERENCES senders (id) ON DELETE SET NULL
+);
+
+INSERT INTO kept_shards (shard) SELECT generate_series(0, 63);
+
+-- How far the clock of each living process is ahead of the database's. Who differs finds out here whether
+-- all others differ in the same way.
+CREATE TABLE clocks (
+    id         text COLLATE "C" PRIMARY KEY,
+    ahead_us   bigint NOT NULL,
+    expires_at timestamptz NOT NULL
+) WITH (fillfactor = 50);
+
+-- What operators set to stop sending or to slow it down: of an account, of an endpoint, or of everything where
+-- neither is named. They are few.
+CREATE TABLE levers (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id  text COLLATE "C" REFERENCES accounts (id) ON DELETE CASCADE,
+    endpoint_id text COLLATE "C" REFERENCES endpoints (id) ON DELETE CASCADE,
+    -- 0 is a pause.
+    per_second  integer NOT NULL CHECK (per_second >= 0),
+    set_by      text NOT NULL,
+    set_at      timestamptz NOT NULL,
+    CHECK (account_id IS NULL OR endpoint_id IS NULL)
+);
+
+CREATE UNIQUE INDEX levers_of ON levers (coalesce(account_id, ''), coalesce(endpoint_id, ''));
+
+-- Logins of the dashboard that every process has to know: an owner's link by the digest of its secret, with the
+-- account that it is bound to, and an operator's login that has ended. They are few: each lasts an hour.
+CREATE TABLE logins (
+    digest bytea PRIMARY KEY CHECK (octet_length(digest) = 32),
+    account_id text COLLATE "C" REFERENCES accounts (id) ON DELETE CASCADE,
+    expires_at timestamptz NOT NULL,
+    ended boolean NOT NULL
+);
+
+CREATE INDEX logins_of_account ON logins (account_id);
+
+-- What operators and owners have done. It outlives what it was done to, so it refers to nothing.
+CREATE TABLE journal (
+    -- Its transaction: a reader passes no row of one that has not ended.
+    writer xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    at timestamptz NOT NULL DEFAULT now(),
+    by text NOT NULL,
+    action text NOT NULL,
+    account_id text COLLATE "C",
+    target text NOT NULL,
+    before jsonb,
+    after jsonb,
+    PRIMARY KEY (writer, id)
+);
+
+CREATE INDEX journal_of_account ON journal (account_id);
+
+-- What one process has counted for monitoring, for all of them: one row, which no index has, so that writing it again
+-- and again leaves nothing behind.
+CREATE TABLE gauges (
+    -- NULL before the first count.
+    counted_at    timestamptz,
+    took          interval NOT NULL DEFAULT '0',
+    pending       bigint NOT NULL DEFAULT 0,
+    held          bigint NOT NULL DEFAULT 0,
+    oldest_due_ms bigint NOT NULL DEFAULT 0,
+    active        bigint NOT NULL DEFAULT 0,
+    suspect       bigint NOT NULL DEFAULT 0,
+    gone          bigint NOT NULL DEFAULT 0,
+    failing       bigint NOT NULL DEFAULT 0,
+    paused        bigint NOT NULL DEFAULT 0
+);
+
+INSERT INTO gauges DEFAULT VALUES;
+
+-- Days that have their partitions. A day is added before its first event and dropped after its last, with the rights
+-- of the tables' owner, so that a process needs no others of them.
+CREATE FUNCTION add_day(day date) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
     parent text;
     part text;
@@ -307,7 +467,8 @@ BEGIN
 END $$;
 
 -- Drops a day, unless a pending delivery needs its bytes.
-CREATE FUNCTION drop_day(day date) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE FUNCTION drop_day(day date) RETURNS boolean LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
     parent text;
     suffix text := '_' || to_char(day, 'YYYYMMDD');
@@ -327,4 +488,5 @@ BEGIN
     RETURN true;
 END $$;
 
-SELECT add_day(((now() AT TIME ZONE 'UTC')::date + days)::date) FROM generate_series(-3, 7) AS days;
+-- An outbox may relay what is as old as events are kept.
+SELECT add_day(((now() AT TIME ZONE 'UTC')::date + days)::date) FROM generate_series(-30, 7) AS days;

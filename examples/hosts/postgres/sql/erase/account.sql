@@ -3,9 +3,6 @@
 WITH windows AS (
     DELETE FROM request_windows
     WHERE credential_id IN (SELECT id FROM keys WHERE account_id = $1)
-), old_windows AS (
-    DELETE FROM rate_windows
-    WHERE credential_id IN (SELECT id FROM keys WHERE account_id = $1)
 ), gone AS (
     DELETE FROM accounts WHERE id = $1
     RETURNING 1

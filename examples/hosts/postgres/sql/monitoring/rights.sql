@@ -4,8 +4,8 @@ SELECT t.name AS thing,
 FROM (VALUES
     ('{api,sender,operator}'::text[], 'table', '{SELECT}'::text[], '{migrations}'::text[]),
 
-    ('{api}', 'table', '{SELECT,INSERT,UPDATE,DELETE}', '{accounts,keys,rate_windows,rate_admissions,request_windows,
-        calls,endpoints,events,deliveries,ended,alerts,recoveries,clocks,logins,levers}'),
+    ('{api}', 'table', '{SELECT,INSERT,UPDATE,DELETE}', '{accounts,keys,request_windows,calls,endpoints,
+        events,deliveries,ended,alerts,recoveries,clocks,logins,levers}'),
     ('{api}', 'table', '{SELECT}', '{attempts,shards,senders,erased_accounts}'),
     ('{api}', 'table', '{SELECT,INSERT}', '{journal}'),
     ('{api}', 'table', '{SELECT,UPDATE}', '{gauges,kept_shards}'),
@@ -21,9 +21,8 @@ FROM (VALUES
     ('{sender}', 'traceparent', '{UPDATE}', '{events}'),
     ('{sender}', 'function', '{EXECUTE}', '{add_day(date),drop_day(date)}'),
 
-    ('{operator}', 'table', '{SELECT,INSERT,UPDATE,DELETE}', '{accounts,keys,rate_windows,rate_admissions,
-        request_windows,calls,endpoints,events,deliveries,ended,attempts,alerts,recoveries,clocks,erased_accounts,
-        levers}'),
+    ('{operator}', 'table', '{SELECT,INSERT,UPDATE,DELETE}', '{accounts,keys,request_windows,calls,
+        endpoints,events,deliveries,ended,attempts,alerts,recoveries,clocks,erased_accounts,levers}'),
     ('{operator}', 'table', '{SELECT,INSERT,UPDATE}', '{journal}'),
     ('{operator}', 'table', '{SELECT,UPDATE}', '{kept_shards}'),
     ('{operator}', 'table', '{SELECT}', '{shards,senders}'),

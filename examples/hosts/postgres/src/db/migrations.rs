@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 
-use super::statements::{self as sql, Statement, batch};
+use super::statements::{self as sql, batch};
 use super::{Database, DbError, Fields as _, Session, StepError, execute, query, query_opt};
 
 struct Migration {
@@ -18,45 +18,10 @@ struct Migration {
 }
 
 /// What this build needs. Each must leave the previous build able to run beside it.
-const MIGRATIONS: [Migration; 18] = [
-    Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") },
-    Migration { number: 2, sql: include_str!("../../migrations/0002_renewals.sql") },
-    Migration { number: 3, sql: include_str!("../../migrations/0003_clocks.sql") },
-    Migration { number: 4, sql: include_str!("../../migrations/0004_erasing.sql") },
-    Migration { number: 5, sql: include_str!("../../migrations/0005_recoveries.sql") },
-    Migration { number: 6, sql: include_str!("../../migrations/0006_late_calls.sql") },
-    Migration { number: 7, sql: include_str!("../../migrations/0007_request_windows.sql") },
-    Migration { number: 8, sql: include_str!("../../migrations/0008_accounts.sql") },
-    Migration { number: 9, sql: include_str!("../../migrations/0009_days_as_owner.sql") },
-    Migration { number: 10, sql: include_str!("../../migrations/0010_logins.sql") },
-    Migration { number: 11, sql: include_str!("../../migrations/0011_alerts.sql") },
-    Migration { number: 12, sql: include_str!("../../migrations/0012_levers.sql") },
-    Migration { number: 13, sql: include_str!("../../migrations/0013_dashboard.sql") },
-    Migration { number: 14, sql: include_str!("../../migrations/0014_traces.sql") },
-    Migration { number: 15, sql: include_str!("../../migrations/0015_journal.sql") },
-    Migration { number: 16, sql: include_str!("../../migrations/0016_gauges.sql") },
-    Migration { number: 17, sql: include_str!("../../migrations/0017_sender_places.sql") },
-    Migration { number: 18, sql: include_str!("../../migrations/0018_kept_shards.sql") },
-];
+const MIGRATIONS: &[Migration] =
+    &[Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") }];
 
-/// A large index that a migration needs. It is made before, outside of a transaction, so that nobody who
-/// writes to its table waits for it.
-struct Index {
-    /// The number of the migration, whose own statement then finds the index there.
-    of: i32,
-    name: &'static str,
-    make: Statement,
-    remove: Statement,
-}
-
-const INDEXES: [Index; 1] = [Index {
-    of: 6,
-    name: "calls_late_in_time",
-    make: sql::MIGRATE_CALLS_LATE_IN_TIME,
-    remove: sql::MIGRATE_NO_CALLS_LATE_IN_TIME,
-}];
-
-/// How long to wait for the turn to migrate, and for a lock, before the next try.
+/// How long a migration that did not get its locks waits before the next try.
 const AGAIN: Duration = Duration::from_millis(250);
 
 /// The reason why this build does not run on this database.
@@ -103,9 +68,9 @@ impl StepError for MigrationError {
     }
 }
 
-/// Applies what is missing, for as long as it takes: an index of a large table takes minutes. Of several
-/// processes one does so, and the others wait. Nobody who uses the database waits for longer than the
-/// lock of a session may take: a migration that does not get its locks leaves the queue, and tries again.
+/// Applies what is missing, for as long as it takes. Of several processes one does so, and the others wait.
+/// Nobody who uses the database waits for longer than the lock of a session may take: a migration that does
+/// not get its locks leaves the queue, and tries again.
 ///
 /// # Errors
 /// [`MigrationError`]
@@ -113,18 +78,11 @@ pub async fn migrate(database: &Database) -> Result<(), MigrationError> {
     // It is not kept: its end gives the turn to the next.
     let mut session = database.session().await?;
     batch(&*session, sql::MIGRATE_BEGIN).await?;
-    while !has_turn(&session).await? {
-        tokio::time::sleep(AGAIN).await;
-    }
-    batch(&*session, sql::MIGRATE_TABLE).await?;
     let applied = applied(&*session).await?;
-    for migration in &MIGRATIONS {
+    for migration in MIGRATIONS {
         if let Some(found) = applied.get(&migration.number) {
             migration.compare(found)?;
             continue;
-        }
-        for index in INDEXES.iter().filter(|index| index.of == migration.number) {
-            index.make(&session).await?;
         }
         while !apply(&mut session, migration).await? {
             tokio::time::sleep(AGAIN).await;
@@ -184,14 +142,6 @@ pub async fn check(database: &Database) -> Result<(), MigrationError> {
     }
 }
 
-/// Tells whether it is this connection's turn to migrate.
-async fn has_turn(client: &Object) -> Result<bool, DbError> {
-    match query_opt(client, sql::MIGRATE_TURN, &[]).await? {
-        Some(row) => row.field(0),
-        None => Ok(false),
-    }
-}
-
 /// Applies a migration, unless its locks are not to be had soon. Whether it is applied now.
 async fn apply(session: &mut Session, migration: &Migration) -> Result<bool, DbError> {
     let change = session.transaction().await?;
@@ -234,19 +184,6 @@ async fn read_applied(database: &Database) -> Result<BTreeMap<i32, Applied>, DbE
         _ => Ok(BTreeMap::new()),
     };
     database.read(read).await
-}
-
-impl Index {
-    /// Makes the index, unless it is there. One whose making was ended half way is made again.
-    async fn make(&self, client: &Object) -> Result<(), DbError> {
-        if let Some(row) = query_opt(client, sql::MIGRATE_INDEX, &[&self.name]).await?
-            && row.field(0)?
-        {
-            return Ok(());
-        }
-        batch(client, self.remove).await?;
-        batch(client, self.make).await
-    }
 }
 
 impl Migration {

@@ -174,13 +174,8 @@ statements! {
     MIGRATE_ANY = "migrate/any";
     MIGRATE_APPLIED = "migrate/applied";
     MIGRATE_BEGIN = "migrate/begin";
-    MIGRATE_CALLS_LATE_IN_TIME = "migrate/calls_late_in_time";
-    MIGRATE_INDEX = "migrate/index";
     MIGRATE_NOTE = "migrate/note";
-    MIGRATE_NO_CALLS_LATE_IN_TIME = "migrate/no_calls_late_in_time";
     MIGRATE_SETTINGS = "migrate/settings";
-    MIGRATE_TABLE = "migrate/table";
-    MIGRATE_TURN = "migrate/turn";
     MIGRATE_WAIT_BRIEFLY = "migrate/wait_briefly";
     MISSED_COUNT = "missed/count";
     MISSED_ENDED = "missed/ended";

@@ -1,9 +1,9 @@
 //! Migrations beside whoever uses the database, and the rights that its processes need.
 
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use call_assistant_postgres::db::{self, Database, Session};
+use call_assistant_postgres::db::{self, Database};
 use call_assistant_postgres::queue::shard_of;
 use private_server::{PrivateServer, Settings};
 use serde_json::{Value, json};
@@ -11,88 +11,22 @@ use serde_json::{Value, json};
 use crate::support::running::{File, eventually};
 use crate::support::{World, data};
 
-/// A database from which this takes what migration 6 did.
-async fn before_six() -> (PrivateServer, Database) {
+/// A new server, and its database without a schema.
+fn empty() -> (PrivateServer, Database) {
     let server = PrivateServer::start(Settings::default()).unwrap();
-    let database = Database::new(&server.url(), 6).unwrap();
-    db::migrate(&database).await.unwrap();
-    let session = database.session().await.unwrap();
-    let back = "DELETE FROM migrations WHERE number = 6; DROP INDEX calls_late_in_time;
-        INSERT INTO accounts (id, timezone, plan, subscription_active, closing)
-        VALUES ('acct_1', 'UTC', 'call_and_book', true, false);";
-    session.batch_execute(back).await.unwrap();
-    session.keep();
+    let database = Database::new(&server.url(), 4).unwrap();
     (server, database)
-}
-
-/// Writes a call, as those do who use the database meanwhile.
-async fn write(session: &Session, number: u32) {
-    let sql = format!(
-        "INSERT INTO calls (account_id, livemode, id, started_at, created_at, body)
-         VALUES ('acct_1', true, 'call_{number}', now(), now(), '{{}}')"
-    );
-    session.batch_execute(&sql).await.unwrap();
-}
-
-/// A transaction that is held open for as long as a loaded machine takes.
-const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0";
-
-async fn is_valid(session: &Session) -> bool {
-    let sql = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'calls_late_in_time'::regclass";
-    session.query_one(sql, &[]).await.unwrap().get(0)
-}
-
-#[tokio::test]
-async fn an_index_is_made_beside_those_who_write_and_a_second_migrate_waits() {
-    let (_server, database) = before_six().await;
-    let (slow, quick) = (database.session().await.unwrap(), database.session().await.unwrap());
-    slow.batch_execute(BEGIN).await.unwrap();
-    write(&slow, 1).await;
-    // Nobody who writes waits in the queue behind a migration.
-    quick.batch_execute("SET lock_timeout = '1s'").await.unwrap();
-
-    let migrate = || {
-        tokio::spawn({
-            let database = database.clone();
-            async move { db::migrate(&database).await }
-        })
-    };
-    let (first, second) = (migrate(), migrate());
-    // Longer than a session waits for a lock.
-    let began = Instant::now();
-    for number in 2.. {
-        if began.elapsed() > Duration::from_secs(4) {
-            break;
-        }
-        write(&quick, number).await;
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    assert!(!first.is_finished() && !second.is_finished());
-    slow.batch_execute("COMMIT").await.unwrap();
-    first.await.unwrap().unwrap();
-    second.await.unwrap().unwrap();
-    assert!(is_valid(&quick).await);
-    db::check(&database).await.unwrap();
-}
-
-#[tokio::test]
-async fn an_index_whose_making_was_ended_half_way_is_made_again() {
-    let (_server, database) = before_six().await;
-    let session = database.session().await.unwrap();
-    // It is left behind as this, and `IF NOT EXISTS` finds it there.
-    let broken = "CREATE INDEX calls_late_in_time ON calls (account_id, livemode, started_at, id, created_at);
-        UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'calls_late_in_time'::regclass;";
-    session.batch_execute(broken).await.unwrap();
-    db::migrate(&database).await.unwrap();
-    assert!(is_valid(&session).await);
 }
 
 #[tokio::test]
 async fn a_migration_that_does_not_get_its_locks_tries_again() {
-    let (_server, database) = before_six().await;
+    let (_server, database) = empty();
     let session = database.session().await.unwrap();
-    session.batch_execute(BEGIN).await.unwrap();
-    session.batch_execute("LOCK TABLE migrations IN EXCLUSIVE MODE").await.unwrap();
+    // As an older version of this program has left it.
+    let table = include_str!("../../sql/migrate/begin.sql");
+    session.batch_execute(table).await.unwrap();
+    session.batch_execute("SELECT pg_advisory_unlock_all()").await.unwrap();
+    session.batch_execute("BEGIN; LOCK TABLE migrations IN EXCLUSIVE MODE").await.unwrap();
     let migrating = tokio::spawn({
         let database = database.clone();
         async move { db::migrate(&database).await }
@@ -106,7 +40,7 @@ async fn a_migration_that_does_not_get_its_locks_tries_again() {
 
 #[tokio::test]
 async fn what_is_not_applied_is_told_and_nothing_changes() {
-    let (server, database) = before_six().await;
+    let (server, database) = empty();
     let run = |flag: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
         command.args(["migrate", "--database", &server.url(), flag]).output().unwrap()
@@ -115,17 +49,16 @@ async fn what_is_not_applied_is_told_and_nothing_changes() {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    let status: Value = serde_json::from_str(&text(run("--status"))).unwrap();
-    let of = |number: i32| {
-        let mut all = status["migrations"].as_array().unwrap().iter();
-        all.find(|migration| migration["number"] == number).unwrap().clone()
-    };
-    assert!(of(1)["applied_at"].is_string(), "{status}");
-    assert_eq!(of(6), json!({ "number": 6, "applied_at": null, "changed": false }));
-    let planned = text(run("--dry-run"));
-    assert!(planned.contains("calls_late_in_time") && !planned.contains("accounts"), "{planned}");
+    let status = || serde_json::from_str::<Value>(&text(run("--status"))).unwrap();
+    let missing = json!({ "number": 1, "applied_at": null, "changed": false });
+    assert_eq!(status(), json!({ "migrations": [missing] }));
+    assert!(text(run("--dry-run")).contains("CREATE TABLE accounts"));
     let error = db::check(&database).await.unwrap_err();
-    assert!(error.to_string().starts_with("migration 6 is not applied"), "{error}");
+    assert!(error.to_string().starts_with("migration 1 is not applied"), "{error}");
+
+    db::migrate(&database).await.unwrap();
+    assert!(status()["migrations"][0]["applied_at"].is_string(), "{}", status());
+    assert_eq!(text(run("--dry-run")), "");
 }
 
 /// A member of a role of `deploy/roles.sql`, and its URL.

@@ -112,21 +112,3 @@ async fn the_next_versions_schema_comes_while_this_one_runs() {
         assert_eq!(left, (status, 7, "somebody"), "{table}");
     }
 }
-
-// RATE-1, D-30: processes of the version before count in a table of their own until they have ended.
-#[tokio::test(flavor = "multi_thread")]
-async fn two_versions_admit_twice_the_quota_at_most() {
-    let world = World::new(Settings::default()).await;
-    let file = File::new("versions.json", &data(1).to_string());
-    let after = world.start("api", &["--data", file.path()]);
-    // As version N asks.
-    let session = world.database.session().await.unwrap();
-    let before = session.prepare("SELECT admit($1, $2, $3)").await.unwrap();
-    let (mut old, mut new) = (0, 0);
-    for _ in 0..100 {
-        let row = session.query_one(&before, &[&"cred_1", &"account", &60]).await.unwrap();
-        old += usize::from(row.get::<_, Option<i64>>(0).is_none());
-        new += usize::from(after.get("/v1/account").status == 200);
-    }
-    assert_eq!((old, new), (60, 60));
-}

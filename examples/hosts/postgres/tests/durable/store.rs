@@ -4,7 +4,6 @@ use call_assistant_postgres::db::{self, Database, DbError};
 use call_assistant_postgres::queue::SHARDS;
 use private_server::{PrivateServer, Settings};
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
 use crate::support::running::File;
 use crate::support::service::Service;
@@ -47,43 +46,6 @@ async fn sessions_without_their_settings_are_refused() {
     }
     let url = format!("{}?options=-c%20statement_timeout%3D900", server.url());
     db::check(&Database::new(&url, 1).unwrap()).await.unwrap();
-}
-
-/// The SHA-256 of each migration, which databases have stored. A migration is never changed, not by a
-/// space: what changes comes as a new file, and a line here.
-const DIGESTS: [(&str, &str); 18] = [
-    ("0001_schema.sql", "0fb9372ff8cc206cb06d884887481b95a7432cd9efbf6116fb25098b63d962b5"),
-    ("0002_renewals.sql", "61bddccfca748be739e1ab57fc5919bcd2ac82a778478c41451e3a463432be00"),
-    ("0003_clocks.sql", "1fc10b294fbdd2eda1873b60c92ca32c143aafc9b03decdfcff94b77b07dd850"),
-    ("0004_erasing.sql", "8800be5a5db6179ee005a3e4584847f9709e03cb544bde90b70cd22f85d5bf55"),
-    ("0005_recoveries.sql", "7cef008098169c62b2feb91fab9f30c7deda98f13fd7d1896a04700a8785e831"),
-    ("0006_late_calls.sql", "6d31858e95d1bce4982905316cb1e8d7dd95f8be879f4d4e30e78cc03e995f43"),
-    (
-        "0007_request_windows.sql",
-        "8551c4b5222215dc0a07a8ca1245837b641cba7e2ef7e6a92b5ec05bf34371f6",
-    ),
-    ("0008_accounts.sql", "da86f3a9a70430ce567828f1568f801d850313ace077c5f8380e0841af8c4230"),
-    ("0009_days_as_owner.sql", "6b3868ca69f53346198faea778aeab703f60ac33ed92b73d8df835e0c0f51342"),
-    ("0010_logins.sql", "d635522c8acfc8c4e635e3d13914bb893665966729c92f462669ee0fcd8a21b0"),
-    ("0011_alerts.sql", "1760b9b4c332f193cdeaa2ac81f939f38f4d3ed251cd7eee491f575d1f98e8b3"),
-    ("0012_levers.sql", "8850172880068bbc8242ceac45f2d35be19f94cb3238400e56e79878656616d3"),
-    ("0013_dashboard.sql", "5f0f682dca39b23183c0a4b578975ae123a2bc8fd13c7dfba9671ee923f077c7"),
-    ("0014_traces.sql", "0b42341706c59816dd04135a48a6b829f709b538a7f03a1ea44f363eba40648c"),
-    ("0015_journal.sql", "e3e3a7a26a5e70d584493bd1ac71c4ea33a49d9172d9a17f81e983c9f2ae5e15"),
-    ("0016_gauges.sql", "077f41b96d5fb76d41246c6e0dd5f8a285bdda9854439bf4744d4c76df54727f"),
-    ("0017_sender_places.sql", "e7cfd8d47b5b616b15fc00e85047937dfa2fa908e6ef1c0762413b19beac36c6"),
-    ("0018_kept_shards.sql", "ee28e4928eddab0ef9a3519b984d1c4ce86db33603c54eaff87fb34211403f4b"),
-];
-
-#[test]
-fn no_migration_is_changed() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
-    for (name, expected) in DIGESTS {
-        let sql = std::fs::read(format!("{folder}/{name}")).unwrap();
-        let digest: String = Sha256::digest(sql).iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(digest, expected, "{name}");
-    }
-    assert_eq!(std::fs::read_dir(folder).unwrap().count(), DIGESTS.len());
 }
 
 #[tokio::test]

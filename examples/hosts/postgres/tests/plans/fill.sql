@@ -11,13 +11,6 @@ SELECT 'cred_' || n, 'acct_' || n % 5000, sha256(n::text::bytea), n % 10 <> 0, '
     '{calls:read}', '2026-01-01 00:00+00'
 FROM generate_series(0, 9999) AS n;
 
-INSERT INTO rate_windows (credential_id, quota, admitted, newest)
-SELECT 'cred_' || n / 2, CASE n % 2 WHEN 0 THEN 'reads' ELSE 'account' END, 10, '2026-03-30 00:00+00'
-FROM generate_series(0, 19999) AS n;
-
-INSERT INTO rate_admissions
-SELECT n / 10 + 1, n % 10, '2026-03-30 00:00+00' FROM generate_series(0, 199999) AS n;
-
 INSERT INTO request_windows
 SELECT 'cred_' || n / 2, CASE n % 2 WHEN 0 THEN 'reads' ELSE 'account' END, '2026-03-30 00:00+00',
     ARRAY(SELECT 1000000 * i FROM generate_series(1, 60 + n % 3) AS i)

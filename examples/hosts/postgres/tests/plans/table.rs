@@ -7,16 +7,6 @@ pub(crate) type Statement = (&'static str, &'static str);
 pub(crate) const FUNCTIONS: &[(&str, &[&str], usize)] = &[
     ("add_day", &["SELECT add_day('2026-03-01')"], 0),
     (
-        "admit",
-        &[
-            "SELECT admit('cred_17', 'reads', 60)",
-            "SELECT admit('cred_new', 'reads', 60)",
-            // By a clock that others were ahead of.
-            "SELECT admit('cred_18', 'reads', 60, '2026-03-01 00:00+00')",
-        ],
-        7,
-    ),
-    (
         "admit_requests",
         &[
             "SELECT admit_requests('cred_17', 'reads', 600)",

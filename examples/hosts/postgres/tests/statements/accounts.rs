@@ -18,8 +18,6 @@ const TABLES: &[&str] = &[
     "keys",
     "levers",
     "logins",
-    "rate_admissions",
-    "rate_windows",
     "recoveries",
     "request_windows",
 ];
@@ -87,7 +85,6 @@ const SEVERAL: &[(&str, &str)] = &[
     ("days/to_drop", "the days of all"),
     ("doctor/server", "the server's settings, and the last day of all"),
     ("erase/endpoints", "an account whose rows are gone is found by what is left"),
-    ("migrate/calls_late_in_time", "an index of the table"),
     ("journal/after", "the journal of operators"),
     ("levers/all", "what operators have set, which every sender reads"),
     ("monitoring/count", "counts over all"),
