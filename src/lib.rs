@@ -59,8 +59,8 @@
 //! | watch a service or a receiver | [`metrics`] | `client` or `service` |
 //! | write another language than Rust | [`guide::languages`] | none |
 //!
-//! The pages on [receiving](guide::receiving#axum), [reading](guide::reading#http-clients) and
-//! [sending](guide::sending#a-whole-program) have programs to be pasted.
+//! The pages on [receiving](guide::receiving#axum) and [reading](guide::reading#http-clients) have
+//! programs to be pasted, and the [glossary](guide::glossary) has the words.
 //!
 //! [`guide`] has a page for each task: receiving, reading, serving, sending, storing, testing. [`guide::protocol`] describes the whole protocol: every rule, every limit, every decision
 //! with its reason.

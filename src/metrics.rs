@@ -25,6 +25,36 @@
 //! a few hundred bytes, counting allocates nothing, and tallies of several threads are merged by
 //! their `merge`. Serve the text as `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 //!
+//! # Names
+//! A service serves those of its senders and its API, and a receiver its own. Names that end in `_total` and
+//! `_bucket` are rates to be taken, and the others gauges, which are the same of each process: take the maximum.
+//! Alert on `oldest_due_seconds` above a minute, on 5xx of the API, and at a receiver on `mismatch`, `too_old`
+//! and `too_new`.
+//!
+//! | metric | what it tells |
+//! |---|---|
+//! | `call_assistant_sender_accepted_total` | deliveries that were accepted, by `status`: `waiting`, `skipped` where the endpoint was disabled |
+//! | `call_assistant_sender_attempts_total` | attempts that ended, by `outcome`: `2xx`, `410`, `5xx`, `timeout`, `dns`, `tls`, `refused`, `unsent` and others |
+//! | `call_assistant_sender_first_attempts_total` | whether events arrive at the first attempt, by `result`: `success`, `failure` |
+//! | `call_assistant_sender_ended_total` | deliveries that ended with an attempt, by `status`: `delivered`, `failed`, `gone`, `parked` |
+//! | `call_assistant_sender_attempt_duration_seconds_bucket` | how fast endpoints answer, by `le` |
+//! | `call_assistant_sender_accept_to_delivered_seconds_bucket` | how long customers wait for an event, by `le`; a bound above 10 s for each retry |
+//! | `call_assistant_sender_endpoints_disabled_total` | endpoints that were disabled, by `reason`: `gone`, `failing`, `paused`, `deleted` |
+//! | `call_assistant_sender_endpoints_enabled_total` | endpoints that were enabled again, by the `reason` they had been disabled for |
+//! | `call_assistant_sender_alerts_total` | what owners were told, by `kind`: `suspect`, `recovered`, `failing`, `disabled`, `still_disabled`, `abandoned` |
+//! | `call_assistant_sender_leases_expired_total` | attempts of senders that died, of a host that stores `sending` |
+//! | `call_assistant_sender_writes_lost_total` | writes that another process has made first: a few are normal |
+//! | `call_assistant_sender_pending` | deliveries that have not ended, those in flight included |
+//! | `call_assistant_sender_held` | how many of these are due, and wait behind an endpoint that is suspect, disabled or paused by the host: nobody is late |
+//! | `call_assistant_sender_oldest_due_seconds` | how late the senders are: how long the oldest delivery that may start now has been due. What is held may not, nor what waits for a limit of its endpoint or its account |
+//! | `call_assistant_sender_endpoints` | how endpoints are, by `state`: `active`, `suspect`, `gone`, `failing`, `paused` |
+//! | `call_assistant_api_requests_total` | requests that were answered, by `operation`: `get_account`, `list_calls`, `get_call`, `none`, and by `status`: `2xx`, `4xx`, `5xx`, `other` |
+//! | `call_assistant_api_rejections_total` | why requests are rejected, by `code`, which is that of the error |
+//! | `call_assistant_api_rate_limited_total` | requests beyond a limit, by `quota`: `account`, `reads` |
+//! | `call_assistant_api_duration_seconds_bucket` | how fast the API answers, by `le` |
+//! | `call_assistant_receiver_verifications_total` | signatures, by `result`: `ok`, `mismatch`, `too_old` and others |
+//! | `call_assistant_receiver_claims_total` | events that were processed, duplicates, and copies that came too early, by `decision`: `process`, `duplicate`, `busy` |
+//!
 //! # Labels
 //! Every label has a closed set of values. No label holds an account, an endpoint or an event:
 //! - Each value of a label is a series of its own, which the monitoring system keeps for weeks. With

@@ -13,10 +13,11 @@
 //! | either | [`testing`] | canned answers, a service in memory, a sandbox with faults |
 //! | are the service | [`serving`] | the API: look-ups, rate limits, cursors, the HTTP server |
 //! | | [`sending`] | webhooks: the four steps, slow endpoints, disabling, recovery |
-//! | | [`storing`] | what a sender stores, in which order, in SQL; owners, alerts, clocks |
+//! | | [`storing`] | what a sender stores, in which order; owners, alerts, clocks |
 //! | review or decide | [`protocol`] | the REST API and the webhooks: every rule, every limit, and why it is so |
 //! | | [`security`] | what an attacker who controls one part can do, and what you must do |
 //! | | [`comparison`] | next to other crates, and how to migrate from them |
+//! | meet a word that you do not know | [`glossary`] | shard, lease, generation, version, suspect, parked and others |
 
 pub mod protocol {
     #![doc = include_str!("protocol.md")]
@@ -41,20 +42,11 @@ pub mod serving {
 #[cfg(feature = "service")]
 pub mod sending {
     #![doc = include_str!("sending.md")]
-    #![doc = include_str!("outbox.md")]
 }
 
 #[cfg(feature = "service")]
 pub mod storing {
     #![doc = include_str!("storing.md")]
-    #![doc = concat!("# Statements\n## Tables\n```sql\n", include_str!("sql/sender/tables.sql"), "```\n")]
-    #![doc = concat!("## Accept\n```sql\n", include_str!("sql/sender/accept.sql"), "```\n")]
-    #![doc = concat!("## Begin\n```sql\n", include_str!("sql/sender/begin.sql"), "```\n")]
-    #![doc = concat!("## Finish\n```sql\n", include_str!("sql/sender/finish.sql"), "```\n")]
-    #![doc = concat!("## Park\n```sql\n", include_str!("sql/sender/park.sql"), "```\n")]
-    #![doc = concat!("## Enable\n```sql\n", include_str!("sql/sender/enable.sql"), "```\n")]
-    #![doc = concat!("## Remind\n```sql\n", include_str!("sql/sender/remind.sql"), "```\n")]
-    #![doc = concat!("## Sweep\n```sql\n", include_str!("sql/sender/sweep.sql"), "```\n")]
 }
 
 #[cfg(all(feature = "client", feature = "service"))]
@@ -64,6 +56,10 @@ pub mod testing {
 
 pub mod security {
     #![doc = include_str!("security.md")]
+}
+
+pub mod glossary {
+    #![doc = include_str!("glossary.md")]
 }
 
 pub mod comparison {

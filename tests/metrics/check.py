@@ -1,11 +1,11 @@
-"""Reads a text of metrics with prometheus' own parser, and the names that the guide uses."""
+"""Reads a text of metrics with prometheus' own parser, and the names that the pages use."""
 
 import re
 import sys
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-text_file, guide_file = sys.argv[1:]
+text_file, library_file, host_file = sys.argv[1:]
 with open(text_file, encoding="utf-8") as file:
     text = file.read()
 families = {family.name: family for family in text_string_to_metric_families(text)}
@@ -31,8 +31,10 @@ for name, labels, value in [
 ]:
     assert samples[(name, frozenset(labels.items()))] == value, (name, labels)
 
-with open(guide_file, encoding="utf-8") as file:
-    guide = file.read()
+guide = ""
+for name in library_file, host_file:
+    with open(name, encoding="utf-8") as file:
+        guide += file.read()
 names = {name for name, _ in samples}
 # What only hosts have: their tests compare these rows.
 names |= set(re.findall(r"^\| `(\w+)` \| of (?:a host over a database|each process)", guide, re.M))

@@ -23,7 +23,7 @@
 //!
 //! [`serving`] serves the API with axum, and [`posting`] sends webhooks with reqwest. `src/bin/receive.rs`
 //! is the whole program of README, `receive_actix.rs` that of the guide's page on receiving, and `send.rs`
-//! that of its page on sending.
+//! a whole sender over SQLite, which its page on storing quotes.
 
 pub mod asking;
 pub mod posting;

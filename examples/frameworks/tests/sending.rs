@@ -214,14 +214,17 @@ fn reqwest_makes_the_same_of_endpoints() {
     assert_eq!(receiver.got("/elsewhere").len() + receiver.got("/public").len(), 0);
 }
 
-/// The guide's programs are these.
+/// The guide quotes this program.
 #[test]
 fn what_is_compiled_here_is_what_the_guide_shows() {
-    let page = include_str!("../../../src/guide/outbox.md");
+    let page = include_str!("../../../src/guide/storing.md");
     let program = include_str!("../src/bin/send.rs");
-    let (program, _) = program.split_once("#[cfg(test)]").unwrap();
-    for source in [program, include_str!("../src/posting.rs")] {
-        let (_, code) = source.split_once("\n\nuse ").unwrap();
-        assert!(page.contains(&format!("use {}\n```\n", code.trim_end())));
+    let (_, quoted) = page.split_once("# In SQLite\n").unwrap();
+    let (quoted, _) = quoted.split_once("\n# ").unwrap();
+    let blocks: Vec<&str> = quoted.split("```").skip(1).step_by(2).collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        let (_, code) = block.split_once('\n').unwrap();
+        assert!(program.contains(code), "send.rs has no\n{code}");
     }
 }

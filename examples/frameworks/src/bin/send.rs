@@ -1,4 +1,9 @@
-//! The program of the guide's page on sending, from the first `use` on.
+//! A whole sender over SQLite, in one file. The guide's page on storing quotes it.
+//!
+//! Your program inserts a row into `outbox` with each call that has ended. Run as many processes as you want, on
+//! one machine: `send register acct_1 https://hooks.example.com/calls whsec_...`, then `send`; `send rotate 1
+//! whsec_...` lets both secrets sign for a day. It leaves to you: encrypting secrets, telling alerts, enabling, and
+//! removing what is old.
 #![allow(clippy::disallowed_methods, reason = "a host has a clock")]
 
 use std::error::Error;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes grafana.json from the table of metrics in docs/operating.md, or checks that it is so.
+"""Writes grafana.json from the tables of metrics in src/metrics.rs of the library and in docs/operating.md, or checks
+that it is so.
 
     examples/hosts/postgres/deploy/dashboard.py [--check]
 """
@@ -10,6 +11,7 @@ import re
 import sys
 
 here = pathlib.Path(__file__).resolve().parent
+library = here.parents[3] / "src" / "metrics.rs"
 guide = here.parent / "docs" / "operating.md"
 file = here / "grafana.json"
 
@@ -60,7 +62,8 @@ def panel(number, name, told, x, y):
 
 
 def dashboard():
-    table = re.findall(r"^\| `((?:call_assistant|process)_\w+)` \| (.*) \|$", guide.read_text(), re.M)
+    told = library.read_text().replace("//! ", "") + guide.read_text()
+    table = re.findall(r"^\| `((?:call_assistant|process)_\w+)` \| (.*) \|$", told, re.M)
     table = [(name, told) for name, told in table if not name.startswith("call_assistant_receiver_")]
     assert len(table) > 30, table
     panels, number, y, taken = [], 0, 0, set()
@@ -89,7 +92,7 @@ def dashboard():
 
 text = json.dumps(dashboard(), indent=1) + "\n"
 if sys.argv[1:] == ["--check"]:
-    assert file.read_text() == text, f"{file} is not what the guide's table says: run {sys.argv[0]}"
-    print(f"{file.name} is what the guide says")
+    assert file.read_text() == text, f"{file} is not what the tables of metrics say: run {sys.argv[0]}"
+    print(f"{file.name} is what the tables say")
 else:
     file.write_text(text)

@@ -35,12 +35,13 @@ use crate::webhook::event::EventType;
 /// It is stored as JSON. Old and new versions read each other's.
 ///
 /// # The search
-/// ```sql
-#[doc = include_str!("../../../guide/sql/sender/missed.sql")]
-/// ```
-///
-/// The last condition needs the event's type, which is a column of the delivery or of its event. If
-/// `not_pending_in` is `NULL`, no row that is pending fits.
+/// A statement finds the rows of the endpoint for which [`includes`](Self::includes) is true:
+/// - The event's `created_at` is at or after [`from`](Self::from), and before [`until`](Self::until).
+/// - The row has one of the [`statuses`](Self::statuses), and, unless [`ended_in`](Self::ended_in) is
+///   `None`, that generation. If it failed or is gone, its event is not older than
+///   [`failed_from`](Self::failed_from). Or it is pending, and
+///   [`not_pending_in`](Self::not_pending_in) is another generation; if that is `None`, nothing pending fits.
+/// - [`includes_type`](Self::includes_type) is true of the event's type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MissedDeliveries {
     from: Timestamp,
@@ -72,7 +73,7 @@ impl Endpoint {
     /// [`MissedDeliveries::between`].
     ///
     /// An event that is accepted at the same moment may be stored after you have looked: see
-    /// [enabling in SQL](crate::guide::storing#enable). With a clock that is far ahead the range
+    /// [enabling](crate::guide::storing#enabling). With a clock that is far ahead the range
     /// is empty, because everything looks expired: use [`MissedDeliveries::between`] when the clock is right.
     pub fn enable(&mut self, now: Timestamp) -> Option<MissedDeliveries> {
         let disabled_at = self.activate(now)?;

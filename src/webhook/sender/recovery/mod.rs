@@ -52,9 +52,11 @@ use crate::Timestamp;
 /// against the endpoint. What fails again has failed, and another recovery may redeliver it.
 ///
 /// # Steps
-/// ```sql
-#[doc = include_str!("../../../guide/sql/sender/recover.sql")]
-/// ```
+/// Each is one transaction. Lock the recovery's row, and read its endpoint. Count what is manual and
+/// pending of the endpoint, for [`room`](Self::room). Lock that many deliveries that
+/// [`MissedDeliveries`] finds, with an id above [`after`](Self::after), in ascending order; `SKIP LOCKED`
+/// would miss rows. Then [`step`](Self::step), and write the deliveries and the recovery, each under its
+/// version.
 ///
 /// Then add the deliveries to a [`Planner`](super::Planner). A process may die at any point: a step
 /// that is stored has advanced, and one that is not has done nothing, so that no delivery is

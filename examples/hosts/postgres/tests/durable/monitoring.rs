@@ -79,9 +79,11 @@ async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
         assert!((0.0..60.0).contains(&age), "{name}: {age}");
     }
 
-    // The guide has each name, and each name of the guide that is of such a host is there.
-    let guide = include_str!("../../docs/operating.md");
-    let rows = guide.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    // The pages have each name, and each name of theirs that is of such a host is there.
+    let library = include_str!("../../../../../src/metrics.rs").lines();
+    let guide = library.filter_map(|line| line.strip_prefix("//! "));
+    let guide = guide.chain(include_str!("../../docs/operating.md").lines());
+    let rows = guide.filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
     let rows: BTreeMap<&str, &str> = rows.collect();
     let mut shown = before;
     shown.extend(values(api));

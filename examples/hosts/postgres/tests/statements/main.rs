@@ -10,11 +10,8 @@
     clippy::unwrap_used
 )]
 
-mod accept;
 mod accounts;
 mod pages;
 mod rate;
 mod receiver;
-mod steps;
-mod store;
 mod support;

@@ -1,7 +1,6 @@
 //! The statements of the library's pages, each as it stands there, and a database to run them on.
 
 use call_assistant::Timestamp;
-use call_assistant_postgres::db::At;
 use private_server::{PrivateServer, Settings};
 use tokio_postgres::{Client, NoTls};
 
@@ -46,10 +45,6 @@ pub(crate) fn statement(file: &str, beginning: &str) -> String {
 /// Seconds after an instant of 2026, in whole microseconds.
 pub(crate) fn second(seconds: i64) -> Timestamp {
     Timestamp::from_unix(1_767_225_600 + seconds).unwrap()
-}
-
-pub(crate) async fn database_now(client: &Client) -> Timestamp {
-    client.query_one("SELECT statement_timestamp()", &[]).await.unwrap().get::<_, At>(0).0
 }
 
 /// Numbers that look random and are the same at each run.
