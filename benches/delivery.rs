@@ -187,7 +187,7 @@ mod due {
         let mut planner = Planner::new(limits);
         // Each wait's queue in its own order, as it comes about.
         let all = entries(endpoints);
-        for class in RETRY_WAITS {
+        for class in RETRY_WAITS.iter().copied() {
             for (delivery, endpoint, due) in all.iter().filter(|(d, ..)| wait(*d) == class) {
                 planner.add(pending(*delivery, *endpoint, *due));
             }

@@ -109,7 +109,7 @@ pub use recovery::{
 pub use schedule::{
     ATTEMPT_LEASE, ATTEMPT_TIMEOUT, FAILURES_TO_DISABLE, FAILURES_TO_WARN,
     FIRST_FAILURES_TO_SUSPECT, LONGEST_DELIVERY, MAX_ATTEMPTS, REMINDER_DAYS, RETENTION,
-    RETRY_WAITS, SUSPECT_SPAN, jitter, oldest_kept,
+    RETRY_WAITS, RetrySchedule, SUSPECT_SPAN, jitter, oldest_kept,
 };
 pub use settle::{Settled, settle};
 pub use stored::{ColumnError, MismatchError};

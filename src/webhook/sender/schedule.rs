@@ -1,27 +1,99 @@
-//! The retry schedule and the counts of failures as constants, and when a stored instant counts as reached.
+//! The retry schedule, the counts of failures as constants, and when a stored instant counts as reached.
 
 use core::time::Duration;
 
 use crate::Timestamp;
 
-/// The five waits between attempts: 10 s, 1 min, 10 min, 1 h and 6 h. Each wait counts from the end of the attempt that failed.
+/// The waits between attempts: 10 s, 1 min, 10 min, 1 h and 6 h. Each wait counts from the end of the attempt that failed.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{MAX_ATTEMPTS, RETRY_WAITS};
 ///
-/// assert_eq!(RETRY_WAITS.map(|wait| wait.as_secs()), [10, 60, 600, 3_600, 21_600]);
+/// let seconds: Vec<u64> = RETRY_WAITS.iter().map(|wait| wait.as_secs()).collect();
+/// assert_eq!(seconds, [10, 60, 600, 3_600, 21_600]);
 /// assert_eq!(usize::from(MAX_ATTEMPTS), RETRY_WAITS.len() + 1);
 /// ```
-pub const RETRY_WAITS: [Duration; 5] = [
-    Duration::from_secs(10),
-    Duration::from_secs(60),
-    Duration::from_secs(10 * 60),
-    Duration::from_secs(60 * 60),
-    LONGEST_WAIT,
-];
+pub const RETRY_WAITS: &[Duration] = &SPECIFIED.waits;
 
 /// The attempts of a delivery: six, the first and one after each of the [`RETRY_WAITS`].
-pub const MAX_ATTEMPTS: u8 = 6;
+#[expect(clippy::as_conversions, reason = "there are few waits")]
+pub const MAX_ATTEMPTS: u8 = RETRY_WAITS.len() as u8 + 1;
+
+/// The waits between the attempts of a delivery. The default is the specification's: [`RETRY_WAITS`].
+///
+/// Only a sandbox or a test needs this value, to retry sooner. Everything else uses the default
+/// without naming it.
+///
+/// ```
+/// use core::time::Duration;
+/// use std::collections::BTreeMap;
+/// use call_assistant::webhook::sender::{Ended, Outcome, RetrySchedule};
+/// # use call_assistant::Timestamp;
+/// # use call_assistant::id::{AccountId, EventId};
+/// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+/// # use call_assistant::webhook::sender::{Delivery, Endpoint};
+/// # let now = Timestamp::from_unix(60).unwrap();
+/// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
+/// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
+/// # let event = event.ping("It works.")?;
+/// # let endpoint = Endpoint::new(1, now);
+/// # let mut delivery = Delivery::accept(&event, &endpoint, now);
+/// # let attempt = delivery.begin(&endpoint, now)?;
+/// # let at = attempt.deadline();
+/// # let (deliveries, endpoints) = (BTreeMap::from([(7, delivery)]), BTreeMap::from([(1, endpoint)]));
+///
+/// let fast = RetrySchedule::default().scaled(0.001); // six hours in 22 seconds
+/// let outcome = Outcome::TimedOut;
+/// let ended = [Ended { delivery: 7, endpoint: 1, attempt, outcome, at, response: None }];
+/// let settled = fast.settle(&ended, &deliveries, &endpoints);
+/// assert_eq!(settled.again, [(7, 1, at.saturating_add(Duration::from_millis(10)))]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetrySchedule {
+    waits: [Duration; 5],
+}
+
+/// The one table of the waits.
+pub(super) const SPECIFIED: RetrySchedule = RetrySchedule {
+    waits: [
+        Duration::from_secs(10),
+        Duration::from_secs(60),
+        Duration::from_secs(10 * 60),
+        Duration::from_secs(60 * 60),
+        Duration::from_secs(6 * 60 * 60),
+    ],
+};
+
+impl Default for RetrySchedule {
+    fn default() -> Self {
+        SPECIFIED
+    }
+}
+
+impl RetrySchedule {
+    /// Multiplies each wait by a factor. The result is rounded down to a whole microsecond, so that a
+    /// database stores the same instant.
+    ///
+    /// A wait becomes twelve hours at most, because a due time that is farther ahead
+    /// [counts as reached](super::Delivery::due). It also becomes twelve hours if the factor is negative
+    /// or not a number.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        let waits = self.waits.map(|wait| {
+            let scaled = Duration::try_from_secs_f64(wait.as_secs_f64() * factor);
+            let scaled = scaled.unwrap_or(FARTHEST_DUE).min(FARTHEST_DUE);
+            let below_micro = Duration::from_nanos(u64::from(scaled.subsec_nanos() % 1_000));
+            scaled.saturating_sub(below_micro)
+        });
+        Self { waits }
+    }
+
+    /// Returns the wait after this number of failed attempts; `None` if the last one has failed.
+    pub(super) fn wait_after(&self, failed: u8) -> Option<Duration> {
+        self.waits.get(usize::from(failed).checked_sub(1)?).copied()
+    }
+}
 
 /// The longest attempt: ten seconds, from its beginning to the head of the response.
 ///
@@ -37,13 +109,20 @@ pub const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
 
 /// The longest time from the first attempt of a delivery to the end of its last one, if no attempt
 /// begins late: 7 h 12 min 10 s, all waits and six timeouts.
-pub const LONGEST_DELIVERY: Duration = Duration::from_secs(7 * 60 * 60 + 12 * 60 + 10);
+pub const LONGEST_DELIVERY: Duration = {
+    let (mut longest, mut waits) = (ATTEMPT_TIMEOUT, RETRY_WAITS);
+    while let [wait, rest @ ..] = waits {
+        longest = longest.saturating_add(*wait).saturating_add(ATTEMPT_TIMEOUT);
+        waits = rest;
+    }
+    longest
+};
 
 /// The failed deliveries in a row that disable an endpoint: 20.
 pub const FAILURES_TO_DISABLE: u8 = 20;
 
 /// The counts of failures at which to warn the owner of an endpoint: 5, 10 and 15.
-pub const FAILURES_TO_WARN: [u8; 3] = [5, 10, 15];
+pub const FAILURES_TO_WARN: &[u8] = &[5, 10, 15];
 
 /// The deliveries in a row whose first attempts fail that make an endpoint suspect: five, over at
 /// least [`SUSPECT_SPAN`].
@@ -53,17 +132,20 @@ pub const FIRST_FAILURES_TO_SUSPECT: u8 = 5;
 pub const SUSPECT_SPAN: Duration = Duration::from_secs(60);
 
 /// The days after which to remind the owner of a disabled endpoint: one and three.
-pub const REMINDER_DAYS: [u8; 2] = [1, 3];
+pub const REMINDER_DAYS: &[u8] = &[1, 3];
 
 /// The number of reminders: one for each of [`REMINDER_DAYS`].
-pub(super) const MAX_REMINDERS: u8 = 2;
+#[expect(clippy::as_conversions, reason = "there are few days")]
+pub(super) const MAX_REMINDERS: u8 = REMINDER_DAYS.len() as u8;
 
-pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(6 * 60 * 60);
+/// The longest of the [`RETRY_WAITS`], which is the last.
+pub(super) const LONGEST_WAIT: Duration = match RETRY_WAITS {
+    [.., last] => *last,
+    [] => Duration::ZERO,
+};
 
-/// Returns the wait after this number of failed attempts; `None` if the last one has failed.
-pub(super) fn wait_after(failed: u8) -> Option<Duration> {
-    RETRY_WAITS.get(usize::from(failed).checked_sub(1)?).copied()
-}
+/// How far in the future a due time may be. No schedule waits longer.
+pub(super) const FARTHEST_DUE: Duration = farthest(LONGEST_WAIT);
 
 /// Returns how far in the future a stored instant may be, if whoever stored it waits at most
 /// `longest`. A later instant comes from a clock that was wrong.

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::delivery::{Delivery, DeliveryStatus};
 use super::endpoint::{Alert, DisabledReason, Endpoint, EndpointChange};
 use super::log::{Ended, LogEntry};
+use super::schedule::{RetrySchedule, SPECIFIED};
 use super::stored::MismatchError;
 use crate::Timestamp;
 
@@ -96,52 +97,64 @@ pub fn settle<D: Ord + Clone, E: Ord + Clone>(
     deliveries: &BTreeMap<D, Delivery>,
     endpoints: &BTreeMap<E, Endpoint>,
 ) -> Settled<D, E> {
-    let mut settled = Settled {
-        deliveries: Vec::new(),
-        endpoints: Vec::new(),
-        log: Vec::new(),
-        again: Vec::new(),
-        disabled: Vec::new(),
-        alerts: Vec::new(),
-        unknown: Vec::new(),
-        mismatched: Vec::new(),
-    };
-    let (mut rows, mut owners) = (BTreeMap::new(), BTreeMap::new());
-    let mut finished = Vec::with_capacity(ended.len());
-    for (position, each) in ended.iter().enumerate() {
-        let found = (deliveries.get(&each.delivery), endpoints.get(&each.endpoint));
-        let (Some(row), Some(endpoint)) = found else {
-            settled.unknown.push(position);
-            continue;
+    SPECIFIED.settle(ended, deliveries, endpoints)
+}
+
+impl RetrySchedule {
+    /// Settles attempts that have ended, like [`settle`], with the waits of this schedule.
+    pub fn settle<D: Ord + Clone, E: Ord + Clone>(
+        &self,
+        ended: &[Ended<'_, D, E>],
+        deliveries: &BTreeMap<D, Delivery>,
+        endpoints: &BTreeMap<E, Endpoint>,
+    ) -> Settled<D, E> {
+        let mut settled = Settled {
+            deliveries: Vec::new(),
+            endpoints: Vec::new(),
+            log: Vec::new(),
+            again: Vec::new(),
+            disabled: Vec::new(),
+            alerts: Vec::new(),
+            unknown: Vec::new(),
+            mismatched: Vec::new(),
         };
-        if let Err(error) = each.attempt.check(row).and_then(|()| row.check(endpoint)) {
-            settled.mismatched.push((position, error));
-            continue;
+        let (mut rows, mut owners) = (BTreeMap::new(), BTreeMap::new());
+        let mut finished = Vec::with_capacity(ended.len());
+        for (position, each) in ended.iter().enumerate() {
+            let found = (deliveries.get(&each.delivery), endpoints.get(&each.endpoint));
+            let (Some(row), Some(endpoint)) = found else {
+                settled.unknown.push(position);
+                continue;
+            };
+            if let Err(error) = each.attempt.check(row).and_then(|()| row.check(endpoint)) {
+                settled.mismatched.push((position, error));
+                continue;
+            }
+            // A delivery may have several attempts here, and so may an endpoint.
+            let (row, ..) = rows.entry(&each.delivery).or_insert((*row, &each.endpoint, each.at));
+            let endpoint = owners.entry(&each.endpoint).or_insert(*endpoint);
+            let report = row.finished(self, &each.attempt, each.outcome, each.at);
+            finished.push((each, report, *row));
+            settled.note(&each.endpoint, endpoint.recorded(report, each.at));
         }
-        // A delivery may have several attempts here, and so may an endpoint.
-        let (row, ..) = rows.entry(&each.delivery).or_insert((*row, &each.endpoint, each.at));
-        let endpoint = owners.entry(&each.endpoint).or_insert(*endpoint);
-        let report = row.finished(&each.attempt, each.outcome, each.at);
-        finished.push((each, report, *row));
-        settled.note(&each.endpoint, endpoint.recorded(report, each.at));
-    }
-    // From here on it is known which endpoints are disabled.
-    for (each, report, mut delivery) in finished {
-        delivery.park(owner(&owners, &each.endpoint), each.at);
-        let entry = LogEntry::new(each, &report, &delivery);
-        settled.log.push((each.delivery.clone(), entry));
-    }
-    for (id, (mut row, endpoint, at)) in rows {
-        row.park(owner(&owners, endpoint), at);
-        if let (DeliveryStatus::Waiting, Some(due)) = (row.status(), row.due(at)) {
-            settled.again.push((id.clone(), endpoint.clone(), due));
+        // From here on it is known which endpoints are disabled.
+        for (each, report, mut delivery) in finished {
+            delivery.park(owner(&owners, &each.endpoint), each.at);
+            let entry = LogEntry::new(each, &report, &delivery);
+            settled.log.push((each.delivery.clone(), entry));
         }
-        settled.deliveries.extend(row.if_version().map(|_| (id.clone(), row)));
+        for (id, (mut row, endpoint, at)) in rows {
+            row.park(owner(&owners, endpoint), at);
+            if let (DeliveryStatus::Waiting, Some(due)) = (row.status(), row.due(at)) {
+                settled.again.push((id.clone(), endpoint.clone(), due));
+            }
+            settled.deliveries.extend(row.if_version().map(|_| (id.clone(), row)));
+        }
+        for (id, endpoint) in owners {
+            settled.endpoints.extend(endpoint.if_version().map(|_| (id.clone(), endpoint)));
+        }
+        settled
     }
-    for (id, endpoint) in owners {
-        settled.endpoints.extend(endpoint.if_version().map(|_| (id.clone(), endpoint)));
-    }
-    settled
 }
 
 #[expect(clippy::expect_used, reason = "an attempt whose endpoint is missing is unknown")]

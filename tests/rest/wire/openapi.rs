@@ -474,12 +474,13 @@ fn numbers_in_words_are_those_in_use() {
     let document = document();
     let components = &document["components"];
     let failed = components["responses"]["Failed"]["description"].as_str().unwrap();
-    let waits = RETRY_WAITS.map(|wait| match wait.as_secs() {
+    let waits = RETRY_WAITS.iter().map(|wait| match wait.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
         seconds @ 60..3600 => format!("{} min", seconds / 60),
         seconds => format!("{} h", seconds / 3600),
     });
-    let [first @ .., last] = &waits;
+    let waits: Vec<String> = waits.collect();
+    let (last, first) = waits.split_last().unwrap();
     assert!(failed.contains(&format!("{} and {last}", first.join(", "))), "{failed}");
     assert!(failed.contains(&format!("{} seconds", ATTEMPT_TIMEOUT.as_secs())));
     assert!(failed.contains("six attempts") && RETRY_WAITS.len() + 1 == 6);

@@ -113,7 +113,7 @@ fn every_sequence_of_outcomes_follows_the_table() {
 /// The numbers themselves, as the specification writes them. DEL-4, DEL-5, DEL-9.
 #[test]
 fn the_schedule_is_the_specifications() {
-    assert_eq!(RETRY_WAITS.map(|wait| wait.as_secs()), [10, 60, 600, 3_600, 21_600]);
+    assert_eq!(RETRY_WAITS, [10, 60, 600, 3_600, 21_600].map(Duration::from_secs));
     assert_eq!(MAX_ATTEMPTS, 6);
     assert_eq!(ATTEMPT_TIMEOUT.as_secs(), 10);
     assert!(ATTEMPT_LEASE > ATTEMPT_TIMEOUT);
@@ -446,7 +446,7 @@ fn postponing_only_makes_a_wait_longer() {
     assert_eq!(delivery, before, "there is nothing to store");
 
     for random in [0, 1, u32::MAX / 3, u32::MAX] {
-        for wait in RETRY_WAITS {
+        for wait in RETRY_WAITS.iter().copied() {
             assert!(jitter(wait, 20, random) <= wait / 5, "{wait:?}, {random}");
             assert_eq!(jitter(wait, 0, random), Duration::ZERO, "{wait:?}, {random}");
         }

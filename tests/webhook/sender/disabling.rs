@@ -131,7 +131,7 @@ fn every_sequence_of_events_from_every_count() {
 /// DEL-7: the twentieth, not the nineteenth, and once; with a warning at each threshold.
 #[test]
 fn twenty_in_a_row_disable_and_one_success_resets() {
-    assert_eq!((FAILURES_TO_DISABLE, FAILURES_TO_WARN), (20, [5, 10, 15]));
+    assert_eq!((FAILURES_TO_DISABLE, FAILURES_TO_WARN), (20, &[5, 10, 15][..]));
     let mut endpoint = Endpoint::new(1, start());
     let mut warned = Vec::new();
     for round in 0..2 {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::sender::{
     Alert, Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, Destination,
-    DisabledReason, Ended, Endpoint, EndpointColumns, MismatchError, Outcome, RedeliverError,
-    Settled, Target, settle,
+    DisabledReason, Ended, Endpoint, EndpointColumns, MismatchError, Outcome, RETRY_WAITS,
+    RedeliverError, RetrySchedule, Settled, Target, settle,
 };
 
 use super::{answered, at, entry, failed_before, record, start};
@@ -156,6 +156,33 @@ fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
     assert_eq!(settled.deliveries.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1]);
     assert_eq!(settled.endpoints.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1]);
     assert!(settled.unknown.is_empty());
+}
+
+/// A scaled schedule changes the waits and nothing else: neither counts, versions nor what waits for nothing.
+#[test]
+fn a_schedule_scales_the_waits_alone() {
+    let endpoint = Endpoint::new(1, start());
+    let owners = BTreeMap::from([(9, endpoint)]);
+    for (failed, wait) in (0..).zip(RETRY_WAITS) {
+        let (attempts, rows) = begun(&[failed], endpoint);
+        let settled = |factor, outcome| {
+            let all = [ended(1, 9, attempts[0], outcome)];
+            RetrySchedule::default().scaled(factor).settle(&all, &rows, &owners)
+        };
+        let plain = settle(&[ended(1, 9, attempts[0], answered(500))], &rows, &owners);
+        assert_eq!(settled(1.0, answered(500)), plain, "after {failed}");
+        for factor in [0.000_05, 0.001, 0.5, 2.0] {
+            let scaled = settled(factor, answered(500));
+            let due = at(5).saturating_add(wait.mul_f64(factor));
+            assert_eq!(scaled.again, [(1, 9, due)], "{factor} times the wait after {failed}");
+            assert_eq!(scaled.log[0].1.next_at, Some(due), "{factor} after {failed}");
+            let [row, as_plain] = [&scaled, &plain].map(|settled| settled.deliveries[0].1);
+            let expected = DeliveryColumns { at: due, ..as_plain.into() };
+            assert_eq!(DeliveryColumns::from(row), expected, "{factor} after {failed}");
+            assert_eq!(row.if_version(), as_plain.if_version(), "{factor} after {failed}");
+            assert_eq!(settled(factor, Outcome::Unsent).again, [(1, 9, at(5))], "{factor}");
+        }
+    }
 }
 
 /// What it costs the specification's way: each attempt alone, with the rows that it left.

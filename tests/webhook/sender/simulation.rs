@@ -10,7 +10,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
-    Outcome, Pending, Planner, SenderLimits,
+    Outcome, Pending, Planner, RETRY_WAITS, SenderLimits,
 };
 
 use super::{answered, event, start};
@@ -423,9 +423,9 @@ impl World {
             }
             DeliveryStatus::Waiting => {
                 row.charged += 1;
-                let seconds = [10, 60, 600, 3_600, 21_600][usize::from(row.charged) - 1];
+                let wait = RETRY_WAITS[usize::from(row.charged) - 1];
                 // DEL-4, D-51: from the end of the attempt that failed, exactly.
-                row.due = Some(now.saturating_add(Duration::from_secs(seconds)));
+                row.due = Some(now.saturating_add(wait));
                 assert_eq!(row.value.due(now), row.due);
             }
             DeliveryStatus::Failed if attempt.is_manual() => self.seen.count("manual", 1),

@@ -1,11 +1,12 @@
 //! Clocks that are wrong: what they stored holds nothing up for longer than it may. D-80.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    ATTEMPT_LEASE, BeginError, Delivery, DeliveryStatus, Endpoint, Outcome, Pending, Planner,
-    RETRY_WAITS, RedeliverError, SenderLimits,
+    ATTEMPT_LEASE, BeginError, Delivery, DeliveryStatus, Ended, Endpoint, Outcome, Pending,
+    Planner, RETRY_WAITS, RedeliverError, RetrySchedule, SenderLimits,
 };
 
 use super::{answered, at, attempted, event, failed_before, start};
@@ -111,6 +112,41 @@ fn postponing_goes_no_further_than_twice_the_longest_wait() {
     let mut ahead = Delivery::accept(&event(start()), &endpoint, next_year());
     assert!(!ahead.postpone(NANO, start()));
     assert_eq!(ahead.due(start()), Some(start()));
+}
+
+/// Whatever the factor, a due time of a schedule is not taken for that of a wrong clock. D-80.
+#[test]
+fn no_schedule_waits_longer_than_twice_the_longest_wait() {
+    let endpoint = Endpoint::new(1, start());
+    let most = 2 * RETRY_WAITS[4];
+    for (factor, first, last) in [
+        (0.0, Duration::ZERO, Duration::ZERO),
+        (1e-9, Duration::ZERO, Duration::from_micros(21)),
+        (2.0, Duration::from_secs(20), most),
+        (1e9, most, most),
+        (f64::MAX, most, most),
+        (f64::INFINITY, most, most),
+        (f64::NAN, most, most),
+        (-1.0, most, most),
+    ] {
+        for (failed, wait) in [(0, first), (4, last)] {
+            let mut row = failed_before(failed, &endpoint, start());
+            let attempt = row.begin(&endpoint, start()).unwrap();
+            let ended = Ended {
+                delivery: 1,
+                endpoint: 1,
+                attempt,
+                outcome: answered(500),
+                at: start(),
+                response: None,
+            };
+            let schedule = RetrySchedule::default().scaled(factor);
+            let (rows, owners) = (BTreeMap::from([(1, row)]), BTreeMap::from([(1, endpoint)]));
+            let settled = schedule.settle(&[ended], &rows, &owners);
+            let due = start().saturating_add(wait);
+            assert_eq!(settled.again, [(1, 1, due)], "{factor} after {failed}");
+        }
+    }
 }
 
 /// A lease that a wrong clock stored keeps nobody from redelivering.

@@ -172,8 +172,8 @@ pub struct DeliveryRow {
     pub event_id: EventId,
     pub event_type: EventType,
     pub state: Delivery,
-    /// When the next attempt is due here, where `--time-scale` makes the waits shorter. `None`
-    /// while one is in flight, and when there is none to come.
+    /// When the next attempt is due. `None` while an attempt is in flight, and when there is none to
+    /// come.
     pub next_at: Option<Timestamp>,
     /// Its attempts, oldest first.
     pub log: Vec<AttemptRow>,

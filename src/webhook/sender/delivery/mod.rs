@@ -18,8 +18,8 @@ pub use self::status::{BeginError, DeliveryStatus, RedeliverError};
 
 use super::endpoint::{Effect, Endpoint, Life, Report};
 use super::schedule::{
-    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, LONGEST_WAIT, MAX_ATTEMPTS, farthest, is_kept, is_reached,
-    wait_after,
+    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, FARTHEST_DUE, LONGEST_WAIT, MAX_ATTEMPTS, RetrySchedule,
+    SPECIFIED, is_kept, is_reached,
 };
 use super::stored::{MismatchError, Version};
 use crate::Timestamp;
@@ -173,7 +173,8 @@ impl Delivery {
     /// Finishes an attempt that ended now. Record the report with [`Endpoint::record`], and store
     /// delivery and endpoint in one write.
     ///
-    /// After a failure the delivery waits for its next attempt, or has failed.
+    /// After a failure the delivery waits for its next attempt, or has failed. To wait by another
+    /// schedule than the specification's, [settle](super::RetrySchedule::settle) the attempt.
     ///
     /// An outcome may come late, twice, or after another sender has taken over. It then counts for
     /// what it still proves: a 2xx means that the receiver has the event, and a 410 that the
@@ -188,12 +189,13 @@ impl Delivery {
         now: Timestamp,
     ) -> Result<Report, MismatchError> {
         attempt.check(self)?;
-        Ok(self.finished(attempt, outcome, now))
+        Ok(self.finished(&SPECIFIED, attempt, outcome, now))
     }
 
     /// Finishes an attempt that is of this delivery.
     pub(super) fn finished(
         &mut self,
+        schedule: &RetrySchedule,
         attempt: &Attempt,
         outcome: Outcome,
         now: Timestamp,
@@ -208,7 +210,7 @@ impl Delivery {
                 self.set(DeliveryStatus::Waiting, now);
                 Effect::None
             }
-            _ => self.failed(attempt, now),
+            _ => self.failed(schedule, attempt, now),
         };
         let life = Life { generation: attempt.generation, began: attempt.life };
         Report { effect, late: self.version() == before, endpoint: self.endpoint, life }
@@ -221,9 +223,8 @@ impl Delivery {
     /// wait, twelve hours, after `now`.
     pub fn postpone(&mut self, by: Duration, now: Timestamp) -> bool {
         let at = self.at.saturating_add(by);
-        let allowed = self.status == DeliveryStatus::Waiting
-            && self.at < at
-            && at.since(now) <= farthest(LONGEST_WAIT);
+        let allowed =
+            self.status == DeliveryStatus::Waiting && self.at < at && at.since(now) <= FARTHEST_DUE;
         if allowed {
             self.set(DeliveryStatus::Waiting, at);
         }
@@ -406,13 +407,13 @@ impl Delivery {
         Effect::Gone
     }
 
-    fn failed(&mut self, attempt: &Attempt, now: Timestamp) -> Effect {
+    fn failed(&mut self, schedule: &RetrySchedule, attempt: &Attempt, now: Timestamp) -> Effect {
         if attempt.manual {
             self.end(DeliveryStatus::Failed, now);
             return Effect::None;
         }
         self.attempts = attempt.number;
-        match wait_after(self.attempts) {
+        match schedule.wait_after(self.attempts) {
             Some(wait) => {
                 self.set(DeliveryStatus::Waiting, now.saturating_add(wait));
                 if attempt.number == 1 { Effect::FirstFailure } else { Effect::None }

@@ -139,7 +139,8 @@ impl Endpoint {
                 EndpointChange::Unchanged
             }
             Effect::Success => {
-                let warned = self.is_suspect() || self.failures >= FAILURES_TO_WARN[0];
+                let warned = self.is_suspect()
+                    || FAILURES_TO_WARN.iter().any(|count| *count <= self.failures);
                 self.failures = 0;
                 self.forget_first_failures();
                 self.version.change();
@@ -188,7 +189,7 @@ impl Endpoint {
             is_reached(self.since.saturating_add(span), span, now)
         };
         let (days, count) =
-            REMINDER_DAYS.into_iter().zip(1..).filter(|(days, _)| is_due(*days)).last()?;
+            REMINDER_DAYS.iter().copied().zip(1..).filter(|(days, _)| is_due(*days)).last()?;
         if count <= self.reminders {
             return None;
         }

@@ -16,7 +16,7 @@ use self::lanes::{Entry, Lanes};
 use self::pending::round_up;
 use self::turns::Turns;
 use super::delivery::Outcome;
-use super::schedule::{LONGEST_WAIT, farthest};
+use super::schedule::FARTHEST_DUE;
 use crate::Timestamp;
 
 pub use self::limits::SenderLimits;
@@ -94,7 +94,7 @@ pub use self::pending::Pending;
 ///
 /// # Clocks
 /// A delivery that is due more than twelve hours after `now` was added by a clock that was wrong,
-/// because no wait is longer than six. It counts as due.
+/// because no [schedule](super::RetrySchedule) waits longer. It counts as due.
 ///
 /// # Cost
 /// A schedule has few different waits, so deliveries that are added for one wait come in order. A
@@ -176,7 +176,7 @@ impl Planner {
     /// It counts as in flight until [`finished`](Self::finished) is called for its endpoint.
     pub fn next(&mut self, now: Timestamp) -> Option<(u64, u32)> {
         // Rounded up, so that nothing is taken that `Delivery::begin` would call early.
-        let farthest = round_up(now.saturating_add(farthest(LONGEST_WAIT)));
+        let farthest = round_up(now.saturating_add(FARTHEST_DUE));
         let now = now.unix_micros();
         self.turns.end_paces(now);
         if self.turns.is_full() {

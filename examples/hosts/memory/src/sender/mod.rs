@@ -281,7 +281,7 @@ impl Sender {
                 sent = send(&begun, endpoint, &client, scale, &slot, &faults) => sent,
                 () = given_up(&shutdown) => post::Sent::stopped(began),
             };
-            let again = store.write().0.finish(delivery, &begun, &sent, scale);
+            let again = store.write().0.finish(delivery, &begun, &sent, &scale.schedule());
             sent.line(begun.attempt.number().into())
                 .with("account", begun.body.account_id().as_str())
                 .with("endpoint", begun.endpoint.as_str())

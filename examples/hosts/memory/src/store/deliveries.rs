@@ -14,14 +14,13 @@ use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, Destination, Ended, LogEntry,
-    Outcome, RedeliverError, settle,
+    Outcome, RedeliverError, RetrySchedule,
 };
 
 use super::{AccountRow, Tables};
 use host::post::{Sent, host};
 use host::random;
 use host::rows::AttemptRow;
-use host::scale::Scale;
 use host::sending::UNSENT;
 use host::store::Refused;
 
@@ -199,7 +198,7 @@ impl Tables {
         number: u64,
         begun: &Begun,
         sent: &Sent,
-        scale: Scale,
+        schedule: &RetrySchedule,
     ) -> Option<ToSend> {
         let (at, row) = (sent.at, self.deliveries.get(&number)?);
         let endpoint = row.endpoint;
@@ -213,8 +212,7 @@ impl Tables {
             at,
             response: sent.body.as_deref(),
         }];
-        let mut settled = settle(&ended, &rows, &owners);
-        scale.to_wall_clock(&mut settled, &ended);
+        let settled = schedule.settle(&ended, &rows, &owners);
         self.tally.settled(&settled);
 
         let owner = self.endpoint_mut(endpoint)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::{DeliveryStatus, Outcome, Target};
+use call_assistant::webhook::sender::{DeliveryStatus, Outcome, RetrySchedule, Target};
 use http::StatusCode;
 use serde_json::json;
 
@@ -75,7 +75,7 @@ fn the_old_urls_answer_disables_nothing() {
             tables.edit_endpoint("we_1", edit, now).unwrap();
         }
         let gone = ended(Outcome::Answered(StatusCode::GONE), now);
-        assert_eq!(tables.finish(sent.delivery, &begun, &gone, FAST), None);
+        assert_eq!(tables.finish(sent.delivery, &begun, &gone, &FAST.schedule()), None);
         let (_, endpoint) = tables.endpoint("we_1").unwrap();
         assert_eq!(endpoint.health.is_active(), moves);
     }
@@ -101,7 +101,8 @@ fn what_is_in_flight_is_not_begun_again() {
             [(sent.delivery, sent.endpoint, lease, attempt > 1)],
             "attempt {attempt}"
         );
-        let again = tables.finish(sent.delivery, &begun, &ended(Outcome::Refused, now), FAST);
+        let again =
+            tables.finish(sent.delivery, &begun, &ended(Outcome::Refused, now), &FAST.schedule());
         assert!(again.unwrap().due <= after(now, 10));
     }
 }
@@ -117,7 +118,7 @@ fn what_is_due_is_made_due_once() {
     assert_eq!(tables.send_now(&id, now), Ok(None), "it is due");
     let begun = tables.begin(sent.delivery, now).unwrap();
     let refused = ended(Outcome::Refused, now);
-    tables.finish(sent.delivery, &begun, &refused, Scale::default()).unwrap();
+    tables.finish(sent.delivery, &begun, &refused, &RetrySchedule::default()).unwrap();
     let again = tables.send_now(&id, now).unwrap().unwrap();
     assert_eq!((again.delivery, again.due), (sent.delivery, now));
     for _ in 0..3 {
@@ -137,7 +138,7 @@ fn a_redelivery_is_no_retry_however_it_is_planned() {
     for _ in 0..6 {
         let due = tables.pending(now).next().unwrap().2;
         let begun = tables.begin(sent.delivery, due).unwrap();
-        tables.finish(sent.delivery, &begun, &ended(Outcome::Refused, due), FAST);
+        tables.finish(sent.delivery, &begun, &ended(Outcome::Refused, due), &FAST.schedule());
     }
     assert_eq!(tables.pending(now).count(), 0);
     let id = tables.delivery_id(sent.delivery).unwrap().as_str().to_owned();
@@ -176,7 +177,8 @@ fn a_clock_that_is_set_changes_no_wait() {
         let sent = accept(&mut tables, now);
         let begun = tables.begin(sent.delivery, now).unwrap();
         let refused = ended(Outcome::Refused, now);
-        let again = tables.finish(sent.delivery, &begun, &refused, Scale::default()).unwrap();
+        let again =
+            tables.finish(sent.delivery, &begun, &refused, &RetrySchedule::default()).unwrap();
         assert_eq!(again.due, after(now, 10_000));
 
         tables.clock_was_set(step);
@@ -240,8 +242,9 @@ fn a_late_failure_leaves_the_next_attempt_when_it_was() {
     let lost = tables.begin(sent.delivery, now).unwrap();
     let lease = tables.begin(sent.delivery, now).unwrap_err().unwrap();
     let taken_over = tables.begin(sent.delivery, lease).unwrap();
-    let mut finish =
-        |begun| tables.finish(sent.delivery, begun, &ended(Outcome::Refused, lease), FAST);
+    let mut finish = |begun| {
+        tables.finish(sent.delivery, begun, &ended(Outcome::Refused, lease), &FAST.schedule())
+    };
     let again = finish(&taken_over).unwrap();
     assert_eq!(finish(&lost), None, "it is in the planner's hands once");
     assert_eq!(tables.pending(lease).map(|(_, _, due, _)| due).collect::<Vec<_>>(), [again.due]);
@@ -257,10 +260,11 @@ fn what_was_in_flight_when_its_endpoint_was_disabled_is_parked() {
     let [slow, last] = [0, 1].map(|_| accept(&mut tables, now).delivery);
     let [slow_begun, last_begun] = [slow, last].map(|number| tables.begin(number, now).unwrap());
     let gone = Outcome::Answered(StatusCode::GONE);
-    assert_eq!(tables.finish(last, &last_begun, &ended(gone, now), FAST), None);
+    assert_eq!(tables.finish(last, &last_begun, &ended(gone, now), &FAST.schedule()), None);
     assert!(tables.enable("we_1", after(now, 1)).unwrap().is_some());
 
-    let again = tables.finish(slow, &slow_begun, &ended(Outcome::Reset, after(now, 2)), FAST);
+    let again =
+        tables.finish(slow, &slow_begun, &ended(Outcome::Reset, after(now, 2)), &FAST.schedule());
     assert_eq!(again, None, "no attempt is to come");
     let id = tables.delivery_id(slow).unwrap().clone();
     let row = tables.delivery(id.as_str()).unwrap();
@@ -283,7 +287,7 @@ fn a_log_keeps_what_the_schedule_did() {
             tables.redeliver(id.as_str(), now).unwrap();
         }
         let begun = tables.begin(number, now).unwrap();
-        tables.finish(number, &begun, &ended(Outcome::Refused, now), FAST);
+        tables.finish(number, &begun, &ended(Outcome::Refused, now), &FAST.schedule());
     }
     let log = &tables.delivery(id.as_str()).unwrap().log;
     assert_eq!((log.len(), log.iter().filter(|row| !row.entry.manual).count()), (50, 6));

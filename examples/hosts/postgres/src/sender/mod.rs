@@ -145,7 +145,7 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box
     let (ended, to_settle) = mpsc::unbounded_channel();
     let settler = Settler {
         database: database.clone(),
-        scale: options.scale,
+        schedule: options.scale.schedule(),
         counted: counted.clone(),
         ended: to_settle,
         messages: sender.clone(),

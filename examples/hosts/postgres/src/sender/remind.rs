@@ -68,8 +68,8 @@ async fn page(
     after: i32,
     now: Timestamp,
 ) -> Result<(Vec<Alert>, Option<i32>), DbError> {
-    let [first, second] =
-        REMINDER_DAYS.map(|days| At(now.saturating_sub(DAY.saturating_mul(days.into()))));
+    let since = |days: &u8| At(now.saturating_sub(DAY.saturating_mul((*days).into())));
+    let [first, second] = [0, 1].map(|nth| REMINDER_DAYS.get(nth).map(since));
     let reminded = database.change(async |change| {
         let (mut alerts, mut writes, mut names) = (Vec::new(), Vec::new(), Vec::new());
         let rows = query(change, sql::ALERTS_REMIND, &[&shards, &first, &second, &after]).await?;

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, Outcome, SenderTally, Settled, settle,
+    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, Outcome, RetrySchedule, SenderTally,
+    Settled,
 };
 use deadpool_postgres::Transaction;
 use tokio::sync::{Semaphore, mpsc};
@@ -24,7 +25,6 @@ use crate::db::{Database, DbError, StepError};
 use crate::queue::{self, Key, Locked, Table};
 use host::log;
 use host::post::Sent;
-use host::scale::Scale;
 use host::sending::UNSENT;
 use host::signed::Signed;
 use host::watch::Watch;
@@ -64,7 +64,7 @@ const RETRY_AT_MOST: Duration = Duration::from_secs(1);
 /// The task that collects results and stores them.
 pub(super) struct Settler {
     pub(super) database: Database,
-    pub(super) scale: Scale,
+    pub(super) schedule: RetrySchedule,
     pub(super) counted: Counted,
     pub(super) ended: mpsc::UnboundedReceiver<EndedAttempt>,
     pub(super) messages: mpsc::UnboundedSender<Message>,
@@ -95,10 +95,10 @@ impl Settler {
                 }
             }
             let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
-            let (database, scale) = (self.database.clone(), self.scale);
+            let (database, schedule) = (self.database.clone(), self.schedule);
             let (messages, counted) = (self.messages.clone(), self.counted.clone());
             let storing = async move {
-                let settled = store(&database, scale, batch, &messages, &counted).await;
+                let settled = store(&database, schedule, batch, &messages, &counted).await;
                 counted.count(|tally| tally.settled(&settled));
                 drop(permit);
             };
@@ -110,7 +110,7 @@ impl Settler {
 /// Stores a batch, with any number of tries: a result is kept while this process lives.
 async fn store(
     database: &Database,
-    scale: Scale,
+    schedule: RetrySchedule,
     batch: Vec<EndedAttempt>,
     messages: &mpsc::UnboundedSender<Message>,
     counted: &Counted,
@@ -118,7 +118,7 @@ async fn store(
     let mut how = How::Quick;
     let mut wait = RETRY;
     let settled = loop {
-        match database.change(async |change| try_store(change, scale, &batch, how).await).await {
+        match database.change(async |change| try_store(change, schedule, &batch, how).await).await {
             Ok(settled) => break settled,
             Err(NotStored::Outdated) => {
                 counted.count(SenderTally::lost_write);
@@ -203,7 +203,7 @@ impl StepError for NotStored {
 /// Settles a batch and writes all of it, in one transaction.
 async fn try_store(
     change: &Transaction<'_>,
-    scale: Scale,
+    schedule: RetrySchedule,
     batch: &[EndedAttempt],
     how: How,
 ) -> Result<Settled<i64, i32>, NotStored> {
@@ -216,14 +216,14 @@ async fn try_store(
         How::Sure => as_stored(change, batch).await?,
     };
     let mut endpoints = queue::read_endpoints(change, &numbers).await?;
-    let mut settled = settle_rows(batch, scale, &rows, &endpoints);
+    let mut settled = settle_rows(batch, schedule, &rows, &endpoints);
     if !settled.endpoints.is_empty() {
         if how == How::Quick {
             rows = as_stored(change, batch).await?;
         }
         let changing: Vec<i32> = settled.endpoints.iter().map(|(number, _)| *number).collect();
         endpoints.extend(queue::lock_endpoints(change, &changing).await?);
-        settled = settle_rows(batch, scale, &rows, &endpoints);
+        settled = settle_rows(batch, schedule, &rows, &endpoints);
     }
 
     let signed: BTreeMap<i64, &Signed> = batch
@@ -275,7 +275,7 @@ async fn as_stored(
 
 fn settle_rows(
     batch: &[EndedAttempt],
-    scale: Scale,
+    schedule: RetrySchedule,
     rows: &BTreeMap<i64, Locked>,
     endpoints: &BTreeMap<i32, Endpoint>,
 ) -> Settled<i64, i32> {
@@ -291,8 +291,7 @@ fn settle_rows(
         })
         .collect();
     let rows = rows.iter().map(|(id, locked)| (*id, locked.row)).collect();
-    let mut settled = settle(&ended, &rows, endpoints);
-    scale.to_wall_clock(&mut settled, &ended);
+    let mut settled = schedule.settle(&ended, &rows, endpoints);
     let sent: BTreeMap<i64, &Sent> =
         batch.iter().map(|ended| (ended.key.id, &ended.sent)).collect();
     for (id, entry) in &mut settled.log {

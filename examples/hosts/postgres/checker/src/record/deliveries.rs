@@ -191,8 +191,10 @@ fn replay<'a>(
     let others = lives.iter().map(|life| other(entry, life)).collect();
     // When it ended, by what it has left.
     let left = DeliveryColumns::from(after).at;
-    let ends =
-        || std::iter::once(left).chain(RETRY_WAITS.map(|wait| left.saturating_sub(shorter(wait))));
+    let ends = || {
+        std::iter::once(left)
+            .chain(RETRY_WAITS.iter().map(|wait| left.saturating_sub(shorter(*wait))))
+    };
     let report = |mut row: Delivery, attempt: &Attempt, at| {
         let report = row.finish(attempt, entry.outcome, at).unwrap();
         let row = if report.is_late() { row } else { on_the_wall(row, at) };
