@@ -56,7 +56,7 @@ def tables(page):
     return [(row[0], row[-1]) for row in rows]
 
 
-ROWS = tables(guide) + tables(guide.with_name("scaling.md"))
+ROWS = tables(guide)
 
 
 def minutes(test, begin, file):

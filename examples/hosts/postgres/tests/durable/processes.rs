@@ -385,6 +385,8 @@ fn each_role_has_a_help_text() {
     let pages = [
         include_str!("../../docs/operating.md"),
         include_str!("../../docs/scaling.md"),
+        include_str!("../../docs/failover.md"),
+        include_str!("../../docs/roles.md"),
         include_str!("../../../../../src/guide/security.md"),
     ];
     let told = commands_of(&pages, &helps);
