@@ -46,11 +46,8 @@ fn keys() -> CursorKeys {
 
 fn cursor(filters: bool) -> Cursor {
     let bound = filters.then(now);
-    Cursor {
-        started_at: now(),
-        id: CallId::parse("call_01J9ZK5T7Q3W8XN4R6V2YB").unwrap(),
-        created: CreatedRange::new(bound, bound).unwrap(),
-    }
+    Cursor::new(now(), CallId::parse("call_01J9ZK5T7Q3W8XN4R6V2YB").unwrap())
+        .with_created(CreatedRange::new(bound, bound).unwrap())
 }
 
 /// The bytes that a cursor authenticates: what it is bound to, and what it carries.

@@ -110,16 +110,21 @@ impl ListCalls {
     /// # Errors
     /// The limit, the cursor or the bounds are not valid.
     pub fn query(&self) -> Result<String, ParameterError> {
-        let Self { limit, cursor, created_after, created_before } = self;
-        if !(1..=Self::MAX_LIMIT).contains(limit) {
+        if !(1..=Self::MAX_LIMIT).contains(&self.limit) {
             return Err(ParameterError::LimitRange);
         }
         self.created()?;
+        if self.cursor.as_ref().is_some_and(|cursor| cursor.len() > Self::MAX_CURSOR_LEN) {
+            return Err(ParameterError::CursorLength);
+        }
+        Ok(self.unchecked_query())
+    }
+
+    /// Writes the query of a list that may have no valid one.
+    pub(super) fn unchecked_query(&self) -> String {
+        let Self { limit, cursor, created_after, created_before } = self;
         let mut query = alloc::format!("limit={limit}");
         if let Some(cursor) = cursor {
-            if cursor.len() > Self::MAX_CURSOR_LEN {
-                return Err(ParameterError::CursorLength);
-            }
             query.push_str("&cursor=");
             encode_into(&mut query, cursor);
         }
@@ -130,7 +135,7 @@ impl ListCalls {
                 let _ = write!(query, "&{name}={instant}");
             }
         }
-        Ok(query)
+        query
     }
 
     /// Reads a query, without its `?`; empty for a request that has none.

@@ -24,7 +24,7 @@ use call_assistant::rest::server::{
     self, Cursor, CursorError, CursorKeys, KeyDigest, RateWindows, Received, RequestHead,
 };
 use call_assistant::rest::{
-    ApiError, ApiKey, BaseUrl, CreatedRange, GetAccount, ListCalls, Mode, Operation, Quota,
+    ApiError, ApiKey, BaseUrl, GetAccount, ListCalls, Mode, Operation, Quota,
 };
 use call_assistant::webhook::event::{Event, EventError};
 use call_assistant::webhook::explain::Evidence;
@@ -226,7 +226,7 @@ fn credentials_rates_and_cursors_allocate_next_to_nothing() {
     let keys = CursorKeys::new(1, [7; 32]);
     let account = AccountId::parse("acct_1").unwrap();
     let id = CallId::parse(&"c".repeat(255)).unwrap();
-    let cursor = Cursor { started_at: NOW, id, created: CreatedRange::ALL };
+    let cursor = Cursor::new(NOW, id);
     let (text, info) = counted(|| keys.seal(&account, Mode::Live, &cursor));
     assert_eq!(info.count_total, 1, "the text: {info:?}");
     let (_, info) = counted(|| keys.open(&account, Mode::Live, &text).unwrap());

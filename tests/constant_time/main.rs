@@ -24,7 +24,6 @@ use std::thread;
 use call_assistant::Product;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
-use call_assistant::rest::CreatedRange;
 use call_assistant::rest::server::KeyDigest;
 use call_assistant::rest::server::{Cursor, CursorError, CursorKeys};
 use call_assistant::rest::{ApiKey, Mode};
@@ -286,7 +285,7 @@ impl Cursors {
         let keys = CursorKeys::new(1, key);
         let [account, other] = ["acct_1", "acct_2"].map(|id| AccountId::parse(id).unwrap());
         let id = CallId::parse("call_000").unwrap();
-        let cursor = Cursor { started_at: NOW, id, created: CreatedRange::ALL };
+        let cursor = Cursor::new(NOW, id);
         let right = keys.seal(&account, Mode::Live, &cursor);
         let digit = |at: usize| {
             let mut text = right.clone().into_bytes();

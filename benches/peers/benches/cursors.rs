@@ -63,11 +63,8 @@ fn claims() -> Claims {
 fn ours() -> (CursorKeys, AccountId, String, Cursor) {
     let keys = CursorKeys::new(1, [7; 32]);
     let account = AccountId::parse(ACCOUNT).unwrap();
-    let cursor = Cursor {
-        started_at: now(),
-        id: CallId::parse(CALL).unwrap(),
-        created: CreatedRange::new(Some(now()), Some(now())).unwrap(),
-    };
+    let cursor = Cursor::new(now(), CallId::parse(CALL).unwrap())
+        .with_created(CreatedRange::new(Some(now()), Some(now())).unwrap());
     let text = keys.seal(&account, Mode::Live, &cursor);
     (keys, account, text, cursor)
 }

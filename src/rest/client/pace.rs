@@ -1,5 +1,6 @@
 use core::time::Duration;
 
+use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
@@ -20,14 +21,17 @@ use crate::rest::Quota;
 ///
 /// It uses nine tenths of the quota. Requests that are delayed on the way arrive closer together
 /// than they were sent; the last tenth absorbs up to five seconds of delay. If other clients use
-/// the same credential, see [`shared`](Self::shared).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// the same credential, see [`shared`](Self::shared). A stored pace is checked when it is read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pace {
     gap: Duration,
     free_at: Option<Timestamp>,
     /// The latest `now` that was given.
     latest: Option<Timestamp>,
 }
+
+/// The longest time between two requests: a day.
+const LONGEST_GAP: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Pace {
     /// Creates the pace of a single client that uses the whole quota.
@@ -37,11 +41,13 @@ impl Pace {
     }
 
     /// Creates the pace of each of several clients with the same credential. Zero counts as one.
+    /// Each client has a request a day at least.
     #[must_use]
     pub fn shared(quota: Quota, clients: u32) -> Self {
         const MINUTE_AT_NINE_TENTHS: Duration = Duration::from_nanos(66_666_666_667);
         let gap = MINUTE_AT_NINE_TENTHS.checked_div(quota.per_minute().into()).unwrap_or_default();
-        Self { gap: gap.saturating_mul(clients.max(1)), free_at: None, latest: None }
+        let gap = gap.saturating_mul(clients.max(1)).min(LONGEST_GAP);
+        Self { gap, free_at: None, latest: None }
     }
 
     /// Reserves the next slot and returns how long to wait for it.
@@ -61,5 +67,25 @@ impl Pace {
         let turn = self.free_at.map_or(now, |free_at| free_at.max(now));
         self.free_at = Some(turn.saturating_add(self.gap));
         turn.since(now)
+    }
+}
+
+/// Refuses what no pace has: it would let a client wait for years.
+impl<'de> Deserialize<'de> for Pace {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Stored {
+            gap: Duration,
+            free_at: Option<Timestamp>,
+            latest: Option<Timestamp>,
+        }
+        let Stored { gap, free_at, latest } = Stored::deserialize(from)?;
+        if gap > LONGEST_GAP {
+            return Err(D::Error::custom("gap is more than a day"));
+        }
+        if free_at < latest || free_at.is_some() != latest.is_some() {
+            return Err(D::Error::custom("free_at is not at latest or after it"));
+        }
+        Ok(Self { gap, free_at, latest })
     }
 }

@@ -28,9 +28,8 @@ const MAX_BYTES: usize = CursorKeys::MAX_LEN / 4 * 3;
 const LABEL: &[u8] = b"calls cursor";
 
 /// The contents of a cursor: where a page ended, and the bounds of its list.
-///
-/// Closed: a cursor holds nothing else, and another one has another version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Cursor {
     /// The `started_at` of the last call of the page.
     pub started_at: Timestamp,
@@ -38,6 +37,20 @@ pub struct Cursor {
     pub id: CallId,
     /// The bounds of the list.
     pub created: CreatedRange,
+}
+
+impl Cursor {
+    /// Creates the cursor of a page that ended with this call, of a list without bounds.
+    #[must_use]
+    pub const fn new(started_at: Timestamp, id: CallId) -> Self {
+        Self { started_at, id, created: CreatedRange::ALL }
+    }
+
+    /// Sets the bounds of the list.
+    #[must_use]
+    pub fn with_created(self, created: CreatedRange) -> Self {
+        Self { created, ..self }
+    }
 }
 
 /// One key of a [`CursorKeys`] ring.
@@ -98,16 +111,12 @@ impl fmt::Debug for CursorKey {
 /// use call_assistant::Timestamp;
 /// use call_assistant::id::{AccountId, CallId};
 /// use call_assistant::rest::server::{Cursor, CursorError, CursorKeys};
-/// use call_assistant::rest::{CreatedRange, Mode};
+/// use call_assistant::rest::Mode;
 ///
 /// // Thirty-two random bytes from the service's secret store.
 /// let keys = CursorKeys::new(1, [0x7c; 32]);
 ///
-/// let cursor = Cursor {
-///     started_at: Timestamp::UNIX_EPOCH,
-///     id: CallId::parse("call_8fK2")?,
-///     created: CreatedRange::ALL,
-/// };
+/// let cursor = Cursor::new(Timestamp::UNIX_EPOCH, CallId::parse("call_8fK2")?);
 /// let (ours, theirs) = (AccountId::parse("acct_1")?, AccountId::parse("acct_2")?);
 /// let text = keys.seal(&ours, Mode::Live, &cursor);
 ///

@@ -85,11 +85,8 @@ static FIXED: LazyLock<Fixed> = LazyLock::new(|| {
         let call = Call::new(CallId::parse(id).unwrap(), now, now);
         CallRow { account_id: account_id.clone(), mode: Mode::Live, call }
     });
-    let cursor = Cursor {
-        started_at: now,
-        id: rows[0].call.id.clone(),
-        created: CreatedRange::new(Some(now), None).unwrap(),
-    };
+    let cursor = Cursor::new(now, rows[0].call.id.clone())
+        .with_created(CreatedRange::new(Some(now), None).unwrap());
     let sealed = cursors.seal(&account_id, Mode::Live, &cursor);
     let api_key = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]);
     let id = CredentialId::from_random([1; 16]);

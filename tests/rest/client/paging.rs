@@ -122,7 +122,17 @@ fn a_walk_is_a_value_that_holds_its_list() {
         let wrong = text.replace(part, wrong);
         assert!(serde_json::from_str::<CallPages>(&wrong).is_err(), "{wrong}");
     }
-    let unsendable = CallPages::from(ListCalls::new().with_limit(0));
-    let error = serde_json::to_string(&unsendable).unwrap_err();
-    assert_eq!(error.to_string(), "limit is not from 1 to 100");
+    // A list that the service would refuse can be stored, and says what is wrong with it when read.
+    let unsendable = ListCalls::new().with_limit(0);
+    for (list, expected) in [
+        (unsendable, "limit is not from 1 to 100"),
+        (
+            ListCalls::new().with_created_after(at(1)).with_created_before(at(0)),
+            "created_before is earlier than created_after",
+        ),
+    ] {
+        let text = serde_json::to_string(&CallPages::from(list)).unwrap();
+        let error = serde_json::from_str::<CallPages>(&text).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
 }

@@ -305,6 +305,28 @@ fn turns_can_be_taken_ahead() {
     assert_eq!(waits, [0, 1_111]);
 }
 
+#[test]
+fn a_stored_pace_is_checked_when_it_is_read() {
+    let mut pace = Pace::shared(Quota::ACCOUNT, u32::MAX);
+    for paced in [Pace::new(Quota::READS), pace.clone(), {
+        let _ = pace.turn(at(0));
+        pace.clone()
+    }] {
+        let text = serde_json::to_string(&paced).unwrap();
+        assert_eq!(serde_json::from_str::<Pace>(&text).unwrap(), paced);
+    }
+    let text = serde_json::to_string(&pace).unwrap();
+    for (part, wrong, expected) in [
+        (r#""secs":86400"#, r#""secs":86401"#, "gap is more than a day"),
+        (r#""free_at":"2026"#, r#""free_at":"2025"#, "free_at is not at latest or after it"),
+        (r#""latest":"2026-01-01T00:00:00Z""#, r#""latest":null"#, "free_at is not at latest"),
+    ] {
+        let wrong = text.replace(part, wrong);
+        let error = serde_json::from_str::<Pace>(&wrong).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{wrong}: {error}");
+    }
+}
+
 /// A clock that was wrong and is set right does not put a client to sleep for years.
 #[test]
 fn a_clock_that_is_set_back_takes_the_turns_along() {

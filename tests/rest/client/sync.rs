@@ -625,5 +625,11 @@ fn the_state_as_it_is_stored() {
         let short = short.replace(r#","kept":null"#, "").replace(r#","unreadable":{}"#, "");
         let short = short.replace(r#","opening":null"#, "");
         assert_eq!(serde_json::from_str::<CallSync>(&short).unwrap(), state, "{short}");
+        // A lag that no sync has.
+        let wrong = text.replace(r#""secs":60"#, r#""secs":86401"#);
+        let error = serde_json::from_str::<CallSync>(&wrong).unwrap_err().to_string();
+        assert!(error.starts_with("lag is more than a day"), "{error}");
     }
+    let longest = CallSync::new().with_lag(CallSync::MAX_LAG);
+    assert_eq!(CallSync::new().with_lag(Duration::MAX), longest);
 }

@@ -31,11 +31,8 @@ fn opened(text: &str) -> Result<Cursor, CursorError> {
 }
 
 fn cursor(id: &str, after: Option<Timestamp>, before: Option<Timestamp>) -> Cursor {
-    Cursor {
-        started_at: at(1_234_567_890),
-        id: CallId::parse(id).unwrap(),
-        created: CreatedRange::new(after, before).unwrap(),
-    }
+    Cursor::new(at(1_234_567_890), CallId::parse(id).unwrap())
+        .with_created(CreatedRange::new(after, before).unwrap())
 }
 
 fn sample() -> Cursor {
@@ -69,11 +66,9 @@ fn a_cursor_is_what_its_page_says() {
     let body =
         [&[0x11, 1][..], &instant(epoch + 10, 3), &instant(epoch + 5, 999_999_999), id].concat();
     let text = forge(SECRET, "acct_1", true, &body);
-    let expected = Cursor {
-        started_at: Timestamp::from_parts(10, 3).unwrap(),
-        id: CallId::parse("call_1").unwrap(),
-        created: CreatedRange::new(Timestamp::from_parts(5, 999_999_999), None).unwrap(),
-    };
+    let expected =
+        Cursor::new(Timestamp::from_parts(10, 3).unwrap(), CallId::parse("call_1").unwrap())
+            .with_created(CreatedRange::new(Timestamp::from_parts(5, 999_999_999), None).unwrap());
     assert_eq!(opened(&text), Ok(expected.clone()));
     assert_eq!(sealed(&expected), text);
 }
@@ -392,7 +387,7 @@ prop_compose! {
             either => either,
         };
         let created = CreatedRange::new(after, before).unwrap();
-        Cursor { started_at, id: CallId::parse(&id).unwrap(), created }
+        Cursor::new(started_at, CallId::parse(&id).unwrap()).with_created(created)
     }
 }
 

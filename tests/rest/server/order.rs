@@ -131,7 +131,7 @@ fn what_counts_against_the_quota() {
 fn other_filters_than_the_cursors_are_a_matter_of_the_cursor() {
     let mut scenario = get("/v1/calls");
     let first = scenario.calls[0].call.clone();
-    let cursor = Cursor { started_at: first.started_at, id: first.id, created: Default::default() };
+    let cursor = Cursor::new(first.started_at, first.id);
     let text = scenario.cursors.seal(&scenario.key.account_id, scenario.key.mode, &cursor);
     let target = format!("cursor={text}&created_after=2026-01-01T00:00:00Z");
     scenario.query = Some(target.clone());

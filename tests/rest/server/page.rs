@@ -35,7 +35,7 @@ fn within(list: ListCalls, after: Option<Timestamp>, before: Option<Timestamp>) 
 
 /// The cursor after a call, of a list within these bounds.
 fn after(id: &str, started: u64, created: CreatedRange) -> String {
-    let cursor = Cursor { started_at: second(started), id: CallId::parse(id).unwrap(), created };
+    let cursor = Cursor::new(second(started), CallId::parse(id).unwrap()).with_created(created);
     get("").cursors.seal(&account_id(), Mode::Live, &cursor)
 }
 

@@ -233,8 +233,8 @@ mod tests {
     #![allow(clippy::indexing_slicing, clippy::string_slice, clippy::unwrap_used)]
 
     use call_assistant::id::{AccountId, CallId};
+    use call_assistant::rest::Mode;
     use call_assistant::rest::server::Cursor;
-    use call_assistant::rest::{CreatedRange, Mode};
 
     use super::*;
 
@@ -303,8 +303,8 @@ mod tests {
     #[test]
     fn cursors_outlive_their_key() {
         let account = AccountId::parse("acct_1").unwrap();
-        let (id, created) = (CallId::parse("call_1").unwrap(), CreatedRange::default());
-        let cursor = Cursor { started_at: NOW, id, created };
+        let id = CallId::parse("call_1").unwrap();
+        let cursor = Cursor::new(NOW, id);
         let (one, two) = (KeyRing::new_line(1), KeyRing::new_line(2));
         let old = ring(&[&one]).cursors().seal(&account, Mode::Live, &cursor);
         let both = ring(&[&two, &one]).cursors();

@@ -151,14 +151,15 @@ impl From<ListCalls> for CallPages {
     }
 }
 
-/// A list in its stored form: the text of its query, which is checked when it is read.
+/// A list in its stored form: the text of its query, which is checked when it is read, and not when
+/// it is written: a list that the service would refuse can be stored.
 mod query_text {
-    use serde::{Deserializer, Serializer, de, ser};
+    use serde::{Deserializer, Serializer, de};
 
     use super::{Deserialize, ListCalls, String};
 
     pub(super) fn serialize<S: Serializer>(list: &ListCalls, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&list.query().map_err(ser::Error::custom)?)
+        to.serialize_str(&list.unchecked_query())
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ListCalls, D::Error> {

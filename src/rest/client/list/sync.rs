@@ -1,6 +1,7 @@
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 use super::sync_walk::SyncWalk;
@@ -105,6 +106,7 @@ use crate::rest::{ListCalls, Mode};
 /// A later version of this crate reads what an earlier one stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSync {
+    #[serde(deserialize_with = "lag")]
     lag: Duration,
     /// The mode of the key that the sync was begun with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,6 +138,9 @@ impl CallSync {
     /// The default lag: one minute below the watermark.
     pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 
+    /// The longest lag: a day. The state keeps the ids of all calls within it.
+    pub const MAX_LAG: Duration = Duration::from_secs(24 * 60 * 60);
+
     /// Creates a sync of all calls, from the first one on.
     #[must_use]
     pub fn new() -> Self {
@@ -163,9 +168,11 @@ impl CallSync {
     ///
     /// Choose it at the beginning. A lag made longer later may return calls again that were
     /// returned between the old lag and the new one below the watermark.
+    ///
+    /// The longest is [`MAX_LAG`](Self::MAX_LAG), which a longer one counts as.
     #[must_use]
     pub fn with_lag(self, lag: Duration) -> Self {
-        Self { lag, ..self }
+        Self { lag: lag.min(Self::MAX_LAG), ..self }
     }
 
     /// Returns the watermark: all calls written a lag or more before it have been returned. `None`
@@ -342,6 +349,15 @@ impl CallSync {
             *until = until.or(shown);
         }
     }
+}
+
+/// Refuses a lag that no sync has.
+fn lag<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let lag = Duration::deserialize(from)?;
+    if lag > CallSync::MAX_LAG {
+        return Err(D::Error::custom("lag is more than a day"));
+    }
+    Ok(lag)
 }
 
 impl Default for CallSync {

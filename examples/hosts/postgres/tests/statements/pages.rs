@@ -175,7 +175,7 @@ async fn the_page_is_what_the_query_matches() {
             list.created_before = before;
             if dice.below(2) == 0 {
                 let last = &rows[dice.below(300) as usize].call;
-                let cursor = Cursor { started_at: last.started_at, id: last.id.clone(), created };
+                let cursor = Cursor::new(last.started_at, last.id.clone()).with_created(created);
                 list.cursor = Some(cursors().seal(&account(), Mode::Live, &cursor));
             }
             let query = query(&list);
@@ -262,7 +262,7 @@ fn windows(days: u64) -> Vec<(&'static str, ListCalls)> {
     let day = 86_400;
     let deep = |created| {
         let id = CallId::parse("call_x").unwrap();
-        let cursor = Cursor { started_at: before(days * day / 2), id, created };
+        let cursor = Cursor::new(before(days * day / 2), id).with_created(created);
         cursors().seal(&account(), Mode::Live, &cursor)
     };
     let narrow =
