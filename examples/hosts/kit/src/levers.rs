@@ -54,34 +54,10 @@ pub struct SenderRow {
     /// The name of the host on which it runs, and the number of its process; `None` where it has not told.
     pub host: Option<String>,
     pub pid: Option<i64>,
-    /// Whether it gives its shards back and takes none.
-    pub drained: bool,
     /// How long its lease lasts if it is not renewed, in milliseconds.
     pub lease_ms: u64,
     /// The shards that it owns.
     pub shards: Vec<i16>,
-    /// The shards that operators have moved to it.
-    pub kept: Vec<i16>,
-}
-
-/// The number of shards of a store that has levers: 64.
-pub const SHARDS: u16 = 64;
-
-/// A shard that is named by its number, or by an endpoint of it.
-#[derive(Clone, Debug)]
-pub enum ShardOf {
-    Number(i16),
-    Endpoint(EndpointId),
-}
-
-/// A shard that an operator has moved, or has shared again.
-#[derive(Clone, Debug, Serialize)]
-pub struct ShardRow {
-    pub shard: i16,
-    /// The sender that it is kept for; `None` if it is shared as any other.
-    pub kept_for: Option<String>,
-    /// The sender that it was kept for before.
-    pub before: Option<String>,
 }
 
 /// Everything that is set, and the senders.

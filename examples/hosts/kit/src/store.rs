@@ -49,7 +49,7 @@ use call_assistant::webhook::sender::{MissedDeliveries, PlanError};
 use crate::clock;
 use crate::flags::{Flag, Flags};
 use crate::input::Bad;
-use crate::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow, ShardOf, ShardRow};
+use crate::levers::{Cancelled, LeverOf, LeverRow, Levers};
 use crate::rows::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
     DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, LastHour, Listed, LoginRow,
@@ -420,22 +420,6 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Removes a lever. What has waited is sent. A conflict if it is not set.
     fn undo_lever(&self, _: Operator, _id: &str) -> impl Doing<LeverRow> {
-        std::future::ready(Err(no_levers()))
-    }
-
-    /// Has a sender give its shards back and take none, or take its share again. A conflict if none of this
-    /// id lives.
-    fn drain(&self, _: Operator, _sender: &str, _drained: bool) -> impl Doing<SenderRow> {
-        std::future::ready(Err(no_levers()))
-    }
-
-    /// Has a shard sent for by this sender, for as long as it lives and is not drained. A conflict if it is drained.
-    fn move_shard(&self, _: Operator, _sender: &str, _of: &ShardOf) -> impl Doing<ShardRow> {
-        std::future::ready(Err(no_levers()))
-    }
-
-    /// Has a moved shard shared as any other. A conflict if it is not moved.
-    fn share_shard(&self, _: Operator, _shard: &str) -> impl Doing<ShardRow> {
         std::future::ready(Err(no_levers()))
     }
 

@@ -18,8 +18,8 @@ file = here / "grafana.json"
 JOB = '{job="call-assistant"}'
 # Of the store: each process shows the same.
 STORED = re.compile(
-    r"call_assistant_(sender_(pending|held|oldest_due_seconds|endpoints)|shards_unowned|shards_moved"
-    r"|recoveries_running|sending_paused|sending_throttled|oldest_lever_seconds|senders_drained|writes_waiting"
+    r"call_assistant_(sender_(pending|held|oldest_due_seconds|endpoints)|shards_unowned"
+    r"|recoveries_running|sending_paused|sending_throttled|oldest_lever_seconds|writes_waiting"
     r"|oldest_day_seconds|store_up|database_clock_wrong|unreadable_secrets)$"
 )
 ROWS = [

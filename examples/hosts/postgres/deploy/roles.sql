@@ -31,8 +31,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     TO call_assistant_api;
 GRANT SELECT ON attempts, shards, senders, erased_accounts TO call_assistant_api;
 GRANT SELECT, INSERT ON journal TO call_assistant_api;
-GRANT SELECT, UPDATE ON gauges, kept_shards TO call_assistant_api;
-GRANT UPDATE (drained) ON senders TO call_assistant_api;
+GRANT SELECT, UPDATE ON gauges TO call_assistant_api;
 GRANT USAGE, SELECT ON SEQUENCE alert_numbers TO call_assistant_api;
 -- What an endpoint skips has a number of a delivery, too.
 GRANT USAGE ON SEQUENCE deliveries_id_seq TO call_assistant_api;
@@ -42,7 +41,7 @@ GRANT EXECUTE ON FUNCTION add_day(date) TO call_assistant_api;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     endpoints, deliveries, ended, attempts, alerts, recoveries, shards, senders, clocks
     TO call_assistant_sender;
-GRANT SELECT ON accounts, events, erased_accounts, levers, kept_shards TO call_assistant_sender;
+GRANT SELECT ON accounts, events, erased_accounts, levers TO call_assistant_sender;
 GRANT SELECT, UPDATE ON gauges TO call_assistant_sender;
 -- A recovery locks the events that it redelivers, for which PostgreSQL asks for the right to change a column.
 GRANT UPDATE (traceparent) ON events TO call_assistant_sender;
@@ -54,8 +53,6 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     erased_accounts, levers
     TO call_assistant_operator;
 GRANT SELECT, INSERT, UPDATE ON journal TO call_assistant_operator;
-GRANT SELECT, UPDATE ON kept_shards TO call_assistant_operator;
 GRANT SELECT ON shards, senders TO call_assistant_operator;
-GRANT UPDATE (drained) ON senders TO call_assistant_operator;
 
 COMMIT;

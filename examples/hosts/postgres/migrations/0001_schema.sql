@@ -360,21 +360,10 @@ CREATE TABLE senders (
     expires_at timestamptz NOT NULL,
     -- How often it has renewed its leases: it knows by its own number whether the database went back.
     renewals   bigint NOT NULL DEFAULT 1,
-    -- Whether it gives its shards back and takes none.
-    drained    boolean NOT NULL DEFAULT false,
     -- Where it runs, for operators: the host's name and the process's number.
     host       text,
     pid        bigint
 );
-
--- The sender that operators have moved a shard to; NULL where it is shared as any other. It has no column in `shards`:
--- whoever writes it may wait for a standby, and no lease waits with it.
-CREATE TABLE kept_shards (
-    shard  smallint PRIMARY KEY,
-    sender text COLLATE "C" REFERENCES senders (id) ON DELETE SET NULL
-);
-
-INSERT INTO kept_shards (shard) SELECT generate_series(0, 63);
 
 -- How far the clock of each living process is ahead of the database's. Who differs finds out here whether
 -- all others differ in the same way.

@@ -20,8 +20,7 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
     ("ring", "Checks the key ring"),
     ("deliveries", "Lists, shows, exports, repeats and cancels deliveries"),
     ("levers", "Lists, sets and undoes what holds sending back"),
-    ("senders", "Lists senders, drains one and ends that, and moves a shard to one"),
-    ("shards", "Undoes the move of a shard"),
+    ("senders", "Lists senders"),
 ];
 
 const JOURNAL: &[&str] = &["at", "by", "action", "account_id", "target", "before", "after"];
@@ -37,7 +36,7 @@ const ENDPOINTS: &[&str] = &["id", "status", "reason", "consecutive_failures", "
 const DELIVERIES: &[&str] =
     &["id", "status", "attempts_made", "type", "event_id", "event_created_at", "endpoint_id"];
 const LEVERS: &[&str] = &["id", "account_id", "endpoint_id", "per_second", "set_by", "set_at"];
-const SENDERS: &[&str] = &["id", "host", "pid", "drained", "lease_ms", "shards", "kept"];
+const SENDERS: &[&str] = &["id", "host", "pid", "lease_ms", "shards"];
 
 const STATUS: Flag = Flag::value(
     "--status",
@@ -220,25 +219,8 @@ help!(
     SENDERS_LIST,
     0,
     "senders list",
-    "Lists the senders that live, the shards that each owns, and those that are kept for it."
+    "Lists the senders that live, and the shards that each owns."
 );
-help!(
-    SENDERS_DRAIN,
-    1,
-    "senders drain ID",
-    "Has a sender give its shards to the others within seconds, and take none."
-);
-help!(SENDERS_UNDO, 1, "senders undo ID", "Has a drained sender take its share again.");
-help!(
-    SENDERS_MOVE,
-    1,
-    "senders move ID (--shard N | --endpoint ENDPOINT)",
-    "Has a sender take a shard within seconds, and keep it for as long as it lives and is not drained.",
-    Flag::value("--shard", "N", "this shard, from 0 to 63"),
-    Flag::value("--endpoint", "ENDPOINT", "the shard of this endpoint")
-);
-help!(SHARDS_UNDO, 1, "shards undo SHARD", "Has a shard that was moved shared as any other.");
-
 help!(
     JOURNAL_HELP,
     0,
@@ -311,10 +293,6 @@ pub(crate) const COMMANDS: &[Command<Build>] = &[
         help: &SENDERS_LIST,
         run: |help, flags| part_of_levers(help, flags, "senders", SENDERS),
     },
-    request!("senders drain", SENDERS_DRAIN, POST, "senders/ID/drain", SENDERS),
-    request!("senders undo", SENDERS_UNDO, POST, "senders/ID/undo", SENDERS),
-    Command { name: "senders move", help: &SENDERS_MOVE, run: move_shard },
-    request!("shards undo", SHARDS_UNDO, POST, "shards/SHARD/undo", SENDERS),
 ];
 
 fn journal(help: &Help, flags: &Flags) -> Role {
@@ -387,15 +365,6 @@ fn set_lever(help: &Help, flags: &Flags) -> Role {
     );
     body.insert("per_second".to_owned(), number(flags.text("--per-second").unwrap_or_default()));
     ask_with(help, flags, Method::POST, "levers", body)
-}
-
-fn move_shard(help: &Help, flags: &Flags) -> Role {
-    let mut body = given(flags, &[("--endpoint", "endpoint_id")]);
-    body.extend(flags.text("--shard").map(|shard| ("shard".to_owned(), number(shard))));
-    if body.len() != 1 {
-        help.exit("expected one of --shard and --endpoint");
-    }
-    ask_with(help, flags, Method::POST, "senders/ID/move", body)
 }
 
 /// Returns a number as JSON. The dashboard knows the bounds, and says what is wrong with another text.

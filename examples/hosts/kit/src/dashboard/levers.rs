@@ -7,7 +7,7 @@ use super::calls::event_type;
 use super::{Asked, Dashboard, nothing_asked};
 use crate::answer::{Answer, Error, json, ok};
 use crate::input::{Bad, Fields};
-use crate::levers::{LeverOf, SHARDS, ShardOf};
+use crate::levers::LeverOf;
 use crate::rows::Account;
 use crate::scope::{Allowed, Operator};
 use crate::store::Store;
@@ -47,54 +47,6 @@ impl<S: Store, X> Dashboard<S, X> {
     ) -> Result<Answer, Error> {
         nothing_asked(asked)?;
         Ok(ok(&self.store.undo_lever(by, id).await?))
-    }
-
-    pub(super) async fn drain(
-        &self,
-        by: Operator,
-        sender: &str,
-        drained: bool,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        nothing_asked(asked)?;
-        Ok(ok(&self.store.drain(by, sender, drained).await?))
-    }
-
-    pub(super) async fn move_shard(
-        &self,
-        by: Operator,
-        sender: &str,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, "shard, endpoint_id")?;
-        let shard = |value: &serde_json::Value| {
-            let shard = value.as_u64().filter(|shard| *shard < u64::from(SHARDS))?;
-            i16::try_from(shard).ok()
-        };
-        let bound = format!("a whole number from 0 to {}", SHARDS.saturating_sub(1));
-        let shard = fields.number("shard", shard, bound)?;
-        let endpoint = fields.read("endpoint_id", EndpointId::parse)?;
-        let of = match (shard, endpoint) {
-            (Some(shard), None) => ShardOf::Number(shard),
-            (None, Some(endpoint)) => ShardOf::Endpoint(endpoint),
-            (Some(_), Some(_)) => {
-                return Err(Bad::new("endpoint_id", "expected none beside shard").into());
-            }
-            (None, None) => {
-                return Err(Bad::new("shard", "missing: expected it, or endpoint_id").into());
-            }
-        };
-        Ok(ok(&self.store.move_shard(by, sender, &of).await?))
-    }
-
-    pub(super) async fn share_shard(
-        &self,
-        by: Operator,
-        shard: &str,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        nothing_asked(asked)?;
-        Ok(ok(&self.store.share_shard(by, shard).await?))
     }
 
     pub(super) async fn cancel_pending(

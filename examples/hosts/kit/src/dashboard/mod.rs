@@ -353,10 +353,6 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             ["levers"] if get => self.levers(operator?).await,
             ["levers"] if post => self.set_lever(operator?, asked).await,
             ["levers", id, "undo"] if post => self.undo_lever(operator?, id, asked).await,
-            ["senders", id, "drain"] if post => self.drain(operator?, id, true, asked).await,
-            ["senders", id, "undo"] if post => self.drain(operator?, id, false, asked).await,
-            ["senders", id, "move"] if post => self.move_shard(operator?, id, asked).await,
-            ["shards", id, "undo"] if post => self.share_shard(operator?, id, asked).await,
             ["recoveries"] if post => self.recover_all(Among::All(operator?), asked).await,
             ["recoveries", id] if get => self.recovery(login.recovery(store, id).await?).await,
             ["recoveries", id, "pause"] if post => {
@@ -457,8 +453,7 @@ fn methods(path: &[&str]) -> Option<&'static str> {
         }
         ["recoveries"]
         | ["accounts", _, "events" | "recover" | "cancel"]
-        | ["levers" | "shards", _, "undo"]
-        | ["senders", _, "drain" | "undo" | "move"]
+        | ["levers", _, "undo"]
         | ["keys", _, "revoke"]
         | ["alerts", _, "acknowledge"]
         | ["endpoints", _, "enable" | "pause" | "ping" | "rotate" | "recover"]

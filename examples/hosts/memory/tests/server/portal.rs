@@ -141,10 +141,6 @@ fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
         ("GET", "/levers", Value::Null, 403),
         ("POST", "/levers", json!({ "per_second": 0 }), 403),
         ("POST", "/levers/{lever}/undo", none.clone(), 403),
-        ("POST", "/senders/{sender}/drain", none.clone(), 403),
-        ("POST", "/senders/{sender}/undo", none.clone(), 403),
-        ("POST", "/senders/{sender}/move", json!({ "shard": 7 }), 403),
-        ("POST", "/shards/{shard}/undo", none.clone(), 403),
         ("GET", "/accounts/{account}/alerts", Value::Null, 200),
         ("GET", "/alerts", Value::Null, 403),
         ("GET", "/journal", Value::Null, 403),
@@ -295,9 +291,6 @@ fn a_host_with_one_sender_says_that_it_has_no_levers() {
     for (path, body) in [
         ("/levers", json!({ "per_second": 0 })),
         ("/levers/lvr_1/undo", json!({})),
-        ("/senders/sender-1/drain", json!({})),
-        ("/senders/sender-1/move", json!({ "endpoint_id": "whep_1" })),
-        ("/shards/7/undo", json!({})),
         ("/accounts/acct_fjord_dental/cancel", json!({ "type": "ping" })),
     ] {
         let refused = portal.ask("POST", path, &body, 409);

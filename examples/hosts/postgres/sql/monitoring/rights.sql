@@ -8,15 +8,14 @@ FROM (VALUES
         events,deliveries,ended,alerts,recoveries,clocks,logins,levers}'),
     ('{api}', 'table', '{SELECT}', '{attempts,shards,senders,erased_accounts}'),
     ('{api}', 'table', '{SELECT,INSERT}', '{journal}'),
-    ('{api}', 'table', '{SELECT,UPDATE}', '{gauges,kept_shards}'),
-    ('{api}', 'drained', '{UPDATE}', '{senders}'),
+    ('{api}', 'table', '{SELECT,UPDATE}', '{gauges}'),
     ('{api}', 'sequence', '{USAGE,SELECT}', '{alert_numbers}'),
     ('{api}', 'sequence', '{USAGE}', '{deliveries_id_seq}'),
     ('{api}', 'function', '{EXECUTE}', '{add_day(date)}'),
 
     ('{sender}', 'table', '{SELECT,INSERT,UPDATE,DELETE}',
         '{endpoints,deliveries,ended,attempts,alerts,recoveries,shards,senders,clocks}'),
-    ('{sender}', 'table', '{SELECT}', '{accounts,events,erased_accounts,levers,kept_shards}'),
+    ('{sender}', 'table', '{SELECT}', '{accounts,events,erased_accounts,levers}'),
     ('{sender}', 'table', '{SELECT,UPDATE}', '{gauges}'),
     ('{sender}', 'traceparent', '{UPDATE}', '{events}'),
     ('{sender}', 'function', '{EXECUTE}', '{add_day(date),drop_day(date)}'),
@@ -24,9 +23,7 @@ FROM (VALUES
     ('{operator}', 'table', '{SELECT,INSERT,UPDATE,DELETE}', '{accounts,keys,request_windows,calls,
         endpoints,events,deliveries,ended,attempts,alerts,recoveries,clocks,erased_accounts,levers}'),
     ('{operator}', 'table', '{SELECT,INSERT,UPDATE}', '{journal}'),
-    ('{operator}', 'table', '{SELECT,UPDATE}', '{kept_shards}'),
-    ('{operator}', 'table', '{SELECT}', '{shards,senders}'),
-    ('{operator}', 'drained', '{UPDATE}', '{senders}')
+    ('{operator}', 'table', '{SELECT}', '{shards,senders}')
 ) AS n (roles, kind, rights, things), unnest(n.rights) AS r (name), unnest(n.things) AS t (name)
 WHERE n.roles && $1 AND NOT CASE n.kind
     WHEN 'table' THEN has_table_privilege(t.name, r.name)

@@ -5,7 +5,4 @@ SELECT
     (SELECT count(*) FROM levers WHERE per_second = 0) AS paused,
     (SELECT count(*) FROM levers WHERE per_second > 0) AS throttled,
     (SELECT coalesce(greatest(extract(epoch FROM clock_timestamp() - min(set_at)), 0), 0)::bigint
-        FROM levers) AS oldest_lever,
-    (SELECT count(*) FROM senders WHERE drained AND expires_at > clock_timestamp()) AS drained,
-    (SELECT count(*) FROM kept_shards AS k JOIN senders AS e ON e.id = k.sender
-        WHERE e.expires_at > clock_timestamp()) AS moved;
+        FROM levers) AS oldest_lever;

@@ -161,8 +161,6 @@ statements! {
     JOURNAL_INSERT = "journal/insert";
     JOURNAL_REACHED = "journal/reached";
     LEVERS_ALL = "levers/all";
-    LEVERS_DRAIN = "levers/drain";
-    LEVERS_MOVE = "levers/move";
     LEVERS_OF_ACCOUNT = "levers/of_account";
     LEVERS_PENDING = "levers/pending";
     LEVERS_SENDERS = "levers/senders";

@@ -278,15 +278,9 @@ async fn of_work(database: &Database) -> Result<Vec<Check>, DbError> {
         .await?;
     let state = state.ok_or_else(|| DbError::row("there is no state"))?;
     let unowned: i64 = state.field("unowned")?;
-    let drained: i64 = state.field("drained")?;
     let is_owned = if unowned == 0 { Good } else { Fail };
-    let mut found = format!("shards without an owner: {unowned}");
-    let mut todo = "start a `sender`: events of these shards wait";
-    if drained > 0 {
-        found = format!("{found}, drained senders: {drained}");
-        todo =
-            "`senders list`, and `senders undo` for one that is drained; or start another `sender`";
-    }
+    let found = format!("shards without an owner: {unowned}");
+    let todo = "start a `sender`: events of these shards wait";
     let mut checks = vec![Check::new("leases", is_owned, found, todo)];
     let oldest: Option<i64> = oldest.map(|row| row.field(0)).transpose()?.flatten();
     if let Some(days) = oldest.map(|seconds| seconds / 86_400) {

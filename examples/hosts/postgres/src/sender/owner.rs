@@ -2,10 +2,8 @@
 //!
 //! Every sender counts how many live, and takes its share of the shards: what nobody has, or what
 //! somebody has not renewed in time. Who has more than its share lets go of the rest, once nothing
-//! of it is in flight, or after a second. A shard that an operator has moved is its sender's for as
-//! long as that one shares, beyond its share, too. All of this is economy. If two senders both believe
-//! that they own a shard, an event may be sent twice, and the versions of the rows decide which result
-//! counts.
+//! of it is in flight, or after a second. All of this is economy. If two senders both believe that they
+//! own a shard, an event may be sent twice, and the versions of the rows decide which result counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -110,10 +108,8 @@ impl InHand {
 /// The result of a renewal of the leases.
 #[derive(Debug)]
 struct Renewal {
-    /// How many senders live and are not drained, this one included.
+    /// How many senders live, this one included.
     live: usize,
-    /// Whether an operator has drained this one: it owns nothing.
-    is_drained: bool,
     /// How often this sender has renewed its leases.
     count: i64,
     /// The history of the server: another after each promotion.
@@ -122,10 +118,6 @@ struct Renewal {
     at: Timestamp,
     /// The other senders that live.
     others: Vec<String>,
-    /// The shards that operators have moved to this sender; none if it is drained.
-    kept: Vec<i16>,
-    /// Those that they have moved to another one, which shares.
-    kept_elsewhere: Vec<i16>,
 }
 
 /// How a renewal follows the one before.
@@ -148,15 +140,6 @@ impl Renewal {
             _ if self.timeline != last.timeline => Follows::AtAnotherServer,
             _ => Follows::Well,
         }
-    }
-
-    /// Returns which shards to let go: those kept for another sender, and what is beyond this one's share.
-    fn spare(&self, shards: &BTreeMap<i16, i64>, share: usize) -> Vec<i16> {
-        let (mut spare, mine): (Vec<i16>, Vec<i16>) =
-            shards.keys().partition(|shard| self.kept_elsewhere.contains(shard));
-        let beyond = mine.len().saturating_sub(share);
-        spare.extend(mine.iter().rev().filter(|shard| !self.kept.contains(shard)).take(beyond));
-        spare
     }
 }
 
@@ -254,25 +237,21 @@ impl Owner {
         self.compare(&renewal);
         let vanished = self.vanished(&renewal.others);
 
-        let share = match renewal.is_drained {
-            true => 0,
-            false => usize::from(SHARDS.get()).div_ceil(renewal.live.max(1)),
-        };
+        let share = usize::from(SHARDS.get()).div_ceil(renewal.live.max(1));
         let mut shards: BTreeMap<i16, i64> = mine
             .into_iter()
             .filter(|(shard, _)| kept.contains(shard) && !self.leaving.contains_key(shard))
             .collect();
         self.leaving.retain(|shard, _| kept.contains(shard));
-        for shard in renewal.spare(&shards, share) {
-            if let Some(epoch) = shards.remove(&shard) {
-                self.leaving.insert(shard, (epoch, began.checked_add(PATIENCE)));
-            }
+        while shards.len() > share
+            && let Some((shard, epoch)) = shards.pop_last()
+        {
+            self.leaving.insert(shard, (epoch, began.checked_add(PATIENCE)));
         }
         let wanted = share.saturating_sub(shards.len());
-        let has_all_kept = renewal.kept.iter().all(|shard| shards.contains_key(shard));
         self.last = Some(renewal);
         let mut taken = 0_usize;
-        if wanted > 0 || !has_all_kept {
+        if wanted > 0 {
             let wanted = i64::try_from(wanted).unwrap_or(0);
             for (shard, epoch, before) in self.claim(wanted).await? {
                 shards.insert(shard, epoch);
@@ -412,18 +391,14 @@ impl Owner {
             .ok_or_else(|| DbError::row("a renewal without a row"))?;
         Ok(Renewal {
             live: usize::try_from(live.field::<i64>("live")?).unwrap_or(1),
-            is_drained: live.field("drained")?,
             count: live.field("renewals")?,
             timeline: live.field("timeline")?,
             at: live.field::<At>("at")?.0,
             others: live.field("others")?,
-            kept: live.field("kept")?,
-            kept_elsewhere: live.field("kept_elsewhere")?,
         })
     }
 
-    /// Takes so many shards, or all that are kept for this sender and free if these are more. Each comes with its
-    /// epoch, and with the owner that has not given it back.
+    /// Takes so many shards, if as many are free. Each comes with its epoch, and with the owner that has not given it back.
     async fn claim(&self, wanted: i64) -> Result<Vec<(i16, i64, Option<String>)>, DbError> {
         let seconds = LEASE.as_secs_f64();
         let claim = async |client: &Object| {
@@ -465,13 +440,10 @@ mod tests {
     fn who_was_away_for_long_reports_nothing() {
         let renewal = |count, seconds: i64, timeline: &str| Renewal {
             live: 1,
-            is_drained: false,
             count,
             timeline: timeline.to_owned(),
             at: Timestamp::from_unix(1_767_225_600 + seconds).unwrap(),
             others: Vec::new(),
-            kept: Vec::new(),
-            kept_elsewhere: Vec::new(),
         };
         for (last, now, expected) in [
             ((1, 0, "1"), (2, 1, "1"), Follows::Well),

@@ -21,7 +21,7 @@ use crate::clock::database as clock;
 use crate::db::{Class, DbError};
 use crate::journal::{self, Deed};
 use crate::queue::{self, Accepted};
-use host::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow, ShardOf, ShardRow};
+use host::levers::{Cancelled, LeverOf, LeverRow, Levers};
 use host::log;
 use host::rows::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
@@ -547,37 +547,6 @@ impl Store for Postgres {
         .await
     }
 
-    async fn drain(&self, by: Operator, sender: &str, drained: bool) -> Done<SenderRow> {
-        let action = if drained { "sender.drained" } else { "sender.continued" };
-        self.act(async |change: &Transaction<'_>| {
-            let (row, is_changed) = levers::drain(change, sender, drained).await?;
-            if !is_changed {
-                return Ok((row, None));
-            }
-            let deed = Deed::new(by.by(), action, None, sender);
-            let is = |drained: bool| json!({ "drained": drained });
-            let line = deed.changing(is(!drained), is(drained)).told(change).await?;
-            Ok((row, Some(line)))
-        })
-        .await
-    }
-
-    async fn move_shard(&self, by: Operator, sender: &str, of: &ShardOf) -> Done<ShardRow> {
-        self.act(async |change: &Transaction<'_>| {
-            let row = levers::move_shard(change, sender, of).await?;
-            note_shard(change, by, "shard.moved", row).await
-        })
-        .await
-    }
-
-    async fn share_shard(&self, by: Operator, shard: &str) -> Done<ShardRow> {
-        self.act(async |change: &Transaction<'_>| {
-            let row = levers::share_shard(change, shard).await?;
-            note_shard(change, by, "shard.shared", row).await
-        })
-        .await
-    }
-
     async fn cancel_pending(
         &self,
         by: Operator,
@@ -756,23 +725,6 @@ fn standing(account: &Account) -> Value {
 }
 
 /// Notes what is done to an endpoint.
-/// Notes that a shard is moved or shared again, if that is new.
-async fn note_shard(
-    change: &Transaction<'_>,
-    by: Operator,
-    action: &'static str,
-    row: ShardRow,
-) -> Done<(ShardRow, Option<log::Line>)> {
-    if row.kept_for == row.before {
-        return Ok((row, None));
-    }
-    let shard = row.shard.to_string();
-    let kept_for = |sender: &Option<String>| json!({ "kept_for": sender });
-    let deed = Deed::new(by.by(), action, None, &shard);
-    let line = deed.changing(kept_for(&row.before), kept_for(&row.kept_for)).told(change).await?;
-    Ok((row, Some(line)))
-}
-
 async fn note_endpoint(
     change: &Transaction<'_>,
     by: By,

@@ -9,7 +9,7 @@ use tokio_postgres::types::ToSql;
 use super::{Postgres, accounts, unreadable};
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, execute, query, query_opt};
-use host::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow, ShardOf, ShardRow};
+use host::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
 use host::log;
 use host::store::{Done, Refused};
 
@@ -104,55 +104,6 @@ pub(super) async fn undo(change: &Transaction<'_>, id: &str) -> Done<LeverRow> {
     lever(&undone.ok_or_else(not_set)?)
 }
 
-/// Has a sender give its shards back and take none, or take its share again. Returns it, and whether it was otherwise
-/// before.
-pub(super) async fn drain(
-    change: &Transaction<'_>,
-    id: &str,
-    drained: bool,
-) -> Done<(SenderRow, bool)> {
-    let is_changed = execute(change, sql::LEVERS_DRAIN, &[&id, &drained]).await? > 0;
-    Ok((living(change, id).await?, is_changed))
-}
-
-/// Reads a sender that lives.
-async fn living(change: &Transaction<'_>, id: &str) -> Done<SenderRow> {
-    let senders = query(change, sql::LEVERS_SENDERS, &[]).await?;
-    let senders = senders.iter().map(sender).collect::<Done<Vec<_>>>()?;
-    senders.into_iter().find(|sender| sender.id == id).ok_or(Refused::NotFound("sender"))
-}
-
-/// Has a shard kept for a sender.
-pub(super) async fn move_shard(change: &Transaction<'_>, id: &str, of: &ShardOf) -> Done<ShardRow> {
-    if living(change, id).await?.drained {
-        return Err(Refused::Conflict(format!("sender {id} is drained: undo that first")));
-    }
-    let shard = match of {
-        ShardOf::Number(shard) => *shard,
-        ShardOf::Endpoint(endpoint) => {
-            let row = query_opt(change, sql::ENDPOINTS_ONE, &[&endpoint.as_str()]).await?;
-            row.ok_or(Refused::NotFound("endpoint"))?.field("shard")?
-        }
-    };
-    keep(change, shard, Some(id)).await
-}
-
-/// Has a moved shard shared as any other.
-pub(super) async fn share_shard(change: &Transaction<'_>, shard: &str) -> Done<ShardRow> {
-    let shard = shard.parse().map_err(|_| Refused::NotFound("shard"))?;
-    let row = keep(change, shard, None).await?;
-    if row.before.is_none() {
-        return Err(Refused::Conflict("the shard is not moved, or not any more".into()));
-    }
-    Ok(row)
-}
-
-async fn keep(change: &Transaction<'_>, shard: i16, sender: Option<&str>) -> Done<ShardRow> {
-    let row = query_opt(change, sql::LEVERS_MOVE, &[&shard, &sender]).await?;
-    let before = row.ok_or(Refused::NotFound("shard"))?.field("before")?;
-    Ok(ShardRow { shard, kept_for: sender.map(str::to_owned), before })
-}
-
 /// Parks those of the next thousand pending deliveries of an account whose events are of this type. What a
 /// sender has in flight ends as its answer says.
 pub(super) async fn cancel(
@@ -211,9 +162,7 @@ fn sender(row: &Row) -> Done<SenderRow> {
         id: row.field("id")?,
         host: row.field("host")?,
         pid: row.field("pid")?,
-        drained: row.field("drained")?,
         lease_ms: u64::try_from(row.field::<i64>("lease_ms")?).unwrap_or(0),
         shards: row.field("shards")?,
-        kept: row.field("kept")?,
     })
 }

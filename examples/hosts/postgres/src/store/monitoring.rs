@@ -195,16 +195,6 @@ async fn what_is_set(client: &impl GenericClient) -> Result<Vec<Family>, DbError
             "The age of the oldest pause or limit that operators have set.",
             state.field::<i64>("oldest_lever")?,
         ),
-        Family::gauge(
-            "call_assistant_senders_drained",
-            "Senders that live and own no shards, as operators have set it.",
-            state.field::<i64>("drained")?,
-        ),
-        Family::gauge(
-            "call_assistant_shards_moved",
-            "Shards that operators have moved to a sender that lives.",
-            state.field::<i64>("moved")?,
-        ),
     ];
     let oldest: Option<i64> = oldest.map(|row| row.field(0)).transpose()?.flatten();
     families.extend(oldest.map(|age| {

@@ -6,7 +6,6 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
-use call_assistant_postgres::queue::shard_of;
 use private_server::Settings;
 use serde_json::{Value, json};
 
@@ -279,12 +278,6 @@ const ENDS: &[(&[&str], Option<i32>, Option<i32>)] = &[
     (&["levers", "set", "--everything", "--per-second", "10001"], Some(2), Some(3)),
     (&["levers", "undo", "lvr_9"], Some(1), Some(3)),
     (&["senders", "list"], Some(0), Some(3)),
-    (&["senders", "drain", "nobody"], Some(1), Some(3)),
-    (&["senders", "undo", "nobody"], Some(1), Some(3)),
-    (&["senders", "move", "nobody", "--shard", "7"], Some(1), Some(3)),
-    (&["senders", "move", "nobody", "--shard", "64"], Some(2), Some(3)),
-    (&["senders", "move", "nobody"], Some(2), Some(2)),
-    (&["shards", "undo", "7"], Some(1), Some(3)),
 ];
 
 /// A script branches on the status, so each command ends as the table of its help text says, and as the guide says.
@@ -518,39 +511,15 @@ async fn sending_is_held_back_at_a_terminal() {
     assert_eq!(eve(&cancel), json!({ "cancelled": 0 }));
 
     let _sender = world.start("sender", &[]);
-    let senders = || eve(&["senders", "list"])["data"].clone();
-    let sender = senders()[0]["id"].as_str().unwrap().to_owned();
-    assert_eq!(eve(&["senders", "drain", &sender])["drained"], true);
-    assert_eq!(senders()[0]["drained"], true);
-    refused(world, &["senders", "move", &sender, "--shard", "7"], 1, "is drained: undo that first");
-    assert_eq!(eve(&["senders", "undo", &sender])["drained"], false);
-    let shard = i64::from(shard_of(id));
-    for before in [json!(null), json!(sender)] {
-        let moved = eve(&["senders", "move", &sender, "--endpoint", id]);
-        assert_eq!(moved, json!({ "shard": shard, "kept_for": sender, "before": before }));
-    }
-    assert_eq!(senders()[0]["kept"], json!([shard]));
+    assert_eq!(eve(&["senders", "list"])["data"][0]["shards"].as_array().unwrap().len(), 64);
     let text = run_with(world, &world.ring, &["senders", "list"]).out;
-    assert!(text.lines().next().unwrap().ends_with("  kept"), "{text}");
-    let bound = "shard: expected a whole number from 0 to 63";
-    refused(world, &["senders", "move", &sender, "--shard", "64"], 2, bound);
-    refused(world, &["senders", "move", "nobody", "--shard", "7"], 1, "sender not found");
-    refused(world, &["senders", "move", &sender, "--endpoint", "whep_9"], 1, "endpoint not found");
-    let undo = ["shards", "undo", &shard.to_string()];
-    assert_eq!(eve(&undo), json!({ "shard": shard, "kept_for": null, "before": sender }));
-    refused(world, &undo, 1, "the shard is not moved, or not any more");
-    refused(world, &["shards", "undo", "64"], 1, "shard not found");
+    assert!(text.lines().next().unwrap().ends_with("  shards"), "{text}");
     let noted = run_with(world, &world.ring, &["journal", "--lines"]).out;
     let of_eve = noted.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let of_eve = of_eve.filter(|row| row["by"] == "eve");
     let actions: Vec<String> =
         of_eve.map(|row| row["action"].as_str().unwrap().to_owned()).collect();
-    let expected = [
-        &["lever.set"; 4][..],
-        &["lever.undone"; 3],
-        &["deliveries.cancelled", "sender.drained", "sender.continued"],
-        &["shard.moved", "shard.shared"],
-    ];
+    let expected = [&["lever.set"; 4][..], &["lever.undone"; 3], &["deliveries.cancelled"]];
     assert_eq!(actions, expected.concat());
 }
 
@@ -644,7 +613,7 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
 
     // What `migrate` cannot mend is not for it.
     let session = world.database.session().await.unwrap();
-    session.batch_execute(r"UPDATE migrations SET digest = '\x00' WHERE number = 3").await.unwrap();
+    session.batch_execute(r"UPDATE migrations SET digest = '\x00' WHERE number = 1").await.unwrap();
     session.keep();
     let (status, found) = look(&world.ring, &[]);
     assert_eq!((status, found.len()), (Some(1), 1), "{found:?}");
@@ -659,9 +628,8 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
     assert!(said.out.starts_with("fail  database "), "{}", said.out);
 }
 
-/// A shard without an owner is no reason to start a sender where there are some, which somebody has drained.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_doctor_tells_senders_that_are_drained_from_senders_that_are_missing() {
+async fn a_doctor_finds_that_no_sender_lives() {
     let world = World::new(Settings::default()).await;
     let leases = || {
         let out = run_with(&world, &world.ring, &["doctor"]).out;
@@ -669,14 +637,7 @@ async fn a_doctor_tells_senders_that_are_drained_from_senders_that_are_missing()
     };
     assert!(leases().ends_with("64: start a `sender`: events of these shards wait"));
     let _sender = world.start("sender", &[]);
-    let id = json_of(&world, &["senders", "list"])["data"][0]["id"].as_str().unwrap().to_owned();
-    json_of(&world, &["senders", "drain", &id]);
-    eventually("it owns none", || leases().starts_with("fail").then_some(()));
-    let found = leases();
-    assert!(
-        found.contains("64, drained senders: 1: `senders list`, and `senders undo`"),
-        "{found}"
-    );
+    eventually("it owns all", || leases().starts_with("ok").then_some(()));
 }
 
 // What is printed at the start is in the files of whoever collects logs.

@@ -156,7 +156,7 @@ async fn nothing_in_hand_is_forgotten_with_its_endpoint() {
     let replies = [500, 500].map(Reply::Status);
     let endpoint = service.endpoint("/", &[&replies[..], &[Reply::Held(410)]].concat());
     let flags = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
-    let _sender = service.world.start("sender", &flags);
+    let sender = service.world.start("sender", &flags);
     service.ping(&endpoint);
     service.ping(&endpoint);
     service.becomes("SELECT count(*) FROM attempts", 2).await;
@@ -171,10 +171,8 @@ async fn nothing_in_hand_is_forgotten_with_its_endpoint() {
     service.becomes("SELECT count(*) FROM attempts", 4).await;
     service.becomes("SELECT count(*) FROM deliveries", 0).await;
 
-    let levers = service.api.ask("GET", "/levers", &json!({}), 200);
-    let drain = format!("/senders/{}/drain", levers["senders"][0]["id"].as_str().unwrap());
-    service.api.ask("POST", &drain, &json!({}), 200);
-    // All at once: a shard with something in flight would stay for a second more.
+    sender.ask_to_end();
+    // All at once: a shard with something in flight would stay until its lease ends.
     let owned = "SELECT count(*) FROM shards WHERE owner IS NOT NULL";
     let mut left = 64;
     while left == 64 {

@@ -225,8 +225,6 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("levers/set", "':account', NULL, 0, 'operator', ':now'"),
     ("levers/undo", "17"),
     ("levers/senders", ""),
-    ("levers/drain", "'sender_17', true"),
-    ("levers/move", "7, NULL"),
     ("levers/pending", "':account', 0, 0, 'ping'"),
     ("logins/write", "sha256('17'), ':account', ':now', false"),
     ("logins/one", "sha256('17')"),
