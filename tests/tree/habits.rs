@@ -166,6 +166,33 @@ fn pages_of_the_guide_read_well_as_plain_markdown() {
     }
 }
 
+// docs.rs has the package, and no other file of the repository.
+#[test]
+fn links_of_the_documentation_lead_to_what_is_packaged() {
+    let within = |target: &str| match target.split_once("/call-assistant/latest/source/") {
+        Some((_, file)) => {
+            read(file).is_some()
+                && file.strip_prefix("examples/").is_some_and(|name| !name.contains('/'))
+        }
+        None => target.contains("://") || !target.contains('/') || target.ends_with(".html"),
+    };
+    let sources = files(".rs").into_iter().chain(files(".md"));
+    for name in sources.filter(|name| name.starts_with("src/")) {
+        for (at, line) in read(&name).unwrap_or_default().lines().enumerate() {
+            let line = line.trim_start();
+            let text = line.trim_start_matches(['/', '!']).trim_start();
+            if name.ends_with(".rs") && text.len() == line.len() {
+                continue;
+            }
+            let defined = text.strip_prefix('[').and_then(|rest| Some(rest.split_once("]: ")?.1));
+            for target in text.split("](").skip(1).chain(defined) {
+                let target = target.split([')', ' ']).next().unwrap_or_default();
+                assert!(within(target), "{name}:{}: {target} is not in the package", at + 1);
+            }
+        }
+    }
+}
+
 impl<'ast> Visit<'ast> for Counts {
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
         self.path_attributes += usize::from(path_attribute(attribute).is_some());
