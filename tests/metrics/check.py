@@ -40,5 +40,5 @@ names = {name for name, _ in samples}
 names |= set(re.findall(r"^\| `(\w+)` \| of (?:a host over a database|each process)", guide, re.M))
 for name in sorted(set(re.findall(r"call_assistant_\w+", guide))):
     known = name in names or name in families
-    assert known, f"the guide has {name}, which is in no text"
+    assert known, f"a page has {name}, which is in no text"
 print(f"{len(families)} families, {len(samples)} samples")

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 
 use host::store::Refused;
 
-/// The statuses, for each help text. The guide has the same table.
+/// The statuses, for each help text. `docs/operating.md` has the same table.
 pub(crate) const STATUSES: &str = "\
 Exit status:
   0  done

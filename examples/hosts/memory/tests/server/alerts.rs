@@ -211,7 +211,7 @@ fn the_link_of_an_alert_leads_to_its_account() {
     assert_eq!(page["data"][0]["link"], "/#acct%2F1%3Fa%23b%252Fc?endpoint=whep%2B1%26x%3Dy");
 }
 
-/// The guide's program sends each alert on.
+/// The program of the durable host's `docs/operating.md` sends each alert on, of this host too.
 #[test]
 fn the_guides_program_tells_a_chat() {
     let guide = include_str!("../../../postgres/docs/operating.md");

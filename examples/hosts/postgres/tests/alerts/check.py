@@ -83,9 +83,9 @@ def day(name, recording, after):
     lines = [line for line in said if pattern and re.search(pattern, line)]
     mistakes = []
     if told is None:
-        mistakes.append(f"the guide has no row that begins: {row}")
+        mistakes.append(f"the page has no row that begins: {row}")
     elif to_do not in told:
-        mistakes.append(f"the guide does not tell: {to_do}")
+        mistakes.append(f"the page does not tell: {to_do}")
     if pattern and not lines:
         mistakes.append(f"no log says: {pattern}")
     if unasked := set(after) - set(recording["fires"]) - set(recording["may_fire"]):
@@ -142,11 +142,11 @@ missing = set(named) - fired
 assert missing <= {"ClockWrong"}, f"never seen to fire: {missing}"
 print(f"{len(fired)} of {len(named)} rules fired")
 
-print("\nBad days: when each alert fired, in minutes; what the log said; what the guide tells to do")
+print("\nBad days: when each alert fired, in minutes; what the log said; what the page tells to do")
 for name, after, said, told, mistakes in days:
     print(f"\n{name}: {', '.join(f'{alert} {at}' for alert, at in after.items()) or 'nothing fires'}")
     for line in said:
         print(f"  log: {line[:200]}")
-    print(f"  guide: {told}")
+    print(f"  page: {told}")
     print(f"  {'; '.join(mistakes) or 'right'}")
-assert not any(mistakes for *_, mistakes in days), "a bad day is not as the guide has it"
+assert not any(mistakes for *_, mistakes in days), "a bad day is not as the page has it"

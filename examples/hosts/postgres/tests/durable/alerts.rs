@@ -1,6 +1,6 @@
 //! What a monitoring system sees of running processes while each thing that somebody is alerted of goes
 //! on. `tests/alerts/run` evaluates the rules over it, and shows for each bad day what the log said and what
-//! the guide tells to do.
+//! `docs/operating.md` tells to do.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -47,7 +47,7 @@ struct Recording {
     fires: &'static [&'static str],
     /// Those that may fire too.
     may_fire: &'static [&'static str],
-    /// The row of the guide that an operator finds, by the words of its beginning, and words of what it
+    /// The row of `docs/operating.md` that an operator finds, by the words of its beginning, and words of what it
     /// tells to do.
     row: Option<[&'static str; 2]>,
     /// A pattern of a line that is in a log.
@@ -107,7 +107,7 @@ impl Recording {
         self
     }
 
-    /// Has a bad day, for which the guide has a row that begins like this and tells to do this.
+    /// Has a bad day, for which `docs/operating.md` has a row that begins like this and tells to do this.
     fn row(self, row: &'static str, to_do: &'static str) -> Self {
         Self { row: Some([row, to_do]), ..self }
     }

@@ -256,15 +256,15 @@ async fn a_log_has_what_people_search_for_and_no_secret() {
     let reason = refused["reason"].as_str().unwrap();
     assert!(reason.contains("connection") || reason.contains("moment ago"), "{reason}");
 
-    // The guide has each field, and each line the three of all.
-    let guide = include_str!("../../docs/operating.md");
-    let (_, table) = guide.split_once("| field | what it is |").unwrap();
+    // `docs/operating.md` has each field, and each line the three of all.
+    let page = include_str!("../../docs/operating.md");
+    let (_, table) = page.split_once("| field | what it is |").unwrap();
     let rows = table.lines().take_while(|line| !line.starts_with('#'));
     let names = rows.filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     let told: BTreeSet<&str> = names.flat_map(|names| names.split('`')).collect();
     for line in &all {
         for name in line.as_object().unwrap().keys() {
-            assert!(told.contains(name.as_str()), "the guide has no {name}: {line}");
+            assert!(told.contains(name.as_str()), "the page has no {name}: {line}");
         }
         assert_eq!(line["time"].as_str().unwrap().len(), 27, "{line}");
         assert!(["error", "warn", "info"].contains(&line["level"].as_str().unwrap()), "{line}");

@@ -93,7 +93,7 @@ async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
         let (bucket, of) = (format!("{name}_bucket"), name.trim_end_matches("_sum"));
         let bucket_of = format!("{}_bucket", of.trim_end_matches("_count"));
         let told = [*name, &bucket, &bucket_of].iter().any(|name| rows.contains_key(name));
-        assert!(told, "the guide has no {name}");
+        assert!(told, "the pages have no {name}");
     }
     for (name, told) in rows {
         let is_ours = told.starts_with("of a host over a database") || told.starts_with("of each");

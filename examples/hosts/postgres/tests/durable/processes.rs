@@ -393,7 +393,7 @@ fn each_role_has_a_help_text() {
     assert!(told.len() > 8, "{told:?}");
     for (command, flags) in told {
         for flag in flags {
-            assert!(helps[&command].contains(&flag), "the guide has `{command} {flag}`");
+            assert!(helps[&command].contains(&flag), "a page has `{command} {flag}`");
         }
     }
     for (arguments, words) in [

@@ -1,4 +1,4 @@
-"""Restores the durable host from a base backup and WAL, and holds the guide's table of restores: restore.py PROGRAM.
+"""Restores the durable host from a base backup and WAL, and holds the table of docs/failover.md: restore.py PROGRAM.
 
 Until the instant T nothing is sent, so that an event is pending there. After T, each thing of the table happens.
 Then the disk is lost, and `deploy/restore` makes a cluster of the backup and the archive as it was at T. Each row
@@ -72,7 +72,7 @@ def main(program):
         world.run(program, "ring check", "--keys", alone)
         watermark = api.read("/v1/calls?limit=1", KEYS[ACCOUNT])[1]["data"][0]["created_at"]
 
-        # The last WAL reaches the archive; then the disk is lost. A sender lives on, which the guide forbids.
+        # The last WAL reaches the archive; then the disk is lost. A sender lives on, which docs/failover.md forbids.
         last = world.sql("SELECT pg_walfile_name(pg_switch_wal())")
         until("the archive has it", lambda: world.sql("SELECT last_archived_wal FROM pg_stat_archiver") >= last)
         with open(world.path("first/postmaster.pid")) as pid:
