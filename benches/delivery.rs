@@ -15,8 +15,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    self, Delivery, DeliveryColumns, Destination, Ended, Endpoint, Outcome, Pending, Planner,
-    RETRY_WAITS, SenderLimits, Target, check_public,
+    self, Delivery, DeliveryColumns, DueDelivery, EndedAttempt, EndpointHealth, EndpointUrl,
+    Outcome, Planner, RETRY_WAITS, SenderLimits, SignedDestination, check_public,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use divan::{AllocProfiler, Bencher, black_box};
@@ -49,7 +49,7 @@ mod transition {
     fn begin(bencher: Bencher<'_, '_>) {
         let event = event(200);
         bencher.bench(|| {
-            let endpoint = Endpoint::new(1, start());
+            let endpoint = EndpointHealth::new(1, start());
             let mut delivery = Delivery::accept(&event, &endpoint, start());
             let _ = black_box(delivery.begin(black_box(&endpoint), black_box(start())));
             delivery
@@ -58,7 +58,7 @@ mod transition {
 
     #[divan::bench]
     fn begin_fail_and_record(bencher: Bencher<'_, '_>) {
-        let mut endpoint = Endpoint::new(1, start());
+        let mut endpoint = EndpointHealth::new(1, start());
         let delivery = Delivery::accept(&event(200), &endpoint, start());
         bencher.bench_local(|| {
             let mut delivery = black_box(delivery);
@@ -70,7 +70,7 @@ mod transition {
 
     #[divan::bench]
     fn stored_as_json(bencher: Bencher<'_, '_>) {
-        let delivery = Delivery::accept(&event(200), &Endpoint::new(1, start()), start());
+        let delivery = Delivery::accept(&event(200), &EndpointHealth::new(1, start()), start());
         bencher.bench(|| serde_json::to_string(black_box(&delivery)).unwrap());
     }
 }
@@ -80,7 +80,7 @@ mod columns {
     use super::*;
 
     fn row() -> Delivery {
-        Delivery::accept(&event(200), &Endpoint::new(1, start()), start())
+        Delivery::accept(&event(200), &EndpointHealth::new(1, start()), start())
     }
 
     #[divan::bench]
@@ -129,7 +129,7 @@ mod settle {
 
     #[divan::bench(args = [1, 16, 128], counters = [divan::counter::ItemsCount::new(BATCH)])]
     fn batch(bencher: Bencher<'_, '_>, endpoints: i64) {
-        let endpoint = Endpoint::new(1, start());
+        let endpoint = EndpointHealth::new(1, start());
         let accepted = Delivery::accept(&event(200), &endpoint, start());
         let mut rows = BTreeMap::new();
         let ended: Vec<_> = (0..BATCH as i64)
@@ -139,7 +139,7 @@ mod settle {
                 rows.insert(delivery, row);
                 let outcome = Outcome::Answered(StatusCode::NO_CONTENT);
                 let endpoint = delivery % endpoints;
-                Ended { delivery, endpoint, attempt, outcome, at: start(), response: None }
+                EndedAttempt { delivery, endpoint, attempt, outcome, at: start(), response: None }
             })
             .collect();
         let endpoints: BTreeMap<_, _> = (0..endpoints).map(|id| (id, endpoint)).collect();
@@ -175,8 +175,8 @@ mod due {
     }
 
     /// An account has ten endpoints.
-    fn pending(delivery: u64, endpoint: u32, due: Timestamp) -> Pending {
-        Pending { delivery, endpoint, account: endpoint / 10, due, is_retry: false }
+    fn pending(delivery: u64, endpoint: u32, due: Timestamp) -> DueDelivery {
+        DueDelivery { delivery, endpoint, account: endpoint / 10, due, is_retry: false }
     }
 
     const DONE: Outcome = Outcome::Answered(StatusCode::NO_CONTENT);
@@ -281,12 +281,12 @@ mod attempt {
 
     #[divan::bench(args = SIZES)]
     fn request(bencher: Bencher<'_, '_>, size: usize) {
-        let endpoint = Endpoint::new(1, start());
+        let endpoint = EndpointHealth::new(1, start());
         let mut delivery = Delivery::accept(&event(200), &endpoint, start());
         let attempt = delivery.begin(&endpoint, start()).unwrap();
-        let target = Target::parse("https://hooks.example.com/calls").unwrap();
+        let target = EndpointUrl::parse("https://hooks.example.com/calls").unwrap();
         let signer = Signer::new(SigningSecret::parse("whsec_shown-once-and-kept").unwrap());
-        let destination = Destination::new(&endpoint, target, signer);
+        let destination = SignedDestination::new(&endpoint, target, signer);
         let event = event(size);
         bencher.bench(|| attempt.request(&destination, black_box(&event), start()));
     }
@@ -309,8 +309,8 @@ mod target {
     use super::*;
 
     #[divan::bench]
-    fn parse() -> Target {
-        Target::parse(black_box("https://hooks.example.com/calls?a=b")).unwrap()
+    fn parse() -> EndpointUrl {
+        EndpointUrl::parse(black_box("https://hooks.example.com/calls?a=b")).unwrap()
     }
 
     #[divan::bench(args = ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"])]

@@ -9,15 +9,15 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, Destination, Endpoint, Outcome, Target,
+    BeginError, Delivery, EndpointHealth, EndpointUrl, Outcome, SignedDestination,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::{Request, StatusCode};
 
 /// Makes one attempt. Store both values where the comments say so.
 pub(crate) fn attempt(
-    (delivery, endpoint): (&mut Delivery, &mut Endpoint),
-    (event, destination): (&EventBody, &Destination),
+    (delivery, endpoint): (&mut Delivery, &mut EndpointHealth),
+    (event, destination): (&EventBody, &SignedDestination),
     send: impl FnOnce(Request<Vec<u8>>) -> Outcome,
     now: impl Fn() -> Timestamp,
 ) -> Result<(), BeginError> {
@@ -35,10 +35,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (id, account) = (EventId::from_random(random()), AccountId::parse("acct_1")?);
     let version = ApiVersion::parse("2026-01-15")?;
     let event = NewEvent::new(id, account, version, Origin::voice(), now).ping("hello")?;
-    let target = Target::parse("https://hooks.example.com/calls")?;
+    let target = EndpointUrl::parse("https://hooks.example.com/calls")?;
     let signer = Signer::new(SigningSecret::from_random(random()));
-    let mut endpoint = Endpoint::new(1, now);
-    let destination = Destination::new(&endpoint, target, signer);
+    let mut endpoint = EndpointHealth::new(1, now);
+    let destination = SignedDestination::new(&endpoint, target, signer);
     let mut delivery = Delivery::accept(&event, &endpoint, now); // store it with the event
     let mut outcomes = [Outcome::Refused, Outcome::Answered(StatusCode::NO_CONTENT)].into_iter();
     while let Some(due) = delivery.due(now) {

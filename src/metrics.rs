@@ -4,13 +4,13 @@
 //! use call_assistant::metrics::OpenMetrics;
 //! # #[cfg(feature = "client")] {
 //! use call_assistant::webhook::VerifyError;
-//! use call_assistant::webhook::receiver::ReceiverTally;
+//! use call_assistant::webhook::receiver::ReceiverMetrics;
 //!
-//! let mut tally = ReceiverTally::default();
-//! tally.received(&Err::<(), _>(VerifyError::Missing.into()));
+//! let mut metrics = ReceiverMetrics::default();
+//! metrics.received(&Err::<(), _>(VerifyError::Missing.into()));
 //!
 //! let mut text = OpenMetrics::new(String::new());
-//! tally.write(&mut text)?;
+//! metrics.write(&mut text)?;
 //! text.gauge("host_connections", "Open connections.", [([], 3)])?; // the host's own
 //! let text = text.end()?; // GET /metrics
 //! assert!(text.contains("call_assistant_receiver_verifications_total{result=\"missing\"} 1\n"));
@@ -19,11 +19,11 @@
 //! # Ok::<(), std::fmt::Error>(())
 //! ```
 //!
-//! Each side that counts has a tally: [`SenderTally`](crate::webhook::sender::SenderTally),
-//! [`ReceiverTally`](crate::webhook::receiver::ReceiverTally) and
-//! [`ServerTally`](crate::rest::server::ServerTally). A host counts each transition when it is stored, so that no store is searched for a number. A tally is
-//! a few hundred bytes, counting allocates nothing, and tallies of several threads are merged by
-//! their `merge`. Serve the text as `application/openmetrics-text; version=1.0.0; charset=utf-8`.
+//! Each side has metrics of its own: [`SenderMetrics`](crate::webhook::sender::SenderMetrics),
+//! [`ReceiverMetrics`](crate::webhook::receiver::ReceiverMetrics) and
+//! [`ApiMetrics`](crate::rest::server::ApiMetrics). A host counts each transition when it is stored,
+//! so that no store is searched for a number. Each takes a few hundred bytes, counting allocates
+//! nothing, and `merge` adds the counts of several threads. Serve the text as `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 //!
 //! # Names
 //! A service serves those of its senders and its API, and a receiver its own. Names that end in `_total` and
@@ -268,19 +268,19 @@ impl<L: Label> Counters<L> {
     }
 }
 
-/// Defines a tally: its counters and histograms, each with the name and the help of its metric.
-macro_rules! tally {
-    ($(#[$meta:meta])* pub struct $tally:ident {
+/// Defines the metrics of one side: its counters and histograms, each with the name and the help of its metric.
+macro_rules! side_metrics {
+    ($(#[$meta:meta])* pub struct $side:ident {
         $($field:ident: $counts:ty = $name:literal, $help:literal;)+
     }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct $tally {
+        pub struct $side {
             $($field: $counts,)+
         }
 
-        impl $tally {
-            /// Adds what another tally has counted.
+        impl $side {
+            /// Adds the counts of another thread.
             pub fn merge(&mut self, other: &Self) {
                 $(self.$field.merge(&other.$field);)+
             }
@@ -299,7 +299,7 @@ macro_rules! tally {
         }
     };
 }
-pub(crate) use tally;
+pub(crate) use side_metrics;
 
 /// The upper bounds of histograms, in milliseconds. The first eleven are for what ends within ten
 /// seconds. The others are for events: one for each of the five attempts that may follow the first.

@@ -20,7 +20,7 @@ use http::{Response, StatusCode};
 #[non_exhaustive]
 pub enum WebhookResponse {
     /// 204: the event is safely stored, or was handled. Created by `webhook::receiver`, with the
-    /// feature `client`: `Receipt::stored` and `Claimed::done`.
+    /// feature `client`: `Receipt::stored` and `ActiveClaim::done`.
     #[non_exhaustive]
     Accepted,
     /// 204: the event was handled before. Created by `webhook::receiver::Receipt::claim`.

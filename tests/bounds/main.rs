@@ -29,7 +29,8 @@ use call_assistant::rest::{
 use call_assistant::webhook::event::{Event, EventError};
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::sender::{
-    self, DisabledReason, EndpointChange, Excerpt, Outcome, Pending, Planner, SenderLimits, Target,
+    self, DisabledReason, DueDelivery, EndpointChange, EndpointUrl, Excerpt, Outcome, Planner,
+    SenderLimits,
 };
 use call_assistant::webhook::{
     DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError, receiver,
@@ -174,7 +175,13 @@ fn a_million_deliveries_are_planned_in_a_hundred_and_twenty_mebibytes() {
     for endpoints in [1, MILLION] {
         let pending = |delivery| {
             let endpoint = u32::try_from(delivery % endpoints).unwrap();
-            Pending { delivery, endpoint, account: endpoint, due: NOW, is_retry: delivery % 3 == 0 }
+            DueDelivery {
+                delivery,
+                endpoint,
+                account: endpoint,
+                due: NOW,
+                is_retry: delivery % 3 == 0,
+            }
         };
         let rebuild = || Planner::rebuild(limits, (0..MILLION).map(pending));
         let (mut planner, mut rebuilt) = counted(rebuild);
@@ -274,9 +281,9 @@ fn heads_of_a_mebibyte() {
         let (_, info) = counted(|| Received::new(&head, id()).is_ok());
         assert!(info.bytes_max <= 2 * MEBIBYTE as u64, "{}: {info:?}", &path[..10]);
     }
-    cheap(|| Target::parse(&format!("https://example.com/{}", &long[..10])).unwrap());
+    cheap(|| EndpointUrl::parse(&format!("https://example.com/{}", &long[..10])).unwrap());
     let url = format!("https://example.com/{long}");
-    free(|| Target::parse(&url).unwrap_err());
+    free(|| EndpointUrl::parse(&url).unwrap_err());
     free(|| BaseUrl::parse(&url).unwrap_err());
     free(|| SigningSecret::parse(&long).unwrap_err());
     let product = Product::default();
@@ -365,9 +372,9 @@ fn explaining_takes_a_few_times_the_body() {
 #[test]
 fn counting_is_free() {
     let error = Err::<(), receiver::ReceiptError>(VerifyError::Missing.into());
-    let mut received = receiver::ReceiverTally::default();
-    let mut answered = server::ServerTally::default();
-    let mut sent = sender::SenderTally::default();
+    let mut received = receiver::ReceiverMetrics::default();
+    let mut answered = server::ApiMetrics::default();
+    let mut sent = sender::SenderMetrics::default();
     let response = Ok(Response::new(()));
     let merged = sent;
     free(|| {
@@ -377,7 +384,7 @@ fn counting_is_free() {
         sent.lost_write();
         sent.merge(&merged);
     });
-    assert!(size_of::<sender::SenderTally>() < 1_024, "{}", size_of::<sender::SenderTally>());
+    assert!(size_of::<sender::SenderMetrics>() < 1_024, "{}", size_of::<sender::SenderMetrics>());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, DeliveryStatus, Destination, Endpoint, Outcome, Target,
+    BeginError, Delivery, DeliveryStatus, EndpointHealth, EndpointUrl, Outcome, SignedDestination,
 };
 use call_assistant::webhook::{Signer, SigningSecret, Verifier};
 
@@ -24,10 +24,10 @@ fn a_receiver_that_verifies_gets_the_event_at_the_second_attempt() {
         now,
     );
     let event = event.ping("hello").unwrap();
-    let target = Target::parse("https://hooks.example.com/calls").unwrap();
+    let target = EndpointUrl::parse("https://hooks.example.com/calls").unwrap();
     let signer = Signer::new(secret);
-    let mut endpoint = Endpoint::new(1, now);
-    let destination = Destination::new(&endpoint, target, signer);
+    let mut endpoint = EndpointHealth::new(1, now);
+    let destination = SignedDestination::new(&endpoint, target, signer);
     let mut delivery = Delivery::accept(&event, &endpoint, now);
 
     let what = (&event, &destination);

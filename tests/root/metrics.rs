@@ -1,4 +1,4 @@
-//! The text of metrics: what each tally counts, in the form of OpenMetrics. Prometheus' own parser
+//! The text of metrics: what each side counts, in the form of OpenMetrics. Prometheus' own parser
 //! reads the same text in `tests/metrics/run`.
 
 use std::collections::BTreeMap;
@@ -10,9 +10,10 @@ use call_assistant::metrics::OpenMetrics;
 use call_assistant::rest::Operation;
 use call_assistant::rest::server::{self, Received, RequestHead};
 use call_assistant::webhook::event::EventError;
-use call_assistant::webhook::receiver::{self, Claim, Inbox};
+use call_assistant::webhook::receiver::{self, ActiveClaim, ClaimOutcome, Inbox};
 use call_assistant::webhook::sender::{
-    self, Alert, Delivery, DisabledReason, Ended, Endpoint, Gauges, Outcome, settle,
+    self, Alert, Delivery, DisabledReason, EndedAttempt, EndpointHealth, Outcome, SenderGauges,
+    settle,
 };
 use call_assistant::webhook::{
     DeliveryHeader, MalformedReason, Signer, SigningSecret, Verifier, VerifyError, testing,
@@ -22,20 +23,20 @@ use http::{Response, StatusCode};
 use crate::ping;
 use support::{nanos, seconds, start};
 
-fn sent() -> sender::SenderTally {
-    let mut tally = sender::SenderTally::default();
+fn sent() -> sender::SenderMetrics {
+    let mut metrics = sender::SenderMetrics::default();
     let event = ping(start());
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let (mut rows, mut ended) = (BTreeMap::new(), Vec::new());
     for (id, status, took) in
         [(1, 500, 125_000_000), (2, 200, 5_000_000_000), (3, 410, 5_000_000_000)]
     {
         let mut row = Delivery::accept(&event, &endpoint, start());
-        tally.accepted(&row);
+        metrics.accepted(&row);
         let attempt = row.begin(&endpoint, start()).unwrap();
         rows.insert(id, row);
         let outcome = Outcome::Answered(StatusCode::from_u16(status).unwrap());
-        ended.push(Ended {
+        ended.push(EndedAttempt {
             delivery: id,
             endpoint: 0,
             attempt,
@@ -45,34 +46,34 @@ fn sent() -> sender::SenderTally {
         });
     }
     let settled = settle(&ended, &rows, &BTreeMap::from([(0, endpoint)]));
-    tally.settled(&settled);
-    tally.changed(endpoint.pause(seconds(9)));
-    tally.accepted(&Delivery::accept(&event, &endpoint, seconds(9)));
-    tally.enabled(DisabledReason::Failing);
-    tally.alerted(&Alert::StillDisabled { reason: DisabledReason::Gone, days: 1 });
-    tally.lease_expired();
-    tally.lost_write();
-    tally
+    metrics.settled(&settled);
+    metrics.changed(endpoint.pause(seconds(9)));
+    metrics.accepted(&Delivery::accept(&event, &endpoint, seconds(9)));
+    metrics.enabled(DisabledReason::Failing);
+    metrics.alerted(&Alert::StillDisabled { reason: DisabledReason::Gone, days: 1 });
+    metrics.lease_expired();
+    metrics.lost_write();
+    metrics
 }
 
-fn answered() -> server::ServerTally {
-    let mut tally = server::ServerTally::default();
+fn answered() -> server::ApiMetrics {
+    let mut metrics = server::ApiMetrics::default();
     let mut ask = |path, took| {
         let head = RequestHead::new("GET", path, None).with_host(b"api.example.com");
         let received = Received::new(&head, RequestId::from_random([1; 16]));
         let result = received.and_then(|received| received.identify(None, start()));
         let result = result.map(|_| Response::new(()));
-        tally.answered(Operation::from_path(path), &result, Duration::from_millis(took));
+        metrics.answered(Operation::from_path(path), &result, Duration::from_millis(took));
     };
     ask("/v1/account/", 2);
     ask("/v1/calls", 30);
-    tally.answered(Some(Operation::GetCall), &Ok(Response::new(())), Duration::from_secs(60));
-    tally
+    metrics.answered(Some(Operation::GetCall), &Ok(Response::new(())), Duration::from_secs(60));
+    metrics
 }
 
-fn verified() -> receiver::ReceiverTally {
-    let mut tally = receiver::ReceiverTally::default();
-    tally.received(&Ok(()));
+fn verified() -> receiver::ReceiverMetrics {
+    let mut metrics = receiver::ReceiverMetrics::default();
+    metrics.received(&Ok(()));
     let times = Duration::from_secs(301);
     for error in [
         VerifyError::Missing,
@@ -83,10 +84,10 @@ fn verified() -> receiver::ReceiverTally {
         VerifyError::TooOld { age: times, tolerance: times },
         VerifyError::TooNew { ahead: times, tolerance: times },
     ] {
-        tally.received(&Err::<(), _>(error.into()));
+        metrics.received(&Err::<(), _>(error.into()));
     }
     let header = DeliveryHeader::Event;
-    tally.received(&Err::<(), _>(EventError::Contradiction { header }.into()));
+    metrics.received(&Err::<(), _>(EventError::Contradiction { header }.into()));
     let secret = SigningSecret::parse("whsec_test").unwrap();
     let signer = Signer::new(secret.clone());
     let request = testing::signed_request(&signer, "ping", "evt_1", b"{}", start()).unwrap();
@@ -94,23 +95,23 @@ fn verified() -> receiver::ReceiverTally {
     let mut inbox = Inbox::new(10);
     let mut claim = || {
         let receipt = verifier.receive(request.headers(), request.body(), start()).unwrap();
-        inbox.claim(receipt, Claim::LEASE, start())
+        inbox.claim(receipt, ActiveClaim::LEASE, start())
     };
     let (first, busy) = (claim(), claim());
     for claim in [&first, &busy] {
-        tally.claimed(claim);
+        metrics.claimed(claim);
     }
-    let Claim::Process(claimed) = first else { panic!("{first:?}") };
+    let ClaimOutcome::Process(claimed) = first else { panic!("{first:?}") };
     let (entry, _) = claimed.done(start());
     let receipt = verifier.receive(request.headers(), request.body(), start()).unwrap();
-    tally.claimed(&receipt.claim(Some(&entry), Claim::LEASE, start()));
-    tally
+    metrics.claimed(&receipt.claim(Some(&entry), ActiveClaim::LEASE, start()));
+    metrics
 }
 
 fn text() -> String {
     let mut text = OpenMetrics::new(String::new());
     sent().write(&mut text).unwrap();
-    let mut gauges = Gauges::default();
+    let mut gauges = SenderGauges::default();
     (gauges.pending, gauges.held, gauges.active) = (12, 3, 7);
     gauges.oldest_due = Duration::from_millis(1_500);
     gauges.write(&mut text).unwrap();
@@ -202,12 +203,12 @@ fn the_text_is_in_the_order_of_openmetrics() {
     assert!(text.contains("host_threads{name=\"a \\\"quoted\\\"\\nname \\\\\"} 4\n"));
 }
 
-/// Tallies of several threads are one.
+/// The counts of several threads are added.
 #[test]
 fn merging_adds_everything_up() {
-    let write = |sender: &sender::SenderTally,
-                 server: &server::ServerTally,
-                 receiver: &receiver::ReceiverTally| {
+    let write = |sender: &sender::SenderMetrics,
+                 server: &server::ApiMetrics,
+                 receiver: &receiver::ReceiverMetrics| {
         let mut text = OpenMetrics::new(String::new());
         sender.write(&mut text).unwrap();
         server.write(&mut text).unwrap();
@@ -224,7 +225,7 @@ fn merging_adds_everything_up() {
     for (one, two) in one.lines().zip(two.lines()).filter(|(one, _)| !one.starts_with('#')) {
         assert!((value(two) - 2.0 * value(one)).abs() < 1e-9, "{one}, merged {two}");
     }
-    let mut from_nothing = sender::SenderTally::default();
+    let mut from_nothing = sender::SenderMetrics::default();
     from_nothing.merge(&once);
     assert_eq!(from_nothing, once);
 }
@@ -232,26 +233,26 @@ fn merging_adds_everything_up() {
 /// What is not an attempt, and what comes late, is counted as such and as nothing else.
 #[test]
 fn only_scheduled_first_attempts_count_as_first() {
-    let endpoint = Endpoint::new(1, Timestamp::UNIX_EPOCH);
+    let endpoint = EndpointHealth::new(1, Timestamp::UNIX_EPOCH);
     let mut delivery = Delivery::accept(&ping(start()), &endpoint, start());
-    let mut tally = sender::SenderTally::default();
+    let mut metrics = sender::SenderMetrics::default();
     let mut attempt = |delivery: &mut Delivery, outcome, now| {
         let attempt = delivery.begin(&endpoint, now).unwrap();
         let report = delivery.finish(&attempt, outcome, now).unwrap();
         let entry = sender::LogEntry::new(
-            &Ended { delivery: (), endpoint: (), attempt, outcome, at: now, response: None },
+            &EndedAttempt { delivery: (), endpoint: (), attempt, outcome, at: now, response: None },
             &report,
             delivery,
         );
-        tally.attempt(&entry, delivery);
+        metrics.attempt(&entry, delivery);
         let again = delivery.finish(&attempt, outcome, now).unwrap();
         let entry = sender::LogEntry::new(
-            &Ended { delivery: (), endpoint: (), attempt, outcome, at: now, response: None },
+            &EndedAttempt { delivery: (), endpoint: (), attempt, outcome, at: now, response: None },
             &again,
             delivery,
         );
         assert!(entry.late);
-        tally.attempt(&entry, delivery);
+        metrics.attempt(&entry, delivery);
     };
     attempt(&mut delivery, Outcome::Unsent, start());
     let mut now = start();
@@ -262,7 +263,7 @@ fn only_scheduled_first_attempts_count_as_first() {
     delivery.redeliver(&endpoint, now).unwrap();
     attempt(&mut delivery, Outcome::Answered(StatusCode::OK), now);
     let mut text = OpenMetrics::new(String::new());
-    tally.write(&mut text).unwrap();
+    metrics.write(&mut text).unwrap();
     let text = text.end().unwrap();
     for line in [
         r#"attempts_total{outcome="unsent"} 2"#,

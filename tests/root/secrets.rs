@@ -13,7 +13,7 @@ use call_assistant::rest::{ApiKey, BaseUrl, GetAccount, ListCalls, Mode, Scope};
 use call_assistant::webhook::event::{ApiVersion, Event};
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::sender as delivery;
-use call_assistant::webhook::sender::{Ended, Excerpt, LogEntry, Outcome, Target};
+use call_assistant::webhook::sender::{EndedAttempt, EndpointUrl, Excerpt, LogEntry, Outcome};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier};
 use call_assistant::{Product, Timestamp};
 use http::StatusCode;
@@ -155,11 +155,11 @@ fn webhooks() -> Vec<String> {
     let verifier = Verifier::new(secret.clone()).with_secret(random.clone());
     let evidence = Evidence::new(headers, b"{}", SIGNING).with_known_secret(SIGNING);
     let url = format!("https://hooks.example.com/{KEY}?token={KEY}");
-    let target = Target::parse(&url).unwrap();
-    let endpoint = delivery::Endpoint::new(1, now());
+    let target = EndpointUrl::parse(&url).unwrap();
+    let endpoint = delivery::EndpointHealth::new(1, now());
     let mut delivery = delivery::Delivery::accept(&ping(now()), &endpoint, now());
     let attempt = delivery.begin(&endpoint, now()).unwrap();
-    let destination = delivery::Destination::new(&endpoint, target.clone(), signer.clone());
+    let destination = delivery::SignedDestination::new(&endpoint, target.clone(), signer.clone());
     let request = attempt.request(&destination, &ping(now()), now()).unwrap();
     let printed = vec![
         debug(&secret),
@@ -223,13 +223,13 @@ fn answers_that_echo() -> Vec<String> {
             printed.push(failed.excerpt().to_owned());
             printed.extend([debug(&failed.reason), error(&failed)]);
         }
-        let endpoint = delivery::Endpoint::new(1, now());
+        let endpoint = delivery::EndpointHealth::new(1, now());
         let mut delivery = delivery::Delivery::accept(&ping(now()), &endpoint, now());
         let attempt = delivery.begin(&endpoint, now()).unwrap();
         let outcome = Outcome::Answered(StatusCode::BAD_GATEWAY);
         let report = delivery.finish(&attempt, outcome, now()).unwrap();
         let entry = LogEntry::new(
-            &Ended {
+            &EndedAttempt {
                 delivery: (),
                 endpoint: (),
                 attempt,
@@ -263,7 +263,7 @@ fn errors_of_a_secret() -> Vec<String> {
             printed.push(error(&ApiVersion::parse(&wrong).unwrap_err()));
             printed.push(error(&EventId::parse(&wrong).unwrap_err()));
             printed.push(error(&RequestId::parse(&wrong).unwrap_err()));
-            printed.push(error(&Target::parse(&wrong).unwrap_err()));
+            printed.push(error(&EndpointUrl::parse(&wrong).unwrap_err()));
         }
         printed.push(error(&CallId::parse(&format!("{secret}\n")).unwrap_err()));
         for url in [
@@ -274,7 +274,7 @@ fn errors_of_a_secret() -> Vec<String> {
             format!("{secret}://example.com"),
         ] {
             printed.extend(BaseUrl::parse(&url).err().iter().map(error));
-            printed.push(match Target::parse(&url) {
+            printed.push(match EndpointUrl::parse(&url) {
                 Ok(target) => debug(&target),
                 Err(wrong) => error(&wrong),
             });

@@ -10,7 +10,7 @@ use call_assistant::rest::client::{
 };
 use call_assistant::rest::{ApiKey, BaseUrl, GetAccount, Quota};
 use call_assistant::webhook::event::EventData;
-use call_assistant::webhook::receiver::{Claim, EventKey, InboxEntry};
+use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, EventKey, InboxEntry};
 use call_assistant::webhook::{SigningSecret, Verifier};
 use http::{HeaderMap, Request, Response, StatusCode};
 
@@ -325,9 +325,9 @@ impl Customer {
             }
         };
         let key = receipt.key().clone();
-        let claimed = match receipt.claim(self.store.inbox.get(&key), Claim::LEASE, now) {
-            Claim::Process(claimed) => claimed,
-            Claim::Answer(response) => {
+        let claimed = match receipt.claim(self.store.inbox.get(&key), ActiveClaim::LEASE, now) {
+            ClaimOutcome::Process(claimed) => claimed,
+            ClaimOutcome::Answer(response) => {
                 self.met.count("duplicates", usize::from(response.status().is_success()));
                 self.met.count("busy", usize::from(!response.status().is_success()));
                 return Some(response.into_response());

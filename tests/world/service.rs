@@ -12,7 +12,7 @@ use call_assistant::rest::server::{
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, Destination, Endpoint, Outcome, Target,
+    Attempt, BeginError, Delivery, EndpointHealth, EndpointUrl, Outcome, SignedDestination,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::{Request, Response};
@@ -39,7 +39,7 @@ pub(crate) struct Service {
     calls: Vec<Written>,
     /// Of the calls, by when they become visible, those that no event has been made of.
     unannounced: Vec<Call>,
-    endpoint: Endpoint,
+    endpoint: EndpointHealth,
     deliveries: Vec<(Delivery, EventBody)>,
     sending: Option<usize>,
     secret: SigningSecret,
@@ -83,7 +83,7 @@ impl Service {
             cursors: CursorKeys::new(1, dice.bytes()),
             calls,
             unannounced,
-            endpoint: Endpoint::new(1, at(0)),
+            endpoint: EndpointHealth::new(1, at(0)),
             deliveries: Vec::new(),
             sending: None,
             secret: SigningSecret::parse("whsec_of-the-customers-endpoint").unwrap(),
@@ -200,9 +200,9 @@ impl Service {
             Err(error) => panic!("{error:?}"),
         };
         self.sending = Some(index);
-        let target = Target::parse("https://customer.example.com/hook").unwrap();
+        let target = EndpointUrl::parse("https://customer.example.com/hook").unwrap();
         let signer = Signer::new(self.secret.clone());
-        let destination = Destination::new(&self.endpoint, target, signer);
+        let destination = SignedDestination::new(&self.endpoint, target, signer);
         let request = attempt.request(&destination, body, at(now)).unwrap();
         Some((attempt, request))
     }

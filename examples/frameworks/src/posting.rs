@@ -5,13 +5,13 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use call_assistant::webhook::sender::{AddressError, Outcome, Target, TargetError};
+use call_assistant::webhook::sender::{AddressError, EndpointUrl, EndpointUrlError, Outcome};
 use http::Request;
 use reqwest::Client;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 
-/// Make one, and keep it. `target` is `Target::parse`.
+/// Make one, and keep it. `target` is `EndpointUrl::parse`.
 ///
 /// # Errors
 /// There is no TLS to be had, for instance.
@@ -24,10 +24,10 @@ pub fn http_client(target: ParseTarget) -> Result<Client, reqwest::Error> {
         .build()
 }
 
-type ParseTarget = fn(&str) -> Result<Target, TargetError>;
+type ParseTarget = fn(&str) -> Result<EndpointUrl, EndpointUrlError>;
 
 /// A look-up that returns only addresses that may be called. An address in place of a name is not
-/// looked up: `Target::parse` has checked it.
+/// looked up: `EndpointUrl::parse` has checked it.
 struct Checked(ParseTarget);
 
 impl Resolve for Checked {
@@ -46,7 +46,7 @@ impl Resolve for Checked {
 /// # Errors
 /// There is none.
 pub fn passing(
-    target: &Target,
+    target: &EndpointUrl,
     found: impl Iterator<Item = SocketAddr>,
 ) -> Result<Vec<SocketAddr>, AddressError> {
     let (mut passed, mut refused) = (Vec::new(), None);
@@ -70,7 +70,7 @@ pub async fn post(http: &Client, request: Request<Vec<u8>>, limit: Duration) -> 
         Ok(response) => return Outcome::Answered(response.status()),
         Err(error) => error,
     };
-    if cause::<AddressError>(&error).is_some() || cause::<TargetError>(&error).is_some() {
+    if cause::<AddressError>(&error).is_some() || cause::<EndpointUrlError>(&error).is_some() {
         return Outcome::Forbidden;
     }
     match cause::<io::Error>(&error) {

@@ -13,7 +13,7 @@ use ::testing::running::{Folder, Running, eventually};
 use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::Call;
-use call_assistant::webhook::sender::{ATTEMPT_TIMEOUT, Outcome, Target};
+use call_assistant::webhook::sender::{ATTEMPT_TIMEOUT, EndpointUrl, Outcome};
 use call_assistant_frameworks::posting;
 use http::{Request, StatusCode};
 
@@ -179,7 +179,7 @@ fn a_rotated_secret_signs_next_to_the_new_one() {
 #[test]
 fn reqwest_makes_the_same_of_endpoints() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let target = Target::parse("https://hooks.example.com/").unwrap();
+    let target = EndpointUrl::parse("https://hooks.example.com/").unwrap();
     let addresses = |texts: &[&str]| -> Vec<_> {
         texts.iter().map(|text| text.parse::<std::net::SocketAddr>().unwrap()).collect()
     };
@@ -191,8 +191,8 @@ fn reqwest_makes_the_same_of_endpoints() {
     let receiver = Receiver::start();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let status = |status: u16| Outcome::Answered(StatusCode::from_u16(status).unwrap());
-    let public = posting::http_client(Target::parse).unwrap();
-    let loopback = posting::http_client(Target::parse_allowing_loopback).unwrap();
+    let public = posting::http_client(EndpointUrl::parse).unwrap();
+    let loopback = posting::http_client(EndpointUrl::parse_allowing_loopback).unwrap();
     let local = |path, reply| receiver.url(path, &[reply]).replace("127.0.0.1", "localhost");
     for (http, url, outcome) in [
         (&loopback, local("/204", Reply::Status(204)), status(204)),

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use call_assistant::webhook::receiver::{Claim, Inbox, ReceiptError};
+use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, Inbox, ReceiptError};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError};
 use call_assistant::{Product, Timestamp};
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING};
@@ -211,9 +211,13 @@ impl Relay {
                     Ok(event) => format!("{} {}", event.id, event.event_type()),
                     Err(error) => format!("not an event: {error}"),
                 };
-                match self.seen(|seen| seen.inbox.claim(receipt, Claim::LEASE, now)) {
-                    Claim::Process(claimed) => (true, format!("genuine: {what}"), Some(claimed)),
-                    Claim::Answer(_) => (true, format!("genuine, a duplicate: {what}"), None),
+                match self.seen(|seen| seen.inbox.claim(receipt, ActiveClaim::LEASE, now)) {
+                    ClaimOutcome::Process(claimed) => {
+                        (true, format!("genuine: {what}"), Some(claimed))
+                    }
+                    ClaimOutcome::Answer(_) => {
+                        (true, format!("genuine, a duplicate: {what}"), None)
+                    }
                 }
             }
             Err(error) => {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, EventData, NewEvent, Origin};
-use call_assistant::webhook::receiver::{Claim, Inbox};
+use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, Inbox};
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, DeliveryStatus, Destination, DisabledReason, Endpoint, EndpointChange,
-    FAILURES_TO_DISABLE, Outcome, Target,
+    BeginError, Delivery, DeliveryStatus, DisabledReason, EndpointChange, EndpointHealth,
+    EndpointUrl, FAILURES_TO_DISABLE, Outcome, SignedDestination,
 };
 use call_assistant::webhook::{Signer, SigningSecret, Verifier, VerifyError};
 use http::{HeaderValue, Request, StatusCode};
@@ -19,19 +19,19 @@ use crate::world::World;
 
 /// The service's end of one webhook: where it goes, and what it is signed with.
 struct Hook {
-    destination: Destination,
+    destination: SignedDestination,
     signer: Signer,
-    endpoint: Endpoint,
+    endpoint: EndpointHealth,
 }
 
 impl Hook {
     fn new(world: &mut World) -> Result<(Self, Verifier), Box<dyn Error>> {
         let secret = SigningSecret::from_random(world.random());
-        let endpoint = Endpoint::new(1, world.now);
-        let target = Target::parse("https://hooks.example.com/calls")?;
+        let endpoint = EndpointHealth::new(1, world.now);
+        let target = EndpointUrl::parse("https://hooks.example.com/calls")?;
         let signer = Signer::new(secret.clone());
         let hook = Self {
-            destination: Destination::new(&endpoint, target, signer.clone()),
+            destination: SignedDestination::new(&endpoint, target, signer.clone()),
             signer,
             endpoint,
         };
@@ -172,12 +172,12 @@ pub(crate) fn retry_over_the_whole_schedule(
     let mut acted = Vec::new();
     for _ in 0..2 {
         let receipt = verifier.receive(request.headers(), request.body(), world.now)?;
-        let answer = match inbox.claim(receipt, Claim::LEASE, world.now) {
-            Claim::Process(claimed) => {
+        let answer = match inbox.claim(receipt, ActiveClaim::LEASE, world.now) {
+            ClaimOutcome::Process(claimed) => {
                 acted.push(claimed.receipt().key().id().to_owned());
                 inbox.done(claimed, world.now)
             }
-            Claim::Answer(answer) => answer,
+            ClaimOutcome::Answer(answer) => answer,
         };
         table.tell(&format!("{} to a copy", answer.status()));
     }

@@ -227,10 +227,10 @@ mod account_status;
 mod call_row;
 mod cursor;
 mod exchange;
+mod metrics;
 mod rate;
 mod rejection;
 mod stored_key;
-mod tally;
 
 pub use account_status::AccountStatus;
 pub use call_row::{CallRow, RowsReason};
@@ -238,10 +238,10 @@ pub use cursor::{Cursor, CursorError, CursorKeys, KeyIdTakenError};
 pub use exchange::{
     AccountQuery, Admitted, Authorized, CallQuery, CallsQuery, Identified, Received, RequestHead,
 };
+pub use metrics::ApiMetrics;
 pub use rate::{RateLimitError, RateLimitReason, RateWindows};
 pub use rejection::{Rejection, RejectionReason};
 pub use stored_key::{KeyDigest, KeyState, StoredKey};
-pub use tally::ServerTally;
 
 /// The OpenAPI 3.1 document of the REST API and its webhooks, in JSON.
 ///

@@ -81,12 +81,12 @@ pub enum EventData {
         message: String,
     },
     /// Data of a type that this version does not know. Acknowledge the event all the same.
-    Unknown(UnreadData),
+    Unknown(RawEventData),
     /// An event whose data, version or origin does not have the form that this version knows.
     #[non_exhaustive]
     Unreadable {
         /// The data.
-        data: UnreadData,
+        data: RawEventData,
         /// What does not fit, and where in the body: `data.object.started_at`. No value is quoted.
         error: ParseError,
     },
@@ -113,14 +113,14 @@ impl EventData {
 
 /// The data of an event that this version does not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnreadData {
+pub struct RawEventData {
     pub(super) event_type: EventType,
     pub(super) data: RawJson,
     /// The whole event, if its form does not fit. `None` if only its type is not known.
     pub(super) envelope: Option<JsonObject>,
 }
 
-impl UnreadData {
+impl RawEventData {
     /// Returns `data`, to the letter.
     #[must_use]
     pub fn json(&self) -> &RawValue {
@@ -162,7 +162,7 @@ impl<'de> DeserializeSeed<'de> for DataOf<'_, 'de> {
             EventType::Other(_) => {
                 let event_type = event_type.clone();
                 let data = RawJson::read(from, tracker)?;
-                let unknown = UnreadData { event_type, data, envelope: None };
+                let unknown = RawEventData { event_type, data, envelope: None };
                 Ok((EventData::Unknown(unknown), OtherFields::default()))
             }
         }

@@ -68,7 +68,7 @@ mod usage;
 
 pub use body::EventBody;
 pub use compose::{NameSource, NewEvent, NewEventError};
-pub use data::{EventData, EventType, UnreadData};
+pub use data::{EventData, EventType, RawEventData};
 pub use envelope::{ApiVersion, Origin, OriginSource};
 pub use received::{Event, EventError};
 pub use usage::UsageWatch;

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use serde::Serialize;
 use serde::de::{Error, MapAccess};
 
-use super::data::{DataOf, EventData, EventType, OtherFields, UnreadData, WrittenData};
+use super::data::{DataOf, EventData, EventType, OtherFields, RawEventData, WrittenData};
 use super::envelope::{ApiVersion, Origin};
 use super::required_fields::{RequiredFields, required_fields};
 use crate::Timestamp;
@@ -95,7 +95,7 @@ impl Event {
                 account_id,
                 origin: envelope.get_as("origin"),
                 data: EventData::Unreadable {
-                    data: UnreadData {
+                    data: RawEventData {
                         event_type: r#type,
                         data: RawJson(data.to_owned()),
                         envelope: Some(envelope),
@@ -119,7 +119,7 @@ impl Event {
     /// written as it was received.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
-        if let EventData::Unreadable { data: UnreadData { envelope: Some(whole), .. }, .. } =
+        if let EventData::Unreadable { data: RawEventData { envelope: Some(whole), .. }, .. } =
             &self.data
         {
             return whole.as_str().into();

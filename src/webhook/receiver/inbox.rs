@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
 
 use super::inbox_entry::InboxEntry;
-use super::receipt::{Claim, Claimed, EventKey, Receipt};
+use super::receipt::{ActiveClaim, ClaimOutcome, EventKey, Receipt};
 use crate::Timestamp;
 use crate::webhook::WebhookResponse;
 
@@ -18,7 +18,7 @@ use crate::webhook::WebhookResponse;
 /// use call_assistant::Timestamp;
 /// use call_assistant::webhook::WebhookResponse;
 /// use call_assistant::webhook::event::EventData;
-/// use call_assistant::webhook::receiver::{Claim, Inbox, Receipt};
+/// use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, Inbox, Receipt};
 ///
 /// fn answer(
 ///     inbox: &mut Inbox,
@@ -26,12 +26,12 @@ use crate::webhook::WebhookResponse;
 ///     body: &[u8],
 ///     now: fn() -> Timestamp,
 /// ) -> WebhookResponse {
-///     match inbox.claim(receipt, Claim::LEASE, now()) {
-///         Claim::Process(claimed) => match handle(claimed.receipt(), body) {
+///     match inbox.claim(receipt, ActiveClaim::LEASE, now()) {
+///         ClaimOutcome::Process(claimed) => match handle(claimed.receipt(), body) {
 ///             Ok(()) => inbox.done(claimed, now()), // 204
 ///             Err(_) => inbox.failed(claimed), // 503: the next copy is handled
 ///         },
-///         Claim::Answer(response) => response,
+///         ClaimOutcome::Answer(response) => response,
 ///     }
 /// }
 ///
@@ -95,14 +95,14 @@ impl Inbox {
 
     /// Decides whether an event that arrived is to be handled, and records the claim. See
     /// [`Receipt::claim`].
-    pub fn claim(&mut self, receipt: Receipt, lease: Duration, now: Timestamp) -> Claim {
+    pub fn claim(&mut self, receipt: Receipt, lease: Duration, now: Timestamp) -> ClaimOutcome {
         let key = receipt.key().clone();
         let stored = self.stored(&key);
         let is_new = stored.is_none();
         let claim = receipt.claim(stored, lease, now);
-        if let Claim::Process(claimed) = &claim {
+        if let ClaimOutcome::Process(claimed) = &claim {
             if is_new && !self.make_room(now) {
-                return Claim::Answer(WebhookResponse::Unavailable);
+                return ClaimOutcome::Answer(WebhookResponse::Unavailable);
             }
             self.put(key, claimed.entry());
         }
@@ -110,7 +110,7 @@ impl Inbox {
     }
 
     /// Acknowledges an event that was handled, even if the claim had expired.
-    pub fn done(&mut self, claimed: Claimed, now: Timestamp) -> WebhookResponse {
+    pub fn done(&mut self, claimed: ActiveClaim, now: Timestamp) -> WebhookResponse {
         let key = claimed.receipt().key().clone();
         let (entry, response) = claimed.done(now);
         let stored = self.stored(&key);
@@ -125,7 +125,7 @@ impl Inbox {
 
     /// Gives back an event that could not be handled, so that the next copy will be, and returns
     /// 503. Changes nothing if the claim had expired and another handler holds the event.
-    pub fn failed(&mut self, claimed: Claimed) -> WebhookResponse {
+    pub fn failed(&mut self, claimed: ActiveClaim) -> WebhookResponse {
         let key = claimed.receipt().key().clone();
         if self.stored(&key) == Some(&claimed.entry()) {
             self.remove(&key);

@@ -17,7 +17,7 @@ use crate::Timestamp;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// [`Receipt::claim`](super::Receipt::claim) reads entries, and [`Claimed`](super::Claimed) writes
+/// [`Receipt::claim`](super::Receipt::claim) reads entries, and [`ActiveClaim`](super::ActiveClaim) writes
 /// them.
 ///
 /// Open: a later version may store more states.

@@ -26,7 +26,7 @@
 //!
 //! The service never sends an acknowledged event again, and sends one that was not acknowledged up to
 //! six times. So an acknowledgement is proof that the event is safe: [`Receipt::stored`] and
-//! [`Claimed::done`] are the only ways to one. There are two orders to choose from.
+//! [`ActiveClaim::done`] are the only ways to one. There are two orders to choose from.
 //!
 //! # Store, answer, handle later
 //!
@@ -48,7 +48,7 @@
 //! use call_assistant::Timestamp;
 //! use call_assistant::webhook::WebhookResponse;
 //! use call_assistant::webhook::event::Event;
-//! use call_assistant::webhook::receiver::{Claim, EventKey, InboxEntry, Receipt};
+//! use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, EventKey, InboxEntry, Receipt};
 //! # use call_assistant::json::ParseError;
 //! # type Handled = Result<(), ()>;
 //! # fn handle(_: Result<&Event, &ParseError>) -> Handled { Ok(()) }
@@ -62,9 +62,9 @@
 //! fn answer(db: &Db, receipt: Receipt, now: fn() -> Timestamp) -> WebhookResponse {
 //!     let key = receipt.key().clone();
 //!     let row = db.read(&key);
-//!     let claimed = match receipt.claim(row.as_ref(), Claim::LEASE, now()) {
-//!         Claim::Process(claimed) => claimed,
-//!         Claim::Answer(response) => return response,
+//!     let claimed = match receipt.claim(row.as_ref(), ActiveClaim::LEASE, now()) {
+//!         ClaimOutcome::Process(claimed) => claimed,
+//!         ClaimOutcome::Answer(response) => return response,
 //!     };
 //!     let claim = claimed.entry();
 //!     if !db.replace(&key, row, claim) {
@@ -116,16 +116,16 @@
 //!
 //! ```compile_fail,E0599
 //! # use call_assistant::webhook::WebhookResponse;
-//! # use call_assistant::webhook::receiver::Claimed;
-//! fn answer(claimed: Claimed) -> WebhookResponse {
+//! # use call_assistant::webhook::receiver::ActiveClaim;
+//! fn answer(claimed: ActiveClaim) -> WebhookResponse {
 //!     claimed.stored()
 //! }
 //! ```
 //!
 //! ```compile_fail,E0507
 //! # use call_assistant::webhook::WebhookResponse;
-//! # use call_assistant::webhook::receiver::Claimed;
-//! fn answer(claimed: &Claimed) -> WebhookResponse {
+//! # use call_assistant::webhook::receiver::ActiveClaim;
+//! fn answer(claimed: &ActiveClaim) -> WebhookResponse {
 //!     claimed.receipt().stored()
 //! }
 //! ```
@@ -135,8 +135,8 @@
 //! ```compile_fail,E0382
 //! # use call_assistant::Timestamp;
 //! # use call_assistant::webhook::WebhookResponse;
-//! # use call_assistant::webhook::receiver::Claimed;
-//! fn answer(claimed: Claimed, now: Timestamp) -> WebhookResponse {
+//! # use call_assistant::webhook::receiver::ActiveClaim;
+//! fn answer(claimed: ActiveClaim, now: Timestamp) -> WebhookResponse {
 //!     let (entry, response) = claimed.failed();
 //!     claimed.done(now).1
 //! }
@@ -156,16 +156,14 @@
 
 mod inbox;
 mod inbox_entry;
+mod metrics;
 mod moved_appointment;
 mod receipt;
-mod receive;
-mod tally;
 mod version;
 
 pub use inbox::Inbox;
 pub use inbox_entry::InboxEntry;
+pub use metrics::ReceiverMetrics;
 pub use moved_appointment::MovedAppointment;
-pub use receipt::{Claim, Claimed, EventKey, Receipt};
-pub use receive::ReceiptError;
-pub use tally::ReceiverTally;
+pub use receipt::{ActiveClaim, ClaimOutcome, EventKey, Receipt, ReceiptError};
 pub use version::ObjectVersion;

@@ -1,20 +1,20 @@
-//! From a receipt to the responses that acknowledge it.
+//! From a verified delivery to its receipt, and to the responses that acknowledge it.
 
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
 
+use http::{HeaderMap, Response};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::inbox_entry::InboxEntry;
-use super::receive::ReceiptError;
 use crate::Timestamp;
 use crate::id::AccountId;
 use crate::json::ParseError;
 use crate::webhook::event::{Event, EventError};
-use crate::webhook::{Verified, WebhookResponse};
+use crate::webhook::{DeliveryHeaders, Verified, Verifier, VerifyError, WebhookResponse};
 
 /// A genuine delivery that is not acknowledged yet. Created by
 /// [`Verifier::receive`](crate::webhook::Verifier::receive).
@@ -41,7 +41,7 @@ use crate::webhook::{Verified, WebhookResponse};
 /// ```
 ///
 /// A receipt is spent by one of two methods, and they are the only way to an acknowledgement:
-/// [`stored`](Self::stored), or [`claim`](Self::claim) and then [`Claimed::done`]. Drop it to answer
+/// [`stored`](Self::stored), or [`claim`](Self::claim) and then [`ActiveClaim::done`]. Drop it to answer
 /// something else, such as [`WebhookResponse::Unavailable`].
 #[derive(Debug)]
 #[must_use = "store the event, or claim it"]
@@ -66,10 +66,10 @@ pub struct EventKey {
 /// Closed: a host has to act on each of the two.
 #[derive(Debug)]
 #[must_use]
-pub enum Claim {
-    /// Store [the entry](Claimed::entry) if the row is still the one that was read, then handle the
+pub enum ClaimOutcome {
+    /// Store [the entry](ActiveClaim::entry) if the row is still the one that was read, then handle the
     /// event.
-    Process(Claimed),
+    Process(ActiveClaim),
     /// Answer this: 204 to an event that was processed before, 503 while another handler holds it
     /// and may still fail.
     Answer(WebhookResponse),
@@ -78,9 +78,55 @@ pub enum Claim {
 /// An event that is being handled.
 #[derive(Debug)]
 #[must_use = "handle the event, then call `done` or `failed`"]
-pub struct Claimed {
+pub struct ActiveClaim {
     receipt: Receipt,
     entry: InboxEntry,
+}
+
+/// The reason for which a delivery was not received.
+///
+/// Open: a later version may tell apart what this one does not.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReceiptError {
+    /// A signature that does not prove the body.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// An unsigned header that is repeated or contradicts the body.
+    #[error(transparent)]
+    Event(#[from] EventError),
+}
+
+impl Verifier {
+    /// Verifies a delivery as [`verify`](Self::verify) does, and reads its event.
+    ///
+    /// # Errors
+    /// Returns a [`ReceiptError`] if the delivery is not genuine, or if a header that is not signed
+    /// is repeated or contradicts the body. Log it, and answer with its
+    /// [`response`](ReceiptError::response). A genuine body that is not an event is no
+    /// error: every further attempt brings the same body, so it is to be stored, too.
+    pub fn receive(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<Receipt, ReceiptError> {
+        Receipt::new(self.verify(headers, body, now)?)
+    }
+
+    /// Receives a delivery whose headers are not an `http` 1.x `HeaderMap`, as
+    /// [`receive`](Self::receive) does.
+    ///
+    /// # Errors
+    /// Returns a [`ReceiptError`], as [`receive`](Self::receive) does.
+    pub fn receive_parts(
+        &self,
+        headers: DeliveryHeaders<'_>,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<Receipt, ReceiptError> {
+        Receipt::new(self.verify_parts(headers, body, now)?)
+    }
 }
 
 impl Receipt {
@@ -123,15 +169,20 @@ impl Receipt {
 
     /// Decides whether the event is to be handled now, given the entry that is stored under
     /// [its key](Self::key). The handler then has `lease` to finish, for example
-    /// [`Claim::LEASE`].
+    /// [`ActiveClaim::LEASE`].
     ///
     /// A stored claim that ends more than twice its own length after `now` was written by a host
     /// whose clock was wrong, and counts as expired. See [the module's page](super#wrong-clocks).
-    pub fn claim(self, stored: Option<&InboxEntry>, lease: Duration, now: Timestamp) -> Claim {
+    pub fn claim(
+        self,
+        stored: Option<&InboxEntry>,
+        lease: Duration,
+        now: Timestamp,
+    ) -> ClaimOutcome {
         match stored {
-            Some(InboxEntry::Done { .. }) => Claim::Answer(WebhookResponse::Duplicate),
-            Some(entry) if entry.is_held(now) => Claim::Answer(WebhookResponse::Unavailable),
-            _ => Claim::Process(Claimed {
+            Some(InboxEntry::Done { .. }) => ClaimOutcome::Answer(WebhookResponse::Duplicate),
+            Some(entry) if entry.is_held(now) => ClaimOutcome::Answer(WebhookResponse::Unavailable),
+            _ => ClaimOutcome::Process(ActiveClaim {
                 receipt: self,
                 entry: InboxEntry::Taken { at: now, until: now.saturating_add(lease) },
             }),
@@ -139,14 +190,12 @@ impl Receipt {
     }
 }
 
-impl Claim {
+impl ActiveClaim {
     /// The lease of a handler unless the host chooses another one: one minute.
     ///
     /// The service gives an attempt ten seconds and makes its third attempt a minute after the second.
     pub const LEASE: Duration = Duration::from_secs(60);
-}
 
-impl Claimed {
     /// Returns the receipt of the event.
     pub fn receipt(&self) -> &Receipt {
         &self.receipt
@@ -197,5 +246,21 @@ impl EventKey {
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
+    }
+}
+
+impl ReceiptError {
+    /// Returns the answer: always [`WebhookResponse::Rejected`].
+    #[must_use]
+    pub const fn response(&self) -> WebhookResponse {
+        WebhookResponse::Rejected
+    }
+
+    /// Creates the HTTP response: always 400 with an empty body.
+    ///
+    /// The cause belongs in the receiver's log; the sender does not get it.
+    #[must_use]
+    pub fn into_response<B: Default>(self) -> Response<B> {
+        self.response().into_response()
     }
 }

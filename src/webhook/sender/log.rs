@@ -8,7 +8,7 @@ use http::header::SET_COOKIE;
 use serde::{Deserialize, Serialize};
 
 use super::delivery::{Attempt, Delivery, DeliveryStatus, FailureReason, Outcome};
-use super::endpoint::Report;
+use super::endpoint::AttemptReport;
 use crate::Timestamp;
 use crate::secret::excerpt;
 
@@ -16,7 +16,7 @@ use crate::secret::excerpt;
 /// ([`Delivery::is_kept`]).
 ///
 /// ```
-/// use call_assistant::webhook::sender::{Excerpt, LogEntry, DeliveryStatus};
+/// use call_assistant::webhook::sender::{DeliveryStatus, Excerpt, LogEntry};
 ///
 /// let stored = r#"{"attempt":2,"manual":false,"began_at":"2026-01-01T00:00:00Z","took_ms":1250,
 ///     "outcome":"503","late":false,"status":"waiting","next_at":"2026-01-01T00:01:01Z",
@@ -61,7 +61,7 @@ pub struct LogEntry {
 ///
 /// Closed: a host has to say each of an attempt.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended<'a, D, E> {
+pub struct EndedAttempt<'a, D, E> {
     /// The host's id of the delivery.
     pub delivery: D,
     /// The host's id of its endpoint.
@@ -99,8 +99,12 @@ impl LogEntry {
     /// Creates the entry of an attempt that has just been finished. `report` is the result of
     /// [`Delivery::finish`], and `delivery` what that left.
     #[must_use]
-    pub fn new<D, E>(ended: &Ended<'_, D, E>, report: &Report, delivery: &Delivery) -> Self {
-        let Ended { attempt, outcome, at, response, .. } = ended;
+    pub fn new<D, E>(
+        ended: &EndedAttempt<'_, D, E>,
+        report: &AttemptReport,
+        delivery: &Delivery,
+    ) -> Self {
+        let EndedAttempt { attempt, outcome, at, response, .. } = ended;
         let waiting = delivery.status() == DeliveryStatus::Waiting;
         Self {
             attempt: attempt.number(),

@@ -6,7 +6,8 @@
 //! use call_assistant::id::{AccountId, EventId};
 //! use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 //! use call_assistant::webhook::sender::{
-//!     BeginError, Delivery, DeliveryStatus, Destination, Endpoint, EndpointChange, Outcome, Target,
+//!     BeginError, Delivery, DeliveryStatus, EndpointChange, EndpointHealth, EndpointUrl, Outcome,
+//!     SignedDestination,
 //! };
 //! use call_assistant::webhook::{Signer, SigningSecret};
 //! use http::StatusCode;
@@ -16,10 +17,10 @@
 //! let version = ApiVersion::parse("2026-01-15")?;
 //! let event = NewEvent::new(id, account, version, Origin::voice(), now).ping("It works.")?;
 //!
-//! let target = Target::parse("https://hooks.example.com/calls")?;
+//! let target = EndpointUrl::parse("https://hooks.example.com/calls")?;
 //! let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
-//! let mut endpoint = Endpoint::new(1, now);
-//! let destination = Destination::new(&endpoint, target, signer);
+//! let mut endpoint = EndpointHealth::new(1, now);
+//! let destination = SignedDestination::new(&endpoint, target, signer);
 //!
 //! // 1. Accept, and store the delivery together with the event's bytes.
 //! let mut delivery = Delivery::accept(&event, &endpoint, now);
@@ -57,7 +58,7 @@
 //! ```
 //!
 //! A host stores two small values: a [`Delivery`] for each event and endpoint, and the health of
-//! each [`Endpoint`]. Each step takes the value, what happened and the time, and changes the value,
+//! each [`EndpointHealth`]. Each step takes the value, what happened and the time, and changes the value,
 //! which is then stored. Nothing else is kept, so a process may die at any point, and any number of
 //! processes may work on the same rows. The [protocol](crate::guide::protocol#deliveries) lists
 //! every rule with its reason.
@@ -85,25 +86,27 @@
 mod delivery;
 mod endpoint;
 mod log;
+mod metrics;
 mod planner;
 mod recovery;
 mod schedule;
 mod settle;
 mod stored;
-mod tally;
 
 pub use delivery::{
     Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, FailureReason, Outcome,
     RedeliverError,
 };
 pub use endpoint::{
-    AbandonedReason, AddressError, Alert, Destination, DisabledReason, Endpoint, EndpointChange,
-    EndpointColumns, Report, Target, TargetError, check_public, shard_of,
+    AbandonedReason, AddressError, Alert, AttemptReport, DisabledReason, EndpointChange,
+    EndpointColumns, EndpointHealth, EndpointUrl, EndpointUrlError, SignedDestination,
+    check_public, shard_of,
 };
-pub use log::{Ended, Excerpt, LogEntry};
-pub use planner::{Pending, Planner, SenderLimits};
+pub use log::{EndedAttempt, Excerpt, LogEntry};
+pub use metrics::{SenderGauges, SenderMetrics};
+pub use planner::{DueDelivery, Planner, SenderLimits};
 pub use recovery::{
-    MissedDeliveries, PlanError, RecoverError, Recovery, RecoveryBy, RecoveryStatus, RecoveryStep,
+    PlanError, RecoverError, Recovery, RecoveryBy, RecoveryFilter, RecoveryStatus, RecoveryStep,
     WebhookPlan,
 };
 pub use schedule::{
@@ -113,4 +116,3 @@ pub use schedule::{
 };
 pub use settle::{Settled, settle};
 pub use stored::{ColumnError, MismatchError};
-pub use tally::{Gauges, SenderTally};

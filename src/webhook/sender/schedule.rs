@@ -27,16 +27,16 @@ pub const MAX_ATTEMPTS: u8 = RETRY_WAITS.len() as u8 + 1;
 /// ```
 /// use core::time::Duration;
 /// use std::collections::BTreeMap;
-/// use call_assistant::webhook::sender::{Ended, Outcome, RetrySchedule};
+/// use call_assistant::webhook::sender::{EndedAttempt, Outcome, RetrySchedule};
 /// # use call_assistant::Timestamp;
 /// # use call_assistant::id::{AccountId, EventId};
 /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-/// # use call_assistant::webhook::sender::{Delivery, Endpoint};
+/// # use call_assistant::webhook::sender::{Delivery, EndpointHealth};
 /// # let now = Timestamp::from_unix(60).unwrap();
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
 /// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
 /// # let event = event.ping("It works.")?;
-/// # let endpoint = Endpoint::new(1, now);
+/// # let endpoint = EndpointHealth::new(1, now);
 /// # let mut delivery = Delivery::accept(&event, &endpoint, now);
 /// # let attempt = delivery.begin(&endpoint, now)?;
 /// # let at = attempt.deadline();
@@ -44,7 +44,7 @@ pub const MAX_ATTEMPTS: u8 = RETRY_WAITS.len() as u8 + 1;
 ///
 /// let fast = RetrySchedule::default().scaled(0.001); // six hours in 22 seconds
 /// let outcome = Outcome::TimedOut;
-/// let ended = [Ended { delivery: 7, endpoint: 1, attempt, outcome, at, response: None }];
+/// let ended = [EndedAttempt { delivery: 7, endpoint: 1, attempt, outcome, at, response: None }];
 /// let settled = fast.settle(&ended, &deliveries, &endpoints);
 /// assert_eq!(settled.again, [(7, 1, at.saturating_add(Duration::from_millis(10)))]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -4,8 +4,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::delivery::{Delivery, DeliveryStatus};
-use super::endpoint::{Alert, DisabledReason, Endpoint, EndpointChange};
-use super::log::{Ended, LogEntry};
+use super::endpoint::{Alert, DisabledReason, EndpointChange, EndpointHealth};
+use super::log::{EndedAttempt, LogEntry};
 use super::schedule::{RetrySchedule, SPECIFIED};
 use super::stored::MismatchError;
 use crate::Timestamp;
@@ -22,7 +22,7 @@ pub struct Settled<D, E> {
     /// Deliveries to write, by ascending id: the order in which to lock them.
     pub deliveries: Vec<(D, Delivery)>,
     /// Endpoints to write, by ascending id, to be locked after the deliveries.
-    pub endpoints: Vec<(E, Endpoint)>,
+    pub endpoints: Vec<(E, EndpointHealth)>,
     /// An entry for each attempt, in the order in which they ended.
     pub log: Vec<(D, LogEntry)>,
     /// Deliveries that wait for another attempt, by ascending id, with the time when it is due.
@@ -42,28 +42,28 @@ pub struct Settled<D, E> {
 }
 
 /// Settles attempts that have ended: [finishes](Delivery::finish) each,
-/// [records](Endpoint::record) its report, parks deliveries whose endpoint is disabled by then, and
+/// [records](EndpointHealth::record) its report, parks deliveries whose endpoint is disabled by then, and
 /// writes the log.
 ///
 /// ```
 /// use std::collections::BTreeMap;
-/// use call_assistant::webhook::sender::{Ended, Outcome, settle};
+/// use call_assistant::webhook::sender::{EndedAttempt, Outcome, settle};
 /// # use call_assistant::Timestamp;
 /// # use call_assistant::id::{AccountId, EventId};
 /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-/// # use call_assistant::webhook::sender::{Delivery, Endpoint};
+/// # use call_assistant::webhook::sender::{Delivery, EndpointHealth};
 /// # let now = Timestamp::from_unix(60).unwrap();
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
 /// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
 /// # let event = event.ping("It works.")?;
-/// # let endpoint = Endpoint::new(1, now);
+/// # let endpoint = EndpointHealth::new(1, now);
 /// # let mut delivery = Delivery::accept(&event, &endpoint, now);
 ///
 /// // Begun in memory. The store still has the row as it was read.
 /// let attempt = delivery.begin(&endpoint, now)?;
 ///
 /// let (id, endpoint_id) = (7, 1);
-/// let ended = [Ended {
+/// let ended = [EndedAttempt {
 ///     delivery: id,
 ///     endpoint: endpoint_id,
 ///     attempt,
@@ -93,9 +93,9 @@ pub struct Settled<D, E> {
 /// others: leave its row out, and it is [unknown](Settled::unknown). The function is pure, so it may be
 /// called again with rows that were read again.
 pub fn settle<D: Ord + Clone, E: Ord + Clone>(
-    ended: &[Ended<'_, D, E>],
+    ended: &[EndedAttempt<'_, D, E>],
     deliveries: &BTreeMap<D, Delivery>,
-    endpoints: &BTreeMap<E, Endpoint>,
+    endpoints: &BTreeMap<E, EndpointHealth>,
 ) -> Settled<D, E> {
     SPECIFIED.settle(ended, deliveries, endpoints)
 }
@@ -104,9 +104,9 @@ impl RetrySchedule {
     /// Settles attempts that have ended, like [`settle`], with the waits of this schedule.
     pub fn settle<D: Ord + Clone, E: Ord + Clone>(
         &self,
-        ended: &[Ended<'_, D, E>],
+        ended: &[EndedAttempt<'_, D, E>],
         deliveries: &BTreeMap<D, Delivery>,
-        endpoints: &BTreeMap<E, Endpoint>,
+        endpoints: &BTreeMap<E, EndpointHealth>,
     ) -> Settled<D, E> {
         let mut settled = Settled {
             deliveries: Vec::new(),
@@ -158,7 +158,7 @@ impl RetrySchedule {
 }
 
 #[expect(clippy::expect_used, reason = "an attempt whose endpoint is missing is unknown")]
-fn owner<'a, E: Ord>(owners: &'a BTreeMap<&E, Endpoint>, id: &E) -> &'a Endpoint {
+fn owner<'a, E: Ord>(owners: &'a BTreeMap<&E, EndpointHealth>, id: &E) -> &'a EndpointHealth {
     owners.get(id).expect("each finished attempt has its endpoint here")
 }
 

@@ -61,7 +61,7 @@ impl Hash for Version {
 /// What belongs to one delivery or endpoint was given to another.
 ///
 /// A value knows the number of its row, and an [`Attempt`](super::Attempt) and a
-/// [`Report`](super::Report) know the numbers of theirs.
+/// [`AttemptReport`](super::AttemptReport) know the numbers of theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MismatchError {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
-    Outcome, RedeliverError, Report, Target, TargetError,
+    Attempt, AttemptReport, BeginError, Delivery, DeliveryStatus, DisabledReason, EndpointChange,
+    EndpointHealth, EndpointUrl, EndpointUrlError, Outcome, RedeliverError,
 };
 use http::StatusCode;
 use url::Host;
@@ -16,7 +16,7 @@ use url::Host;
 /// the representation. Two bytes an operation: what, and how.
 pub fn delivery(bytes: &[u8]) {
     let mut now = Timestamp::from_unix(1_767_225_600).unwrap();
-    let mut endpoint = Endpoint::new(1, now);
+    let mut endpoint = EndpointHealth::new(1, now);
     let mut delivery = Delivery::accept(&event(now), &endpoint, now);
     let mut health = Health::default();
     let mut model = Model::accept(&health, now);
@@ -86,12 +86,17 @@ pub fn delivery(bytes: &[u8]) {
     let stored = serde_json::to_string(&(delivery, endpoint)).unwrap();
     let (columns, health) = serde_json::from_str(&stored).unwrap();
     assert_eq!(Delivery::from_columns(delivery.id(), delivery.endpoint(), columns), Ok(delivery));
-    assert_eq!(Endpoint::from_columns(endpoint.id(), health), Ok(endpoint));
+    assert_eq!(EndpointHealth::from_columns(endpoint.id(), health), Ok(endpoint));
 }
 
 /// Another event of the endpoint's, attempted exactly when the schedule says and not before. `how`
 /// many attempts fail, and how long each takes. Returns when it has ended.
-fn another(endpoint: &mut Endpoint, health: &mut Health, how: usize, at: Timestamp) -> Timestamp {
+fn another(
+    endpoint: &mut EndpointHealth,
+    health: &mut Health,
+    how: usize,
+    at: Timestamp,
+) -> Timestamp {
     let mut now = at;
     let mut delivery = Delivery::accept(&event(now), endpoint, now);
     if health.disabled.is_some() {
@@ -156,7 +161,7 @@ enum Step {
     Late,
 }
 
-fn seen(report: &Report, delivery: &Delivery, outcome: Outcome, now: Timestamp) -> Step {
+fn seen(report: &AttemptReport, delivery: &Delivery, outcome: Outcome, now: Timestamp) -> Step {
     match delivery.status() {
         _ if report.is_late() => Step::Late,
         DeliveryStatus::Delivered => Step::Delivered,
@@ -398,15 +403,15 @@ impl Health {
 /// No URL panics; one that is taken is public HTTPS, and what is kept of it is taken as it is.
 pub fn target(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let _ = Target::parse_allowing_loopback(text).inspect(|target| {
-        assert_eq!(Target::parse_allowing_loopback(target.as_str()).as_ref(), Ok(target));
+    let _ = EndpointUrl::parse_allowing_loopback(text).inspect(|target| {
+        assert_eq!(EndpointUrl::parse_allowing_loopback(target.as_str()).as_ref(), Ok(target));
     });
-    let target = match Target::parse(text) {
+    let target = match EndpointUrl::parse(text) {
         Ok(target) => target,
-        Err(TargetError::TooLong { len }) => return assert!(len > Target::MAX_LEN),
+        Err(EndpointUrlError::TooLong { len }) => return assert!(len > EndpointUrl::MAX_LEN),
         Err(_) => return,
     };
-    assert_eq!(Target::parse(target.as_str()).as_ref(), Ok(&target));
+    assert_eq!(EndpointUrl::parse(target.as_str()).as_ref(), Ok(&target));
     let url = target.url();
     assert_eq!((url.scheme(), url.username(), url.password()), ("https", "", None));
     assert_eq!((url.fragment(), url.port() == Some(0)), (None, false));

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::receiver::{Claim, Claimed, EventKey, Inbox, InboxEntry};
+use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, EventKey, Inbox, InboxEntry};
 
 use super::{busy, duplicate, is_busy, is_duplicate, receipt, taken};
 use crate::dice::{Dice, HOUR, MINUTE, at};
 
-fn claim(inbox: &mut Inbox, name: &str, now: Timestamp) -> Claim {
-    inbox.claim(receipt("acct_1", name), Claim::LEASE, now)
+fn claim(inbox: &mut Inbox, name: &str, now: Timestamp) -> ClaimOutcome {
+    inbox.claim(receipt("acct_1", name), ActiveClaim::LEASE, now)
 }
 
 #[track_caller]
-fn take(inbox: &mut Inbox, name: &str, now: Timestamp) -> Claimed {
+fn take(inbox: &mut Inbox, name: &str, now: Timestamp) -> ActiveClaim {
     taken(claim(inbox, name, now))
 }
 
@@ -29,13 +29,13 @@ fn the_inbox_in_memory_dedupes_by_account_and_event() {
     let mut inbox = Inbox::new(10);
     let first = take(&mut inbox, "1", at(0));
     // D-60: another account's event of the same id is another event.
-    let second = taken(inbox.claim(receipt("acct_2", "1"), Claim::LEASE, at(0)));
+    let second = taken(inbox.claim(receipt("acct_2", "1"), ActiveClaim::LEASE, at(0)));
     busy(claim(&mut inbox, "1", at(0)));
     assert_eq!(inbox.done(first, at(0)).status(), 204);
     duplicate(claim(&mut inbox, "1", at(0)));
     assert_eq!(inbox.failed(second).status(), 503);
     assert_eq!(inbox.len(), 1);
-    let _ = taken(inbox.claim(receipt("acct_2", "1"), Claim::LEASE, at(0)));
+    let _ = taken(inbox.claim(receipt("acct_2", "1"), ActiveClaim::LEASE, at(0)));
 }
 
 /// EVT-8: whoever was too slow and fails does not give away what another has taken since.
@@ -193,7 +193,7 @@ fn the_inbox_in_memory_does_as_a_store() {
         let mut dice = Dice::new(seed);
         let mut inbox = Inbox::new(100);
         let mut rows: BTreeMap<EventKey, InboxEntry> = BTreeMap::new();
-        let mut held: Vec<[Claimed; 2]> = Vec::new();
+        let mut held: Vec<[ActiveClaim; 2]> = Vec::new();
         let mut now = 0;
         for _ in 0..100 {
             now += dice.span(5 * MINUTE);
@@ -219,15 +219,15 @@ fn the_inbox_in_memory_does_as_a_store() {
                 _ => {
                     let copy = receipt(&account, &name);
                     let key = copy.key().clone();
-                    let expected = copy.claim(rows.get(&key), Claim::LEASE, at(now));
-                    let claim = inbox.claim(receipt(&account, &name), Claim::LEASE, at(now));
+                    let expected = copy.claim(rows.get(&key), ActiveClaim::LEASE, at(now));
+                    let claim = inbox.claim(receipt(&account, &name), ActiveClaim::LEASE, at(now));
                     match (claim, expected) {
-                        (Claim::Process(claimed), Claim::Process(expected)) => {
+                        (ClaimOutcome::Process(claimed), ClaimOutcome::Process(expected)) => {
                             assert_eq!(claimed.entry(), expected.entry(), "seed {seed}");
                             rows.insert(key, expected.entry());
                             held.push([claimed, expected]);
                         }
-                        (Claim::Answer(answer), Claim::Answer(expected)) => {
+                        (ClaimOutcome::Answer(answer), ClaimOutcome::Answer(expected)) => {
                             assert_eq!(answer, expected, "seed {seed}");
                         }
                         other => panic!("seed {seed}: {other:?}"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use call_assistant::webhook::receiver::{Claim, InboxEntry};
+use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, InboxEntry};
 
 use super::{busy, claim, duplicate, is_busy, is_duplicate, taken};
 use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
@@ -11,26 +11,26 @@ use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
 #[test]
 fn the_life_of_an_entry() {
     let (now, before, after) = (at(0), at(59_999), at(60_000));
-    let claimed = taken(claim(None, Claim::LEASE, now));
+    let claimed = taken(claim(None, ActiveClaim::LEASE, now));
     let entry = claimed.entry();
-    busy(claim(Some(&entry), Claim::LEASE, before));
+    busy(claim(Some(&entry), ActiveClaim::LEASE, before));
     // Whoever took it has died.
-    let again = taken(claim(Some(&entry), Claim::LEASE, after)).entry();
-    busy(claim(Some(&again), Claim::LEASE, after));
+    let again = taken(claim(Some(&entry), ActiveClaim::LEASE, after)).entry();
+    busy(claim(Some(&again), ActiveClaim::LEASE, after));
     // Or said that it failed.
     let failed = claimed.failed().0;
-    let claimed = taken(claim(Some(&failed), Claim::LEASE, now));
+    let claimed = taken(claim(Some(&failed), ActiveClaim::LEASE, now));
 
     let done = claimed.done(now).0;
     for instant in [now, after, at(i64::from(i32::MAX))] {
-        duplicate(claim(Some(&done), Claim::LEASE, instant));
+        duplicate(claim(Some(&done), ActiveClaim::LEASE, instant));
     }
 
     for entry in [entry, failed] {
         assert!(!entry.is_deletable(at(i64::from(i32::MAX) * 1_000)), "{entry:?}");
     }
     assert_eq!(
-        (Claim::LEASE.as_secs(), InboxEntry::RETENTION.as_secs()),
+        (ActiveClaim::LEASE.as_secs(), InboxEntry::RETENTION.as_secs()),
         (60, 2_678_400),
         "a minute; 31 days"
     );
@@ -42,7 +42,7 @@ fn the_life_of_an_entry() {
 /// A store keeps entries as text.
 #[test]
 fn an_entry_as_it_is_stored() {
-    let claimed = || taken(claim(None, Claim::LEASE, at(0)));
+    let claimed = || taken(claim(None, ActiveClaim::LEASE, at(0)));
     for (entry, text) in [
         (
             claimed().entry(),
@@ -79,18 +79,18 @@ fn a_claim_of_a_wrong_clock_is_bounded() {
     ] {
         let lease = Duration::from_millis(u64::try_from(lease).unwrap());
         let entry = taken(claim(None, lease, at(taken_at))).entry();
-        for other in [Duration::ZERO, Claim::LEASE, Duration::MAX] {
+        for other in [Duration::ZERO, ActiveClaim::LEASE, Duration::MAX] {
             let claim = claim(Some(&entry), other, at(now));
             assert_eq!(is_busy(&claim), busy, "{what}: {claim:?}");
         }
     }
     // Held to the end of time, and no longer than that.
     let claimed = taken(claim(None, Duration::MAX, at(0)));
-    busy(claim(Some(&claimed.entry()), Claim::LEASE, at(YEAR)));
+    busy(claim(Some(&claimed.entry()), ActiveClaim::LEASE, at(YEAR)));
     // What is done stays done, whatever the clock says.
     let done = claimed.done(at(YEAR)).0;
     for now in [-YEAR, 0, YEAR] {
-        let claim = claim(Some(&done), Claim::LEASE, at(now));
+        let claim = claim(Some(&done), ActiveClaim::LEASE, at(now));
         assert!(is_duplicate(&claim), "{now}: {claim:?}");
     }
 }
@@ -109,8 +109,8 @@ fn every_event_is_acted_on() {
         for wait in [0, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR] {
             let millis = wait + dice.up_to(SECOND);
             let now = at(millis);
-            match claim(row.as_ref(), Claim::LEASE, now) {
-                Claim::Process(claimed) => {
+            match claim(row.as_ref(), ActiveClaim::LEASE, now) {
+                ClaimOutcome::Process(claimed) => {
                     assert!(!done && millis >= busy_until, "seed {seed}");
                     row = Some(claimed.entry());
                     busy_until = millis + MINUTE;
@@ -133,10 +133,10 @@ fn every_event_is_acted_on() {
                     }
                 }
                 // Whoever took it may still be at work, or else its next copy is acted on.
-                Claim::Answer(answer) if answer.status() == 503 => {
+                ClaimOutcome::Answer(answer) if answer.status() == 503 => {
                     assert!(!done && millis < busy_until, "seed {seed}");
                 }
-                Claim::Answer(_) => assert!(done, "seed {seed}"),
+                ClaimOutcome::Answer(_) => assert!(done, "seed {seed}"),
             }
         }
         assert!(done, "seed {seed}: never acted on");

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::receiver::{Claim, Claimed, InboxEntry, Receipt};
+use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, InboxEntry, Receipt};
 use call_assistant::webhook::{Signer, SigningSecret, Verifier, WebhookResponse, testing};
 use http::Request;
 
@@ -40,32 +40,32 @@ fn receipt(account: &str, name: &str) -> Receipt {
 }
 
 /// What becomes of a copy, given what is stored.
-fn claim(stored: Option<&InboxEntry>, lease: Duration, now: Timestamp) -> Claim {
+fn claim(stored: Option<&InboxEntry>, lease: Duration, now: Timestamp) -> ClaimOutcome {
     receipt("acct_1", "1").claim(stored, lease, now)
 }
 
 #[track_caller]
-fn taken(claim: Claim) -> Claimed {
+fn taken(claim: ClaimOutcome) -> ActiveClaim {
     match claim {
-        Claim::Process(claimed) => claimed,
-        other @ Claim::Answer(_) => panic!("{other:?}"),
+        ClaimOutcome::Process(claimed) => claimed,
+        other @ ClaimOutcome::Answer(_) => panic!("{other:?}"),
     }
 }
 
-fn is_busy(claim: &Claim) -> bool {
-    matches!(claim, Claim::Answer(WebhookResponse::Unavailable))
+fn is_busy(claim: &ClaimOutcome) -> bool {
+    matches!(claim, ClaimOutcome::Answer(WebhookResponse::Unavailable))
 }
 
-fn is_duplicate(claim: &Claim) -> bool {
-    matches!(claim, Claim::Answer(WebhookResponse::Duplicate { .. }))
+fn is_duplicate(claim: &ClaimOutcome) -> bool {
+    matches!(claim, ClaimOutcome::Answer(WebhookResponse::Duplicate { .. }))
 }
 
 #[track_caller]
-fn busy(claim: Claim) {
+fn busy(claim: ClaimOutcome) {
     assert!(is_busy(&claim), "{claim:?}");
 }
 
 #[track_caller]
-fn duplicate(claim: Claim) {
+fn duplicate(claim: ClaimOutcome) {
     assert!(is_duplicate(&claim), "{claim:?}");
 }

@@ -2,7 +2,7 @@
 
 use call_assistant::Product;
 use call_assistant::webhook::event::EventError;
-use call_assistant::webhook::receiver::{Claim, EventKey, ReceiptError};
+use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, EventKey, ReceiptError};
 use call_assistant::webhook::{
     DeliveryHeader, DeliveryHeaders, VerifyError, WebhookResponse, testing,
 };
@@ -33,7 +33,7 @@ fn a_body_that_is_no_event_is_stored_under_its_digest() {
     assert_eq!(text, format!(r#"{{"account":null,"id":"sha256:{digest}"}}"#));
     assert_eq!(receipt.event().unwrap_err().field(), Some("id"));
     // It can be claimed as well.
-    let claimed = taken(receipt.claim(None, Claim::LEASE, at(0)));
+    let claimed = taken(receipt.claim(None, ActiveClaim::LEASE, at(0)));
     assert!(claimed.receipt().event().is_err());
     assert_eq!(claimed.done(at(0)).1.status(), 204);
 }
@@ -82,19 +82,20 @@ fn headers_may_come_in_parts() {
 /// D-46: known, it is acknowledged; given back, it is not.
 #[test]
 fn what_is_answered() {
-    let claimed = taken(receipt("acct_1", "1").claim(None, Claim::LEASE, at(0)));
+    let claimed = taken(receipt("acct_1", "1").claim(None, ActiveClaim::LEASE, at(0)));
     let taken_at = claimed.entry();
-    let Claim::Answer(held) = receipt("acct_1", "1").claim(Some(&taken_at), Claim::LEASE, at(0))
+    let ClaimOutcome::Answer(held) =
+        receipt("acct_1", "1").claim(Some(&taken_at), ActiveClaim::LEASE, at(0))
     else {
         panic!("held")
     };
     assert_eq!(held.status(), 503);
     let (failed, response) = claimed.failed();
     assert_eq!(response, WebhookResponse::Unavailable);
-    let claimed = taken(receipt("acct_1", "1").claim(Some(&failed), Claim::LEASE, at(0)));
+    let claimed = taken(receipt("acct_1", "1").claim(Some(&failed), ActiveClaim::LEASE, at(0)));
     let (done, response) = claimed.done(at(0));
     assert_eq!(response.status(), 204);
-    duplicate(receipt("acct_1", "1").claim(Some(&done), Claim::LEASE, at(0)));
+    duplicate(receipt("acct_1", "1").claim(Some(&done), ActiveClaim::LEASE, at(0)));
 }
 
 /// What a body says about people shows in no message.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    AbandonedReason, Alert, Delivery, DisabledReason, Endpoint, EndpointChange,
+    AbandonedReason, Alert, Delivery, DisabledReason, EndpointChange, EndpointHealth,
     FIRST_FAILURES_TO_SUSPECT, Outcome, REMINDER_DAYS, SUSPECT_SPAN,
 };
 
@@ -15,7 +15,7 @@ use crate::dice::Dice;
 fn five_first_attempts_over_a_minute_make_it_suspect_and_a_2xx_ends_it() {
     assert_eq!((FIRST_FAILURES_TO_SUSPECT, SUSPECT_SPAN.as_secs()), (5, 60));
     let failures = [Outcome::TimedOut, answered(500), Outcome::Dns, Outcome::Tls, answered(302)];
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     for round in 0..2 {
         let now = |second| at(1_000 * round + second);
         for (second, outcome) in failures.into_iter().enumerate() {
@@ -49,7 +49,7 @@ fn five_first_attempts_over_a_minute_make_it_suspect_and_a_2xx_ends_it() {
 /// A retry, a manual attempt, what is unsent or late: none of it is a first attempt that failed.
 #[test]
 fn only_first_attempts_that_failed_make_it_suspect() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     for second in (0..600).step_by(10) {
         for failed in 1..5 {
             let change = record(&mut endpoint, failed, Outcome::Reset, at(second));
@@ -83,7 +83,7 @@ fn only_first_attempts_that_failed_make_it_suspect() {
 /// The early sign leaves the counter alone, and is over when the endpoint is disabled.
 #[test]
 fn the_count_and_the_early_sign_know_nothing_of_each_other() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     for number in 0..5 {
         let _ = record(&mut endpoint, 0, Outcome::Dns, at(20 * number));
     }
@@ -108,12 +108,12 @@ fn the_count_and_the_early_sign_know_nothing_of_each_other() {
 #[test]
 fn a_wrong_clock_does_not_hide_it() {
     let year = Duration::from_secs(365 * 86_400);
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let _ = record(&mut endpoint, 0, Outcome::Dns, start().saturating_add(year));
     let changes: Vec<_> =
         (1..5).map(|second| record(&mut endpoint, 0, Outcome::Dns, at(second))).collect();
     assert_eq!(changes[3], EndpointChange::Suspect, "{changes:?}");
-    let mut disabled = Endpoint::new(1, start());
+    let mut disabled = EndpointHealth::new(1, start());
     let _ = record(&mut disabled, 0, answered(410), start().saturating_add(year));
     assert!(disabled.remind(start()).is_some());
 }
@@ -123,7 +123,7 @@ fn owners_are_reminded_after_a_day_and_after_three_and_no_more() {
     assert_eq!(REMINDER_DAYS, [1, 3]);
     let reason = DisabledReason::Gone;
     let still = |days| Some(Alert::StillDisabled { reason, days });
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     assert_eq!(endpoint.remind(Timestamp::MAX), None, "active");
     let _ = record(&mut endpoint, 0, answered(410), start());
     let day = 86_400;
@@ -139,7 +139,7 @@ fn owners_are_reminded_after_a_day_and_after_three_and_no_more() {
 
     for (name, reason) in [("paused", DisabledReason::Paused), ("deleted", DisabledReason::Deleted)]
     {
-        let mut endpoint = Endpoint::new(1, start());
+        let mut endpoint = EndpointHealth::new(1, start());
         let change = match reason {
             DisabledReason::Paused => endpoint.pause(start()),
             _ => endpoint.delete(start()),
@@ -194,7 +194,7 @@ fn random_lives_are_told_of_each_fact_once() {
     for seed in 0..400 {
         let mut dice = Dice::new(seed);
         let (mut endpoint, mut naive, mut now) =
-            (Endpoint::new(1, start()), Naive::default(), start());
+            (EndpointHealth::new(1, start()), Naive::default(), start());
         for step in 0..300 {
             now = now.saturating_add(Duration::from_secs(dice.below(30)));
             let failed = [0, 0, 0, 2, 5][dice.below(5) as usize];

@@ -5,7 +5,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Delivery, Destination, Endpoint, Excerpt, FailureReason, LogEntry, Outcome, Target,
+    Delivery, EndpointHealth, EndpointUrl, Excerpt, FailureReason, LogEntry, Outcome,
+    SignedDestination,
 };
 use call_assistant::webhook::{Signer, Verifier};
 use http::header::{HeaderMap, HeaderValue};
@@ -17,12 +18,12 @@ use support::secret;
 const BODY: &str = r#"{"id":"evt_1", "type" : "call.ended","created_at":"2026-01-01T00:00:00Z",
     "api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"odd":1.0}}"#;
 
-fn target() -> Target {
-    Target::parse("https://hooks.example.com/in?a=b").unwrap()
+fn target() -> EndpointUrl {
+    EndpointUrl::parse("https://hooks.example.com/in?a=b").unwrap()
 }
 
-fn destination(endpoint: &Endpoint, signer: Signer) -> Destination {
-    Destination::new(endpoint, target(), signer)
+fn destination(endpoint: &EndpointHealth, signer: Signer) -> SignedDestination {
+    SignedDestination::new(endpoint, target(), signer)
 }
 
 fn body() -> EventBody {
@@ -32,7 +33,7 @@ fn body() -> EventBody {
 /// DEL-1: exactly these, and a body that is not touched.
 #[test]
 fn an_attempt_is_a_post_with_the_five_headers() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
     let destination = destination(&endpoint, Signer::new(secret("whsec_one")));
     let request = attempt.request(&destination, &body(), start()).unwrap();
@@ -51,7 +52,7 @@ fn an_attempt_is_a_post_with_the_five_headers() {
 /// DEL-13, D-50: the same id and bytes each time, its own time and the secrets of that time.
 #[test]
 fn every_attempt_is_signed_afresh_over_the_same_bytes() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let (old, new) = (secret("whsec_old"), secret("whsec_new"));
     let mut now = start();
@@ -95,7 +96,7 @@ fn a_type_that_is_no_header_text_is_refused() {
 /// DEL-10: everything a dashboard shows of an attempt, as it is stored.
 #[test]
 fn the_log_says_what_came_of_an_attempt() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let mut delivery = failed_before(1, &endpoint, start());
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     let end = start().saturating_add(Duration::from_micros(1_250_900));
@@ -125,7 +126,7 @@ fn the_log_says_what_came_of_an_attempt() {
 /// DEL-10: what a host adds to an entry is stored with it, and an entry without it is read as before.
 #[test]
 fn the_log_says_why_and_what_the_response_was_like() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let mut delivery = failed_before(1, &endpoint, start());
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     let report = delivery.finish(&attempt, Outcome::Tls, at(2)).unwrap();
@@ -183,7 +184,7 @@ fn an_excerpt_is_short_and_holds_no_secret() {
 /// D-52: ten seconds to the head of the answer, and what comes of the body is only logged.
 #[test]
 fn the_status_decides_whatever_becomes_of_the_body() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let body = "a body that breaks off".as_bytes();
     let bodies = [None, Some(&b""[..]), Some(&body[..6]), Some(body)];
     for (failures, status) in [(0, 200), (0, 500), (5, 299), (5, 302), (0, 410)] {
@@ -214,7 +215,7 @@ fn the_status_decides_whatever_becomes_of_the_body() {
 fn an_event_is_the_same_to_every_endpoint() {
     let mut signatures = Vec::new();
     for name in ["whsec_one", "whsec_two", "whsec_three"] {
-        let endpoint = Endpoint::new(1, start());
+        let endpoint = EndpointHealth::new(1, start());
         let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
         let destination = destination(&endpoint, Signer::new(secret(name)));
         let mut request = attempt.request(&destination, &body(), start()).unwrap();
@@ -232,7 +233,7 @@ fn an_event_is_the_same_to_every_endpoint() {
 /// D-50: `t` is when the request is made, which may be a while after the attempt was stored.
 #[test]
 fn the_time_signed_is_that_of_the_request() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
     let destination = destination(&endpoint, Signer::new(secret("whsec_one")));
     for (now, t) in [(at(0), "t=1767225600,"), (at(3), "t=1767225603,")] {

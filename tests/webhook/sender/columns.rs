@@ -6,7 +6,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, ColumnError, Delivery, DeliveryColumns, DeliveryStatus, DisabledReason,
-    Endpoint, EndpointColumns, LogEntry, Outcome, RETENTION, oldest_kept,
+    EndpointColumns, EndpointHealth, LogEntry, Outcome, RETENTION, oldest_kept,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -81,7 +81,7 @@ fn stored_forms_of_every_version_are_read_and_written_as_they_were() {
             }
             "endpoint" => {
                 let stored: EndpointColumns = read_and_write(json);
-                let endpoint = Endpoint::from_columns(1, stored).unwrap();
+                let endpoint = EndpointHealth::from_columns(1, stored).unwrap();
                 assert_eq!(serde_json::to_string(&endpoint).unwrap(), json);
                 assert_eq!(EndpointColumns::from(endpoint), endpoint_of(columns), "{line}");
                 seen.insert(endpoint.disabled().map_or("active", DisabledReason::as_str));
@@ -130,7 +130,7 @@ fn a_text_of_a_later_version_is_an_error_that_names_it() {
 
 #[test]
 fn numbers_that_this_crate_cannot_have_stored_are_refused() {
-    let good = DeliveryColumns::from(failed_before(1, &Endpoint::new(1, start()), start()));
+    let good = DeliveryColumns::from(failed_before(1, &EndpointHealth::new(1, start()), start()));
     for (bad, field, value, max) in [
         (DeliveryColumns { attempts: 7, ..good }, "attempts", 7, 6),
         (DeliveryColumns { attempts: -1, ..good }, "attempts", -1, 6),
@@ -140,7 +140,7 @@ fn numbers_that_this_crate_cannot_have_stored_are_refused() {
     ] {
         check(Delivery::from_columns(7, 1, bad).unwrap_err(), field, value, max);
     }
-    let good = EndpointColumns::from(Endpoint::new(1, start()));
+    let good = EndpointColumns::from(EndpointHealth::new(1, start()));
     for (bad, field, value, max) in [
         (EndpointColumns { failures: 21, ..good }, "failures", 21, 20),
         (EndpointColumns { failures: -1, ..good }, "failures", -1, 20),
@@ -149,7 +149,7 @@ fn numbers_that_this_crate_cannot_have_stored_are_refused() {
         (EndpointColumns { generation: -7, ..good }, "generation", -7, i32::MAX),
         (EndpointColumns { version: -1, ..good }, "version", -1, i32::MAX),
     ] {
-        check(Endpoint::from_columns(1, bad).unwrap_err(), field, value, max);
+        check(EndpointHealth::from_columns(1, bad).unwrap_err(), field, value, max);
     }
 }
 
@@ -168,9 +168,9 @@ fn versions_and_generations_fit_a_signed_integer() {
     let last = EndpointColumns {
         generation: i32::MAX,
         version: i32::MAX,
-        ..EndpointColumns::from(Endpoint::new(1, start()))
+        ..EndpointColumns::from(EndpointHealth::new(1, start()))
     };
-    let mut endpoint = Endpoint::from_columns(1, last).unwrap();
+    let mut endpoint = EndpointHealth::from_columns(1, last).unwrap();
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let _ = endpoint.pause(start());
     assert_eq!(endpoint.version(), 0);
@@ -194,7 +194,7 @@ fn versions_and_generations_fit_a_signed_integer() {
 /// A store that begins deliveries by a statement of its own gets the attempt from the row.
 #[test]
 fn a_row_that_is_sending_tells_its_attempt() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     for failed in 0..6 {
         let mut delivery = failed_before(failed, &endpoint, start());
         assert_eq!(delivery.in_flight(&endpoint), None, "waiting after {failed}");
@@ -211,7 +211,7 @@ fn a_row_that_is_sending_tells_its_attempt() {
 /// Parking never begins an attempt, and takes no lease from its sender.
 #[test]
 fn parking_touches_only_what_no_one_may_send() {
-    let active = Endpoint::new(1, start());
+    let active = EndpointHealth::new(1, start());
     let mut disabled = active;
     let _ = disabled.pause(start());
     let mut enabled = disabled;
@@ -249,8 +249,9 @@ fn the_oldest_kept_event_is_less_than_thirty_days_old() {
     let end = created_at.saturating_add(RETENTION);
     let nano = Duration::from_nanos(1);
     assert_eq!(oldest_kept(end.saturating_sub(nano)), created_at);
-    let mut row = Delivery::accept(&event(created_at), &Endpoint::new(1, start()), created_at);
-    let attempt = row.begin(&Endpoint::new(1, start()), start()).unwrap();
+    let mut row =
+        Delivery::accept(&event(created_at), &EndpointHealth::new(1, start()), created_at);
+    let attempt = row.begin(&EndpointHealth::new(1, start()), start()).unwrap();
     let _ = row.finish(&attempt, answered(200), start()).unwrap();
     for now in [created_at, end.saturating_sub(nano), end, end.saturating_add(nano)] {
         assert_eq!(row.is_kept(now), created_at >= oldest_kept(now), "{now}");
@@ -259,7 +260,7 @@ fn the_oldest_kept_event_is_less_than_thirty_days_old() {
 
 #[test]
 fn a_report_that_is_empty_changes_no_endpoint() {
-    let mut counted = Endpoint::new(1, start());
+    let mut counted = EndpointHealth::new(1, start());
     let mut delivery = failed_before(5, &counted, start());
     let report = attempted(&mut delivery, &counted, answered(500), start(), start());
     assert!(!report.is_empty(), "a sixth failure");

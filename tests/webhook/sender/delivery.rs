@@ -5,8 +5,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     ATTEMPT_LEASE, ATTEMPT_TIMEOUT, BeginError, ColumnError, Delivery, DeliveryStatus,
-    DisabledReason, Endpoint, EndpointChange, LONGEST_DELIVERY, MAX_ATTEMPTS, MissedDeliveries,
-    Outcome, RETENTION, RETRY_WAITS, RedeliverError, jitter,
+    DisabledReason, EndpointChange, EndpointHealth, LONGEST_DELIVERY, MAX_ATTEMPTS, Outcome,
+    RETENTION, RETRY_WAITS, RecoveryFilter, RedeliverError, jitter,
 };
 use http::StatusCode;
 
@@ -51,7 +51,7 @@ const KINDS: [Outcome; 7] = [
 /// All 7^6 sequences, each walked until the delivery ends: DEL-4, D-53, D-57.
 #[test]
 fn every_sequence_of_outcomes_follows_the_table() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let event = event(start());
     let (mut walked, mut ended) = (0, 0);
     for code in 0..7_usize.pow(6) {
@@ -125,7 +125,7 @@ fn the_schedule_is_the_specifications() {
 /// D-57.
 #[test]
 fn every_status_has_its_verdict() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let last = failed_before(5, &endpoint, start());
     let ends_as = |outcome| {
         let mut delivery = last;
@@ -166,7 +166,7 @@ fn every_status_has_its_verdict() {
 /// D-51: a scheduler that comes late begins at once, and the waits after it are not shortened.
 #[test]
 fn a_late_scheduler_skips_nothing() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let late = at(100_000);
     for number in 1..=6 {
@@ -181,7 +181,7 @@ fn a_late_scheduler_skips_nothing() {
 /// D-58: nobody else sends while the lease holds; when it is over, the same attempt is made again.
 #[test]
 fn a_lease_that_runs_out_is_taken_over() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let mut delivery = failed_before(2, &endpoint, start());
     let first = delivery.begin(&endpoint, start()).unwrap();
     let until = start().saturating_add(ATTEMPT_LEASE);
@@ -199,7 +199,7 @@ fn a_lease_that_runs_out_is_taken_over() {
 /// A lease that ran out but was not taken over is still good: the outcome was merely slow.
 #[test]
 fn an_outcome_after_the_lease_counts_if_nobody_took_over() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let mut delivery = failed_before(0, &endpoint, start());
     let report = attempted(&mut delivery, &endpoint, answered(500), start(), at(3_600));
     assert!(!report.is_late());
@@ -245,7 +245,7 @@ fn late_outcomes_say_what_is_still_true() {
     ];
     for (second, outcome, late, status, change) in rows {
         let row = format!("{second:?}, then late {outcome:?}");
-        let mut endpoint = Endpoint::new(1, start());
+        let mut endpoint = EndpointHealth::new(1, start());
         // Something to recover from.
         for _ in 0..2 {
             let _ = record(&mut endpoint, 5, failed, start());
@@ -279,7 +279,7 @@ fn late_outcomes_say_what_is_still_true() {
 /// DEL-10, D-56: one attempt; its failure does not count, its success resets.
 #[test]
 fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let mut delivery = failed_before(5, &endpoint, start());
     let report = attempted(&mut delivery, &endpoint, answered(500), start(), start());
     assert_eq!(endpoint.record(report, start()).unwrap(), EndpointChange::Updated);
@@ -317,7 +317,7 @@ fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
 /// D-53: a 410 is final on any attempt, also on a manual one.
 #[test]
 fn a_manual_410_disables_too() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let mut delivery = failed_before(5, &endpoint, start());
     let _ = attempted(&mut delivery, &endpoint, answered(500), start(), start());
     delivery.redeliver(&endpoint, at(1)).unwrap();
@@ -334,7 +334,7 @@ fn a_manual_410_disables_too() {
 /// what they have counted.
 #[test]
 fn a_late_gone_counts_no_attempt() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let mut delivery = failed_before(2, &endpoint, start());
     let slow = delivery.begin(&endpoint, start()).unwrap();
     for _ in 0..2 {
@@ -351,7 +351,7 @@ fn a_late_gone_counts_no_attempt() {
 /// D-56, D-62: what may be redelivered, and until when.
 #[test]
 fn redelivery_is_refused_with_its_reason() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let mut pending = Delivery::accept(&event(start()), &endpoint, start());
     assert_eq!(pending.redeliver(&endpoint, start()), Err(RedeliverError::Pending));
     let attempt = pending.begin(&endpoint, start()).unwrap();
@@ -375,7 +375,7 @@ fn redelivery_is_refused_with_its_reason() {
 /// redelivered, whether or not anybody has looked at it and parked it.
 #[test]
 fn what_is_as_good_as_parked_is_redelivered() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let mut waiting = failed_before(5, &endpoint, start());
     let mut sending = Delivery::accept(&event(start()), &endpoint, start());
     let lost = sending.begin(&endpoint, start()).unwrap();
@@ -389,7 +389,7 @@ fn what_is_as_good_as_parked_is_redelivered() {
     let missed = endpoint.enable(at(3)).unwrap();
     assert!([waiting, sending, gone].iter().all(|delivery| missed.includes(delivery)));
     // A span that knows of no endpoint goes by what the rows say.
-    assert!(!MissedDeliveries::between(start(), at(3), at(3)).includes(&waiting));
+    assert!(!RecoveryFilter::between(start(), at(3), at(3)).includes(&waiting));
 
     assert_eq!(waiting.redeliver(&endpoint, at(4)), Ok(()));
     assert!(!missed.includes(&waiting), "on its way again");
@@ -407,14 +407,14 @@ fn what_is_as_good_as_parked_is_redelivered() {
     assert!(!missed.includes(&sending));
 
     let thirty_days = start().saturating_add(RETENTION);
-    let mut old = failed_before(1, &Endpoint::new(1, start()), start());
+    let mut old = failed_before(1, &EndpointHealth::new(1, start()), start());
     assert_eq!(old.redeliver(&endpoint, thirty_days), Err(RedeliverError::Expired));
 }
 
 /// DEL-9, D-62: kept for thirty days, and longer only while pending.
 #[test]
 fn retention_counts_from_the_event_and_waits_for_its_end() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let created = start();
     let over = created.saturating_add(RETENTION);
     let before = over.saturating_sub(Duration::from_nanos(1));
@@ -431,7 +431,7 @@ fn retention_counts_from_the_event_and_waits_for_its_end() {
 /// D-51: jitter is asked for by name, and only makes a wait longer.
 #[test]
 fn postponing_only_makes_a_wait_longer() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let mut delivery = failed_before(0, &endpoint, start());
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     let before = delivery;
@@ -458,7 +458,7 @@ fn postponing_only_makes_a_wait_longer() {
 #[test]
 fn the_ends_of_time_are_ordinary() {
     for now in [Timestamp::MIN, Timestamp::MAX] {
-        let mut endpoint = Endpoint::new(1, now);
+        let mut endpoint = EndpointHealth::new(1, now);
         let mut delivery = Delivery::accept(&event(now), &endpoint, now);
         let report = attempted(&mut delivery, &endpoint, Outcome::Dns, now, Timestamp::MAX);
         assert_eq!(delivery.due(Timestamp::MAX), Some(Timestamp::MAX), "{now}");
@@ -474,7 +474,7 @@ fn the_ends_of_time_are_ordinary() {
 /// to keep senders apart (D-54, D-58).
 #[test]
 fn the_version_changes_exactly_with_the_value() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let mut seen = vec![delivery.version()];
     let mut changed = |delivery: &Delivery| {

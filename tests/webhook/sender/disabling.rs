@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Alert, BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
-    FAILURES_TO_DISABLE, FAILURES_TO_WARN, MissedDeliveries, Outcome, RETENTION, Report,
+    Alert, AttemptReport, BeginError, Delivery, DeliveryStatus, DisabledReason, EndpointChange,
+    EndpointHealth, FAILURES_TO_DISABLE, FAILURES_TO_WARN, Outcome, RETENTION, RecoveryFilter,
 };
 
 use super::{answered, at, attempted, event, failed_before, record, start};
 
 /// What a delivery of this endpoint reports, begun when the endpoint was as given.
 #[track_caller]
-fn report(endpoint: &Endpoint, failures: u8, outcome: Outcome) -> Report {
+fn report(endpoint: &EndpointHealth, failures: u8, outcome: Outcome) -> AttemptReport {
     let mut delivery = failed_before(failures, endpoint, start());
     attempted(&mut delivery, endpoint, outcome, start(), start())
 }
@@ -80,7 +80,7 @@ impl Naive {
 /// From every count, every sequence of five events: 20 x 6^5. DEL-6, DEL-7, D-53, D-54, D-55.
 #[test]
 fn every_sequence_of_events_from_every_count() {
-    let first = Endpoint::new(1, start());
+    let first = EndpointHealth::new(1, start());
     let stale = report(&first, 5, answered(500));
     for count in 0..FAILURES_TO_DISABLE {
         let mut begun = first;
@@ -132,7 +132,7 @@ fn every_sequence_of_events_from_every_count() {
 #[test]
 fn twenty_in_a_row_disable_and_one_success_resets() {
     assert_eq!((FAILURES_TO_DISABLE, FAILURES_TO_WARN), (20, &[5, 10, 15][..]));
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let mut warned = Vec::new();
     for round in 0..2 {
         for failures in 1..=19 {
@@ -162,7 +162,7 @@ fn twenty_in_a_row_disable_and_one_success_resets() {
 /// D-53, D-55: what was pending is parked, what comes is skipped, and enabling sends neither.
 #[test]
 fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let mut waiting = failed_before(2, &endpoint, start());
     let mut later = Delivery::accept(&event(start()), &endpoint, at(500));
     let mut sending = Delivery::accept(&event(start()), &endpoint, start());
@@ -212,8 +212,8 @@ fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
 /// it said; what failed long before it was disabled is not of that.
 #[test]
 fn what_was_missed_is_told_by_the_life_it_was_of() {
-    let mut endpoint = Endpoint::new(1, start());
-    let disable = |endpoint: &mut Endpoint, now| {
+    let mut endpoint = EndpointHealth::new(1, start());
+    let disable = |endpoint: &mut EndpointHealth, now| {
         let gone = report(endpoint, 0, answered(410));
         assert_eq!(
             endpoint.record(gone, now).unwrap(),
@@ -262,7 +262,7 @@ fn what_was_missed_is_told_by_the_life_it_was_of() {
 /// D-79: a 410 of an attempt from before enabling says nothing of what has been redelivered since.
 #[test]
 fn a_redelivery_is_not_ended_by_an_attempt_before_it() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let slow = delivery.begin(&endpoint, start()).unwrap();
     let _ = record(&mut endpoint, 0, answered(410), at(9));
@@ -277,7 +277,7 @@ fn a_redelivery_is_not_ended_by_an_attempt_before_it() {
 /// D-79: a late 410 of an attempt from before enabling does not disable what was enabled since.
 #[test]
 fn what_was_begun_before_enabling_says_nothing_after_it() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let mut slow = Delivery::accept(&event(start()), &endpoint, start());
     let attempt = slow.begin(&endpoint, start()).unwrap();
     let _ = record(&mut endpoint, 0, answered(410), at(1));
@@ -291,7 +291,7 @@ fn what_was_begun_before_enabling_says_nothing_after_it() {
 /// D-56, D-62: a range of missed events, from its start on, its end excluded, thirty days at most.
 #[test]
 fn a_range_of_missed_events_ends_where_retention_does() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let _ = record(&mut endpoint, 0, answered(410), start());
     let missed = endpoint.enable(at(60)).unwrap();
     let oldest = at(60).saturating_sub(RETENTION).saturating_add(Duration::from_nanos(1));
@@ -302,16 +302,16 @@ fn a_range_of_missed_events_ends_where_retention_does() {
     let now = start().saturating_add(RETENTION);
     let nano = Duration::from_nanos(1);
 
-    let all = MissedDeliveries::between(Timestamp::MIN, now, now);
+    let all = RecoveryFilter::between(Timestamp::MIN, now, now);
     assert!(!all.includes(&skipped(start())), "thirty days old to the nanosecond");
     assert!(all.includes(&skipped(start().saturating_add(nano))));
     assert!(all.includes(&skipped(now.saturating_sub(nano))));
     assert!(!all.includes(&skipped(now)));
 
-    let some = MissedDeliveries::between(at(10), at(20), at(30));
+    let some = RecoveryFilter::between(at(10), at(20), at(30));
     for (second, included) in [(9, false), (10, true), (19, true), (20, false)] {
         assert_eq!(some.includes(&skipped(at(second))), included, "{second}");
     }
-    let none = MissedDeliveries::between(at(20), at(10), at(30));
+    let none = RecoveryFilter::between(at(20), at(10), at(30));
     assert!(!none.includes(&skipped(at(15))) && none.from() == none.until());
 }

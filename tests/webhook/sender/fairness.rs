@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use call_assistant::webhook::sender::{Outcome, Pending, Planner, RETRY_WAITS, SenderLimits};
+use call_assistant::webhook::sender::{DueDelivery, Outcome, Planner, RETRY_WAITS, SenderLimits};
 
 use super::isolation::p99;
 use super::{answered, start};
@@ -143,7 +143,7 @@ impl World {
         let delivery = self.deliveries.len() as u64;
         self.deliveries.push((due, failed));
         let (due, is_retry) = (at(due), failed > 0);
-        self.planner.add(Pending { delivery, endpoint, account, due, is_retry });
+        self.planner.add(DueDelivery { delivery, endpoint, account, due, is_retry });
     }
 
     fn send(&mut self, now: Millis) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, Endpoint, EndpointChange, Outcome, Pending, Planner, SenderLimits,
+    Attempt, Delivery, DueDelivery, EndpointChange, EndpointHealth, Outcome, Planner, SenderLimits,
 };
 
 use super::{answered, event, start};
@@ -58,7 +58,7 @@ struct World {
     until: Millis,
     agenda: Agenda<Happens>,
     planner: Planner,
-    endpoints: Vec<Endpoint>,
+    endpoints: Vec<EndpointHealth>,
     deliveries: Vec<(Delivery, u32)>,
     attempts: Vec<(usize, Attempt)>,
     seen: Vec<Seen>,
@@ -82,7 +82,7 @@ fn run_accounts(
         until,
         agenda: Agenda::new([]),
         planner: Planner::new(limits),
-        endpoints: plans.iter().map(|_| Endpoint::new(1, start())).collect(),
+        endpoints: plans.iter().map(|_| EndpointHealth::new(1, start())).collect(),
         deliveries: Vec::new(),
         attempts: Vec::new(),
         seen: plans.iter().map(|_| Seen::default()).collect(),
@@ -175,7 +175,7 @@ impl World {
 
     fn plan(&mut self, number: usize, endpoint: u32, due: Timestamp, is_retry: bool) {
         let (delivery, account) = (number as u64, endpoint / self.per_account);
-        self.planner.add(Pending { delivery, endpoint, account, due, is_retry });
+        self.planner.add(DueDelivery { delivery, endpoint, account, due, is_retry });
     }
 }
 

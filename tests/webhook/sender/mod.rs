@@ -6,6 +6,7 @@ mod attempt;
 mod columns;
 mod delivery;
 mod disabling;
+mod endpoint_url;
 mod fairness;
 mod isolation;
 mod ledger;
@@ -19,7 +20,6 @@ mod recovery;
 mod settling;
 mod simulation;
 mod stored;
-mod target;
 mod world;
 mod wrong_clocks;
 
@@ -30,31 +30,32 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, Ended, Endpoint, EndpointChange, LogEntry, Outcome, RETRY_WAITS, Report,
+    Attempt, AttemptReport, Delivery, EndedAttempt, EndpointChange, EndpointHealth, LogEntry,
+    Outcome, RETRY_WAITS,
 };
 use http::StatusCode;
 
 /// A delivery from its JSON, as that of a row.
 pub(crate) fn delivery_from(json: &str) -> Result<Delivery, Box<dyn Error>> {
     let (columns, row) =
-        (serde_json::from_str(json)?, failed_before(0, &Endpoint::new(1, start()), start()));
+        (serde_json::from_str(json)?, failed_before(0, &EndpointHealth::new(1, start()), start()));
     Ok(Delivery::from_columns(row.id(), 1, columns)?)
 }
 
 /// An endpoint from its JSON, as that of a row.
-pub(crate) fn endpoint_from(json: &str) -> Result<Endpoint, Box<dyn Error>> {
-    Ok(Endpoint::from_columns(1, serde_json::from_str(json)?)?)
+pub(crate) fn endpoint_from(json: &str) -> Result<EndpointHealth, Box<dyn Error>> {
+    Ok(EndpointHealth::from_columns(1, serde_json::from_str(json)?)?)
 }
 
 /// The log's entry of an attempt that ended at `at`.
 pub(crate) fn entry(
     attempt: Attempt,
     (outcome, at): (Outcome, Timestamp),
-    report: &Report,
+    report: &AttemptReport,
     delivery: &Delivery,
     response: Option<&[u8]>,
 ) -> LogEntry {
-    let ended = Ended { delivery: (), endpoint: (), attempt, outcome, at, response };
+    let ended = EndedAttempt { delivery: (), endpoint: (), attempt, outcome, at, response };
     LogEntry::new(&ended, report, delivery)
 }
 
@@ -83,7 +84,7 @@ pub(crate) fn answered(status: u16) -> Outcome {
 
 /// A delivery that has failed this many times, and is due by now.
 #[track_caller]
-pub(crate) fn failed_before(attempts: u8, endpoint: &Endpoint, now: Timestamp) -> Delivery {
+pub(crate) fn failed_before(attempts: u8, endpoint: &EndpointHealth, now: Timestamp) -> Delivery {
     let mut then = now.saturating_sub(RETRY_WAITS.iter().sum());
     let mut delivery = Delivery::accept(&event(then), endpoint, then);
     for _ in 0..attempts {
@@ -97,11 +98,11 @@ pub(crate) fn failed_before(attempts: u8, endpoint: &Endpoint, now: Timestamp) -
 #[track_caller]
 pub(crate) fn attempted(
     delivery: &mut Delivery,
-    endpoint: &Endpoint,
+    endpoint: &EndpointHealth,
     outcome: Outcome,
     began: Timestamp,
     ended: Timestamp,
-) -> Report {
+) -> AttemptReport {
     let attempt = delivery.begin(endpoint, began).unwrap();
     delivery.finish(&attempt, outcome, ended).unwrap()
 }
@@ -109,7 +110,7 @@ pub(crate) fn attempted(
 /// Records an attempt of a delivery that has failed this many times before.
 #[track_caller]
 pub(crate) fn record(
-    endpoint: &mut Endpoint,
+    endpoint: &mut EndpointHealth,
     failed: u8,
     outcome: Outcome,
     now: Timestamp,

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use call_assistant::webhook::sender::{Delivery, DeliveryStatus, Ended, settle};
+use call_assistant::webhook::sender::{Delivery, DeliveryStatus, EndedAttempt, settle};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use super::ledger::Step;
@@ -64,7 +64,7 @@ impl Rules {
         let Some(((row, _), early)) = job.read else { return };
         let now = world.clock(at);
         let settled = settle(
-            &[Ended {
+            &[EndedAttempt {
                 delivery: job.of,
                 endpoint: 0,
                 attempt: job.attempt,
@@ -73,7 +73,7 @@ impl Rules {
                 response: None,
             }],
             &BTreeMap::from([(job.of, row)]),
-            &BTreeMap::from([(0, read.stored())]),
+            &BTreeMap::from([(0, read.into_stored())]),
         );
         let mistake = |mistake| self.mistake == Some(mistake);
         let row = settled.deliveries.first().map(|(_, row)| *row);
@@ -89,14 +89,14 @@ impl Rules {
             || endpoint.is_none_or(|new| is_version(world.endpoint.version(), new.if_version()));
         if !(row_fits && endpoint_fits) {
             if mistake(Mistake::RowsAffectedIgnored) && endpoint_fits {
-                world.endpoint = endpoint.map_or(world.endpoint, |new| new.stored());
+                world.endpoint = endpoint.map_or(world.endpoint, |new| new.into_stored());
             }
             if mistake(Mistake::ToldBeforeStored) && told.is_some() {
                 world.ledger.broken = Some("told what is not so");
             }
             world.refused = true;
             // Both are read again, the endpoint in a step of its own.
-            job.read = Some((held(world.rows[job.of].stored()), early));
+            job.read = Some((held(world.rows[job.of].into_stored()), early));
             world.senders[at] = Heard(job, outcome);
             return;
         }
@@ -113,11 +113,11 @@ impl Rules {
         if world.ledger.note(step, unmoved, now) != told {
             world.ledger.broken = Some("told otherwise than it should be");
         }
-        world.rows[job.of] = row.map_or(world.rows[job.of], |row| row.stored());
+        world.rows[job.of] = row.map_or(world.rows[job.of], |row| row.into_stored());
         if !mistake(Mistake::EndpointNotWritten) {
-            world.endpoint = endpoint.map_or(world.endpoint, |new| new.stored());
+            world.endpoint = endpoint.map_or(world.endpoint, |new| new.into_stored());
         }
-        job.read = Some((held(world.rows[job.of].stored()), early));
+        job.read = Some((held(world.rows[job.of].into_stored()), early));
         world.senders[at] = Done(job, outcome);
     }
 }

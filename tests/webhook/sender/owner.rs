@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, DeliveryStatus, Destination, DisabledReason, Endpoint, EndpointChange,
-    EndpointColumns, Outcome, RETENTION, RedeliverError, Target,
+    BeginError, Delivery, DeliveryStatus, DisabledReason, EndpointChange, EndpointColumns,
+    EndpointHealth, EndpointUrl, Outcome, RETENTION, RedeliverError, SignedDestination,
 };
 use call_assistant::webhook::{SetupError, Signer, Verifier};
 
@@ -13,8 +13,8 @@ use super::{answered, at, attempted, event, failed_before, record, start};
 use support::secret;
 
 /// One failure on record, so that resets show.
-fn endpoint_with_a_failure() -> Endpoint {
-    let mut endpoint = Endpoint::new(1, start());
+fn endpoint_with_a_failure() -> EndpointHealth {
+    let mut endpoint = EndpointHealth::new(1, start());
     let _ = record(&mut endpoint, 5, Outcome::Tls, start());
     assert_eq!(endpoint.failures(), 1);
     endpoint
@@ -55,7 +55,7 @@ fn a_paused_endpoint_is_disabled_until_it_is_enabled() {
 /// D-83: an endpoint that is disabled already is paused by nobody: the reason stays.
 #[test]
 fn a_pause_does_not_replace_another_reason() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let _ = record(&mut endpoint, 0, answered(410), at(1));
     assert_eq!(endpoint.pause(at(2)), EndpointChange::Unchanged);
     assert_eq!((endpoint.disabled(), endpoint.since()), (Some(DisabledReason::Gone), at(1)));
@@ -68,8 +68,8 @@ fn a_new_url_is_checked_and_gets_what_is_pending() {
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let _ = attempted(&mut delivery, &endpoint, answered(500), start(), start());
 
-    assert!(Target::parse("https://10.0.0.1/").is_err(), "checked as at registration");
-    let moved = Target::parse("https://new.example.com/hook").unwrap();
+    assert!(EndpointUrl::parse("https://10.0.0.1/").is_err(), "checked as at registration");
+    let moved = EndpointUrl::parse("https://new.example.com/hook").unwrap();
     let before = endpoint;
     assert_eq!(endpoint.moved(at(5)), EndpointChange::Updated);
     assert_eq!((endpoint.failures(), endpoint.since()), (0, at(5)));
@@ -77,7 +77,7 @@ fn a_new_url_is_checked_and_gets_what_is_pending() {
     assert_eq!(endpoint.version(), before.version() + 1);
     assert!(!delivery.park(&endpoint, at(5)), "carried along");
     let attempt = delivery.begin(&endpoint, at(10)).unwrap();
-    let moved = Destination::new(&endpoint, moved, Signer::new(secret("whsec_one")));
+    let moved = SignedDestination::new(&endpoint, moved, Signer::new(secret("whsec_one")));
     let request = attempt.request(&moved, &event(start()), at(10)).unwrap();
     assert_eq!(request.uri(), "https://new.example.com/hook");
     assert_eq!(attempt.number(), 2);
@@ -175,7 +175,7 @@ fn an_answer_counts_by_the_url_that_it_came_from() {
     assert_eq!(endpoint.record(report, at(33)).unwrap(), gone);
 
     // Suspect no more, and nobody is told.
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     for second in 0..6 {
         let _ = record(&mut endpoint, 0, Outcome::Refused, at(20 * second));
     }
@@ -189,7 +189,7 @@ fn an_answer_counts_by_the_url_that_it_came_from() {
     let attempt = delivery.begin(&endpoint, at(301)).unwrap();
     let columns = EndpointColumns::from(endpoint);
     let columns = EndpointColumns { since: columns.since.floor_to_micros(), ..columns };
-    let mut read = Endpoint::from_columns(1, columns).unwrap();
+    let mut read = EndpointHealth::from_columns(1, columns).unwrap();
     let report = delivery.finish(&attempt, answered(410), at(302)).unwrap();
     assert_eq!(read.record(report, at(302)).unwrap(), gone);
 }
@@ -197,14 +197,14 @@ fn an_answer_counts_by_the_url_that_it_came_from() {
 /// D-83: deleted for good; the log stays for thirty days.
 #[test]
 fn a_deleted_endpoint_parks_what_is_pending_and_never_comes_back() {
-    let mut gone = Endpoint::new(1, start());
+    let mut gone = EndpointHealth::new(1, start());
     let _ = record(&mut gone, 0, answered(410), start());
-    let mut paused = Endpoint::new(1, start());
+    let mut paused = EndpointHealth::new(1, start());
     let _ = paused.pause(start());
     for (name, mut endpoint) in
-        [("active", Endpoint::new(1, start())), ("gone", gone), ("paused", paused)]
+        [("active", EndpointHealth::new(1, start())), ("gone", gone), ("paused", paused)]
     {
-        let was = Endpoint::new(1, start());
+        let was = EndpointHealth::new(1, start());
         let mut pending = failed_before(1, &was, start());
         let mut sending = Delivery::accept(&event(start()), &was, start());
         let in_flight = sending.begin(&was, start()).unwrap();
@@ -322,7 +322,7 @@ fn attempts_from_before_enabling_only_deliver() {
             DeliveryStatus::Sending,
         ),
     ] {
-        let mut endpoint = Endpoint::new(1, start());
+        let mut endpoint = EndpointHealth::new(1, start());
         let mut delivery = failed_before(5, &endpoint, start());
         let slow = delivery.begin(&endpoint, start()).unwrap();
         let _ = endpoint.pause(at(1));

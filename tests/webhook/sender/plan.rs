@@ -1,7 +1,7 @@
 //! Which plan includes what. DEL-12, D-76.
 
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryStatus, Endpoint, PlanError, RecoveryBy, WebhookPlan,
+    Delivery, DeliveryStatus, EndpointHealth, PlanError, RecoveryBy, WebhookPlan,
 };
 
 use super::{answered, attempted, event, start};
@@ -32,7 +32,7 @@ fn what_a_plan_lacks_is_named() {
 /// D-76: no step of a pending delivery asks for the plan.
 #[test]
 fn what_is_pending_is_sent_after_a_downgrade() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     assert_eq!(WebhookPlan::Pro.check_webhooks(), Ok(()));
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let downgraded = WebhookPlan::Basic;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    ATTEMPT_TIMEOUT, Outcome, Pending, Planner, RETRY_WAITS, SenderLimits, shard_of,
+    ATTEMPT_TIMEOUT, DueDelivery, Outcome, Planner, RETRY_WAITS, SenderLimits, shard_of,
 };
 use http::StatusCode;
 use proptest::prelude::*;
@@ -16,8 +16,8 @@ const DONE: Outcome = Outcome::Answered(StatusCode::NO_CONTENT);
 const WIDE: SenderLimits = SenderLimits { overall: u32::MAX, per_endpoint: u32::MAX };
 
 /// Each endpoint is of an account of its own.
-fn pending(delivery: u64, endpoint: u32, due: Timestamp, is_retry: bool) -> Pending {
-    Pending { delivery, endpoint, account: endpoint, due, is_retry }
+fn pending(delivery: u64, endpoint: u32, due: Timestamp, is_retry: bool) -> DueDelivery {
+    DueDelivery { delivery, endpoint, account: endpoint, due, is_retry }
 }
 
 fn add(planner: &mut Planner, delivery: u64, endpoint: u32, due: Timestamp) {
@@ -60,7 +60,7 @@ fn nothing_is_planned_before_it_is_due() {
 fn who_waits_for_a_limit_of_its_own_is_not_late() {
     let mut planner = Planner::new(SenderLimits { overall: 3, per_endpoint: 2 });
     let now = at(10);
-    let state = |planner: &Planner| (planner.in_line(), planner.is_behind(now));
+    let state = |planner: &Planner| (planner.limited(), planner.is_behind(now));
     assert_eq!(state(&planner), (0, false), "empty");
     for delivery in 0..4 {
         add(&mut planner, delivery, 0, now);
@@ -118,7 +118,7 @@ fn an_account_leaves_as_much_free_as_it_has_in_flight() {
     for (overall, held) in [(1, 1), (2, 1), (3, 1), (4, 2), (9, 4), (100, 50), (448, 224)] {
         let mut planner = Planner::new(SenderLimits { overall, per_endpoint: 8 });
         for endpoint in 0..1_000 {
-            planner.add(Pending { account: 7, ..pending(1, endpoint, start(), false) });
+            planner.add(DueDelivery { account: 7, ..pending(1, endpoint, start(), false) });
         }
         assert_eq!(drain(&mut planner, start()).len(), held, "of {overall}");
     }
@@ -129,7 +129,7 @@ fn an_account_leaves_as_much_free_as_it_has_in_flight() {
         let mut planner = Planner::new(SenderLimits { overall: 448, per_endpoint: 8 });
         for endpoint in 0..3_000 {
             let account = endpoint % accounts;
-            planner.add(Pending { account, ..pending(1, endpoint, start(), false) });
+            planner.add(DueDelivery { account, ..pending(1, endpoint, start(), false) });
         }
         let mut held = vec![0; accounts as usize];
         while let Some((_, endpoint)) = planner.next(start()) {
@@ -149,7 +149,7 @@ fn an_account_leaves_as_much_free_as_it_has_in_flight() {
 fn an_endpoint_stays_in_its_account() {
     let mut planner = Planner::new(SenderLimits { overall: 4, per_endpoint: 4 });
     for (delivery, account) in [(1, 5), (2, 6), (3, 0)] {
-        planner.add(Pending { account, ..pending(delivery, 0, start(), false) });
+        planner.add(DueDelivery { account, ..pending(delivery, 0, start(), false) });
     }
     assert_eq!(drain(&mut planner, start()), [1, 2]);
     planner.began(0, 9);
@@ -242,7 +242,7 @@ fn endpoints_in_line_take_turns() {
         for delivery in 0..9_u64 {
             let endpoint = u32::try_from(delivery / 3).unwrap();
             let account = endpoint % accounts;
-            planner.add(Pending { account, ..pending(delivery, endpoint, start(), false) });
+            planner.add(DueDelivery { account, ..pending(delivery, endpoint, start(), false) });
         }
         let mut order = Vec::new();
         while let Some((_, endpoint)) = planner.next(start()) {
@@ -520,7 +520,7 @@ proptest! {
         let mut in_flight: Vec<u32> = Vec::new();
         let mut long = [0_u8; 7];
         let (mut now, mut number) = (start(), 0);
-        let of_account = |number, (endpoint, due, is_retry)| Pending {
+        let of_account = |number, (endpoint, due, is_retry)| DueDelivery {
             account: endpoint / per_account,
             ..pending(number, endpoint, due, is_retry)
         };
@@ -628,7 +628,7 @@ fn what_another_owns_is_forgotten() {
         let due = if delivery < 20 { start() } else { at(40 - delivery) };
         add(&mut planner, delivery, u32::try_from(delivery % 4).unwrap(), due);
     }
-    // Endpoint 1 has one in flight, and a line.
+    // EndpointHealth 1 has one in flight, and a line.
     let begun: Vec<_> = std::iter::from_fn(|| planner.next(start())).collect();
     assert_eq!(begun.len(), 4);
     planner.retain(|delivery, endpoint| endpoint == 1 || endpoint == 2 && delivery > 30);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, Endpoint, Outcome, Pending, Planner, Recovery, RecoveryBy, RecoveryStatus,
-    RecoveryStep, SenderLimits, WebhookPlan,
+    Attempt, Delivery, DueDelivery, EndpointHealth, Outcome, Planner, Recovery, RecoveryBy,
+    RecoveryStatus, RecoveryStep, SenderLimits, WebhookPlan,
 };
 
 use super::isolation::p99;
@@ -41,7 +41,7 @@ struct World {
     until: Millis,
     agenda: Agenda<Happens>,
     /// The store.
-    endpoints: Vec<Endpoint>,
+    endpoints: Vec<EndpointHealth>,
     deliveries: Vec<(Delivery, u32)>,
     recovery: Recovery<usize>,
     /// The process.
@@ -60,7 +60,8 @@ struct World {
 impl World {
     /// The last endpoint has missed everything of an outage.
     fn new(until: Millis, seed: u64) -> Self {
-        let mut endpoints: Vec<_> = (0..=HEALTHY).map(|_| Endpoint::new(1, start())).collect();
+        let mut endpoints: Vec<_> =
+            (0..=HEALTHY).map(|_| EndpointHealth::new(1, start())).collect();
         let endpoint = endpoints.last_mut().unwrap();
         let _ = endpoint.pause(start());
         let skipped = Delivery::accept(&event(start()), endpoint, start());
@@ -187,7 +188,7 @@ impl World {
         let found: Vec<_> = (after..)
             .zip(self.deliveries.iter().skip(after))
             .filter(|(_, (row, of))| *of == HEALTHY && self.recovery.missed().includes(row))
-            .map(|(id, (row, _))| (id, row.stored()))
+            .map(|(id, (row, _))| (id, row.into_stored()))
             .take(room as usize)
             .collect();
         let mut recovery = self.recovery.clone();
@@ -207,9 +208,9 @@ impl World {
             self.refused += 1;
             return;
         }
-        self.recovery = recovery.stored();
+        self.recovery = recovery.into_stored();
         for (id, row) in writes {
-            self.deliveries[id].0 = row.stored();
+            self.deliveries[id].0 = row.into_stored();
             self.redelivered[id] += 1;
             // To the planner of a process that may die before.
             let due = row.due(start()).unwrap();
@@ -233,8 +234,8 @@ impl World {
 }
 
 /// All are of one account.
-fn pending(id: usize, endpoint: u32, due: Timestamp, is_retry: bool) -> Pending {
-    Pending { delivery: id as u64, endpoint, account: 0, due, is_retry }
+fn pending(id: usize, endpoint: u32, due: Timestamp, is_retry: bool) -> DueDelivery {
+    DueDelivery { delivery: id as u64, endpoint, account: 0, due, is_retry }
 }
 
 const TEN_MINUTES: Millis = 600_000;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryColumns, DeliveryStatus, Endpoint, MissedDeliveries, Outcome, RETENTION,
-    RecoverError, Recovery, RecoveryBy, RecoveryStatus, RecoveryStep, WebhookPlan,
+    Delivery, DeliveryColumns, DeliveryStatus, EndpointHealth, Outcome, RETENTION, RecoverError,
+    Recovery, RecoveryBy, RecoveryFilter, RecoveryStatus, RecoveryStep, WebhookPlan,
 };
 
 use super::{answered, at, attempted, event, failed_before, start};
@@ -15,15 +15,17 @@ use crate::dice::Dice;
 const PLAN: WebhookPlan = WebhookPlan::Business;
 const BY: RecoveryBy = RecoveryBy::Dashboard;
 
-/// The condition as the page of `MissedDeliveries` has it in SQL, over the columns.
-fn sql(missed: &MissedDeliveries, row: &DeliveryColumns) -> bool {
+/// The condition as the page of `RecoveryFilter` has it in SQL, over the columns.
+fn sql(missed: &RecoveryFilter, row: &DeliveryColumns) -> bool {
     let created_at = row.event_created_at;
     let ended = missed.statuses().contains(&row.status)
-        && missed.ended_in().is_none_or(|ended_in| row.generation == ended_in)
+        && missed
+            .ended_generation()
+            .is_none_or(|ended_generation| row.generation == ended_generation)
         && (["parked", "skipped"].contains(&row.status.as_str())
             || created_at >= missed.failed_from());
     let pending = ["waiting", "sending"].contains(&row.status.as_str())
-        && missed.not_pending_in().is_some_and(|active| row.generation != active);
+        && missed.active_generation().is_some_and(|active| row.generation != active);
     created_at >= missed.from() && created_at < missed.until() && (ended || pending)
 }
 
@@ -33,7 +35,7 @@ fn the_condition_for_a_statement_is_the_predicate() {
     let mut dice = Dice::new(7);
     let (mut found, mut pending) = (0, 0);
     for round in 0..200 {
-        let mut endpoint = Endpoint::new(1, start());
+        let mut endpoint = EndpointHealth::new(1, start());
         for second in 0..dice.below(3) {
             let _ = endpoint.pause(at(1_000 * second));
             let _ = endpoint.enable(at(1_000 * second + 500));
@@ -44,7 +46,7 @@ fn the_condition_for_a_statement_is_the_predicate() {
         assert_eq!(preview, enabled, "the same before it is enabled");
         let enabled = enabled.unwrap();
         let (from, until) = (at(dice.below(100_000)), at(dice.below(200_000)));
-        let range = MissedDeliveries::between(from, until, at(110_000));
+        let range = RecoveryFilter::between(from, until, at(110_000));
         let of_two = range.clone().with_statuses([
             DeliveryStatus::Skipped,
             DeliveryStatus::Delivered,
@@ -72,7 +74,7 @@ fn the_condition_for_a_statement_is_the_predicate() {
 
 #[test]
 fn a_range_is_left_with_the_statuses_and_types_that_are_asked_for() {
-    let all = MissedDeliveries::between(start(), at(100), at(100));
+    let all = RecoveryFilter::between(start(), at(100), at(100));
     assert_eq!(
         all.statuses(),
         [
@@ -95,8 +97,8 @@ fn a_range_is_left_with_the_statuses_and_types_that_are_asked_for() {
 }
 
 /// An endpoint that was disabled and enabled, and what it missed meanwhile: skipped, each one of its own second.
-fn outage(count: u64) -> (Endpoint, MissedDeliveries, Vec<(u64, Delivery)>) {
-    let mut endpoint = Endpoint::new(1, start());
+fn outage(count: u64) -> (EndpointHealth, RecoveryFilter, Vec<(u64, Delivery)>) {
+    let mut endpoint = EndpointHealth::new(1, start());
     let _ = endpoint.pause(start());
     let rows =
         (0..count).map(|id| (id, Delivery::accept(&event(at(id)), &endpoint, at(id)))).collect();
@@ -104,7 +106,7 @@ fn outage(count: u64) -> (Endpoint, MissedDeliveries, Vec<(u64, Delivery)>) {
     (endpoint, missed, rows)
 }
 
-fn started(endpoint: &Endpoint, missed: MissedDeliveries) -> Recovery<u64> {
+fn started(endpoint: &EndpointHealth, missed: RecoveryFilter) -> Recovery<u64> {
     missed.recover(BY, PLAN, endpoint, at(60)).unwrap().with_counted(3)
 }
 
@@ -113,7 +115,7 @@ fn step(
     recovery: &mut Recovery<u64>,
     room: u32,
     found: &[(u64, Delivery)],
-    endpoint: &Endpoint,
+    endpoint: &EndpointHealth,
     now: Timestamp,
 ) -> Vec<(u64, Delivery)> {
     recovery.step(RecoveryStep { room, found, endpoint, plan: PLAN }, now)
@@ -166,13 +168,13 @@ fn what_is_no_longer_missed_is_left_out() {
 /// D-58: a sender may still be sending it: it is neither redelivered beside that nor forgotten.
 #[test]
 fn a_row_that_is_leased_waits_with_all_after_it() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let waiting = failed_before(1, &endpoint, at(50));
     let mut sending = Delivery::accept(&event(at(1)), &endpoint, at(50));
     let _ = sending.begin(&endpoint, at(50)).unwrap();
     let _ = endpoint.pause(at(51));
     let missed = endpoint.enable(at(52)).unwrap();
-    let rows = [(0, waiting), (1, sending), (2, waiting)].map(|(id, row)| (id, row.stored()));
+    let rows = [(0, waiting), (1, sending), (2, waiting)].map(|(id, row)| (id, row.into_stored()));
     assert!(rows.iter().all(|(_, row)| missed.includes(row)));
     let mut recovery = started(&endpoint, missed);
     let writes = step(&mut recovery, 9, &rows, &endpoint, at(60));
@@ -284,12 +286,12 @@ fn a_recovery_is_stored_like_this() {
     let later = json.replace(r#""version":1"#, r#""of_later":[],"version":1"#);
     assert_eq!(serde_json::from_str::<Recovery<u64>>(&later).unwrap(), recovery);
 
-    let range = MissedDeliveries::between(start(), at(100), at(100));
+    let range = RecoveryFilter::between(start(), at(100), at(100));
     let json = r#"{"from":"2026-01-01T00:00:00Z","until":"2026-01-01T00:01:40Z","statuses":["failed","gone","parked","skipped"]}"#;
     assert_eq!(serde_json::to_string(&range).unwrap(), json);
-    assert_eq!(serde_json::from_str::<MissedDeliveries>(json).unwrap(), range);
+    assert_eq!(serde_json::from_str::<RecoveryFilter>(json).unwrap(), range);
     let wrong = json.replace("gone", "delivered");
-    let error = serde_json::from_str::<MissedDeliveries>(&wrong).unwrap_err().to_string();
+    let error = serde_json::from_str::<RecoveryFilter>(&wrong).unwrap_err().to_string();
     assert!(error.starts_with("statuses has delivered, which is not missed"), "{error}");
     for status in [RecoveryStatus::Running, RecoveryStatus::Downgraded] {
         assert_eq!(serde_json::to_string(&status).unwrap(), format!("{:?}", status.as_str()));
@@ -310,5 +312,5 @@ fn a_step_is_stored_under_the_version_that_was_read() {
     let json = serde_json::to_string(&recovery).unwrap();
     let read: Recovery<u64> = serde_json::from_str(&json).unwrap();
     assert_eq!((&read, read.if_version()), (&recovery, None));
-    assert_eq!(recovery.stored().if_version(), None);
+    assert_eq!(recovery.into_stored().if_version(), None);
 }

@@ -5,33 +5,33 @@ use std::time::Duration;
 
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::sender::{
-    Alert, Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, Destination,
-    DisabledReason, Ended, Endpoint, EndpointColumns, MismatchError, Outcome, RETRY_WAITS,
-    RedeliverError, RetrySchedule, Settled, Target, settle,
+    Alert, Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, DisabledReason,
+    EndedAttempt, EndpointColumns, EndpointHealth, EndpointUrl, MismatchError, Outcome,
+    RETRY_WAITS, RedeliverError, RetrySchedule, Settled, SignedDestination, settle,
 };
 
 use super::{answered, at, entry, failed_before, record, start};
 use crate::dice::Dice;
 
-type Batch = (Vec<Ended<'static, u32, u8>>, Rows, Owners);
+type Batch = (Vec<EndedAttempt<'static, u32, u8>>, Rows, Owners);
 type Rows = BTreeMap<u32, Delivery>;
-type Owners = BTreeMap<u8, Endpoint>;
+type Owners = BTreeMap<u8, EndpointHealth>;
 
 fn ended(
     delivery: u32,
     endpoint: u8,
     attempt: Attempt,
     outcome: Outcome,
-) -> Ended<'static, u32, u8> {
-    Ended { delivery, endpoint, attempt, outcome, at: at(5), response: None }
+) -> EndedAttempt<'static, u32, u8> {
+    EndedAttempt { delivery, endpoint, attempt, outcome, at: at(5), response: None }
 }
 
 /// Deliveries of these many failures, all of one endpoint, begun in memory.
 #[track_caller]
-fn begun(failed: &[u8], endpoint: Endpoint) -> (Vec<Attempt>, Rows) {
+fn begun(failed: &[u8], endpoint: EndpointHealth) -> (Vec<Attempt>, Rows) {
     let mut attempts = Vec::new();
     let rows = failed.iter().zip(1..).map(|(failed, id)| {
-        let mut row = failed_before(*failed, &endpoint, start()).stored();
+        let mut row = failed_before(*failed, &endpoint, start()).into_stored();
         attempts.push(row.begin(&endpoint, start()).unwrap());
         (id, row)
     });
@@ -42,17 +42,21 @@ fn begun(failed: &[u8], endpoint: Endpoint) -> (Vec<Attempt>, Rows) {
 /// A write has the condition of the stored version, however many transitions there were.
 #[test]
 fn a_row_remembers_the_version_that_is_stored() {
-    let mut endpoint = Endpoint::new(1, start());
-    let mut row = failed_before(1, &endpoint, start()).stored();
+    let mut endpoint = EndpointHealth::new(1, start());
+    let mut row = failed_before(1, &endpoint, start()).into_stored();
     let stored = row.version();
     assert_eq!(row.if_version(), None, "nothing has changed");
     let attempt = row.begin(&endpoint, start()).unwrap();
     let _ = row.finish(&attempt, answered(500), at(1)).unwrap();
     assert_eq!(row.if_version(), Some(i32::try_from(stored).unwrap()));
-    assert_eq!((row.stored(), row.version()), (row, stored + 2), "the same to whoever reads it");
-    assert_eq!(row.stored().if_version(), None, "stored");
+    assert_eq!(
+        (row.into_stored(), row.version()),
+        (row, stored + 2),
+        "the same to whoever reads it"
+    );
+    assert_eq!(row.into_stored().if_version(), None, "stored");
     // What is put in the place of a row brings its own condition.
-    let other = failed_before(2, &endpoint, start()).stored();
+    let other = failed_before(2, &endpoint, start()).into_stored();
     row = other;
     assert_eq!((row.if_version(), row), (None, other));
 
@@ -62,7 +66,7 @@ fn a_row_remembers_the_version_that_is_stored() {
     assert_eq!((endpoint.if_version(), endpoint.version()), (Some(0), 2));
     // The last version is followed by the first.
     let columns = EndpointColumns { version: i32::MAX, ..endpoint.into() };
-    let mut endpoint = Endpoint::from_columns(1, columns).unwrap();
+    let mut endpoint = EndpointHealth::from_columns(1, columns).unwrap();
     let _ = endpoint.pause(at(3));
     assert_eq!((endpoint.if_version(), endpoint.version()), (Some(i32::MAX), 0));
 }
@@ -71,11 +75,11 @@ fn a_row_remembers_the_version_that_is_stored() {
 /// an error, and changes nothing.
 #[test]
 fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
-    let numbered = |number: u64, endpoint: &Endpoint| {
+    let numbered = |number: u64, endpoint: &EndpointHealth| {
         let row = DeliveryColumns::from(failed_before(5, endpoint, start()));
         Delivery::from_columns(number, endpoint.id(), row).unwrap()
     };
-    let (here, there) = (Endpoint::new(1, start()), Endpoint::new(2, start()));
+    let (here, there) = (EndpointHealth::new(1, start()), EndpointHealth::new(2, start()));
     // The same instants, counts and versions: they differ in nothing but their numbers.
     let (mut one, mut other, mut abroad) =
         (numbered(1, &here), numbered(2, &here), numbered(1, &there));
@@ -161,7 +165,7 @@ fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
 /// A scaled schedule changes the waits and nothing else: neither counts, versions nor what waits for nothing.
 #[test]
 fn a_schedule_scales_the_waits_alone() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let owners = BTreeMap::from([(9, endpoint)]);
     for (failed, wait) in (0..).zip(RETRY_WAITS) {
         let (attempts, rows) = begun(&[failed], endpoint);
@@ -186,7 +190,9 @@ fn a_schedule_scales_the_waits_alone() {
 }
 
 /// What it costs the specification's way: each attempt alone, with the rows that it left.
-fn one_by_one((ended, rows, owners): &Batch) -> (BTreeMap<u32, Delivery>, BTreeMap<u8, Endpoint>) {
+fn one_by_one(
+    (ended, rows, owners): &Batch,
+) -> (BTreeMap<u32, Delivery>, BTreeMap<u8, EndpointHealth>) {
     let (mut rows, mut owners) = (rows.clone(), owners.clone());
     for each in ended {
         let (Some(row), Some(owner)) =
@@ -210,16 +216,16 @@ fn one_by_one((ended, rows, owners): &Batch) -> (BTreeMap<u32, Delivery>, BTreeM
 fn batch(dice: &mut Dice) -> Batch {
     let (mut all, mut rows, mut owners) = (Vec::new(), Rows::new(), Owners::new());
     for id in 0..3 {
-        let mut endpoint = Endpoint::new(1, start());
+        let mut endpoint = EndpointHealth::new(1, start());
         for _ in 0..[0, 4, 18, 19][below(dice, 4)] {
             let _ = record(&mut endpoint, 5, answered(500), start());
         }
-        owners.insert(id, endpoint.stored());
+        owners.insert(id, endpoint.into_stored());
     }
     for id in 0..8 {
         let endpoint = u8::try_from(below(dice, 3)).unwrap();
         let failed = [0, 4, 5][below(dice, 3)];
-        let mut row = failed_before(failed, &owners[&endpoint], start()).stored();
+        let mut row = failed_before(failed, &owners[&endpoint], start()).into_stored();
         let attempt = row.begin(&owners[&endpoint], start()).unwrap();
         for _ in 0..1 + below(dice, 2) {
             let outcomes = [200, 500, 500, 500, 410].map(answered);
@@ -297,7 +303,7 @@ fn a_batch_is_what_its_attempts_are_one_by_one() {
 /// The log promises no attempt that will not come, also to deliveries earlier in the batch.
 #[test]
 fn what_a_batch_disables_is_parked_in_it() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let (attempts, rows) = begun(&[1, 2, 0], endpoint);
     let all = [
         ended(1, 9, attempts[0], answered(503)),
@@ -327,7 +333,7 @@ fn what_a_batch_disables_is_parked_in_it() {
 /// One delivery alone gives what the steps give, with the response in its log.
 #[test]
 fn a_batch_of_one_is_the_steps_of_the_page() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let (attempts, rows) = begun(&[3], endpoint);
     let mut each = ended(1, 9, attempts[0], answered(503));
     each.response = Some(b"down");
@@ -347,7 +353,7 @@ fn a_batch_of_one_is_the_steps_of_the_page() {
 /// Rows that cannot be read are left out, and the others are settled. Nothing is stored of them.
 #[test]
 fn a_bad_row_does_not_stop_the_others() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let (attempts, mut rows) = begun(&[5, 5, 5], endpoint);
     rows.remove(&2);
     let all = [
@@ -364,7 +370,7 @@ fn a_bad_row_does_not_stop_the_others() {
 /// An owner who lost the row settles again with the row that is stored: the first result counts.
 #[test]
 fn the_first_result_that_is_stored_counts() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let (attempts, rows) = begun(&[5], endpoint);
     let first =
         settle(&[ended(1, 9, attempts[0], answered(500))], &rows, &BTreeMap::from([(9, endpoint)]));
@@ -377,8 +383,8 @@ fn the_first_result_that_is_stored_counts() {
     ] {
         let second = settle(
             &[ended(1, 9, attempts[0], outcome)],
-            &BTreeMap::from([(1, stored.stored())]),
-            &BTreeMap::from([(9, counted.stored())]),
+            &BTreeMap::from([(1, stored.into_stored())]),
+            &BTreeMap::from([(9, counted.into_stored())]),
         );
         let row = second.deliveries.first().map_or(stored, |(_, row)| *row);
         let owner = second.endpoints.first().map_or(counted, |(_, row)| *row);
@@ -390,7 +396,7 @@ fn below(dice: &mut Dice, bound: usize) -> usize {
     dice.below(bound as u64) as usize
 }
 
-fn destination_of(endpoint: &Endpoint) -> Destination {
-    let target = Target::parse("https://hooks.example.com/in").unwrap();
-    Destination::new(endpoint, target, Signer::new(support::secret("whsec_one")))
+fn destination_of(endpoint: &EndpointHealth) -> SignedDestination {
+    let target = EndpointUrl::parse("https://hooks.example.com/in").unwrap();
+    SignedDestination::new(endpoint, target, Signer::new(support::secret("whsec_one")))
 }

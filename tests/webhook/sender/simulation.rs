@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
-    Outcome, Pending, Planner, RETRY_WAITS, SenderLimits,
+    Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, DueDelivery, EndpointChange,
+    EndpointHealth, Outcome, Planner, RETRY_WAITS, SenderLimits,
 };
 
 use super::{answered, event, start};
@@ -113,7 +113,7 @@ enum Manner {
 
 struct Receiver {
     manner: Manner,
-    value: Endpoint,
+    value: EndpointHealth,
     // The ledger, by the specification alone.
     streak: u8,
     disabled: Option<DisabledReason>,
@@ -150,7 +150,7 @@ impl World {
         let receivers = (0..8)
             .map(|_| Receiver {
                 manner: manners[dice.below(5) as usize],
-                value: Endpoint::new(1, start()),
+                value: EndpointHealth::new(1, start()),
                 streak: 0,
                 disabled: None,
                 life: 0,
@@ -528,6 +528,6 @@ impl World {
 }
 
 /// An account has two endpoints.
-fn pending(row: usize, endpoint: u32, due: Timestamp, is_retry: bool) -> Pending {
-    Pending { delivery: row as u64, endpoint, account: endpoint / 2, due, is_retry }
+fn pending(row: usize, endpoint: u32, due: Timestamp, is_retry: bool) -> DueDelivery {
+    DueDelivery { delivery: row as u64, endpoint, account: endpoint / 2, due, is_retry }
 }

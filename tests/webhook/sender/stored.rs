@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DisabledReason, Endpoint, EndpointChange, Outcome,
+    Attempt, Delivery, DisabledReason, EndpointChange, EndpointHealth, Outcome,
 };
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
 /// Each status as a row of a table has it. These texts must never change.
 #[test]
 fn deliveries_are_stored_like_this() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let mut delivery = Delivery::accept(&event(start()), &endpoint, at(1));
     // The status, the seconds of its instant, attempts, manual, generation and version.
     let mut rows = vec![(delivery, ["waiting", "01", "0", "false", "0", "0"])];
@@ -55,12 +55,12 @@ fn deliveries_are_stored_like_this() {
 
 #[test]
 fn endpoints_are_stored_like_this() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let active = r#"{"disabled":null,"since":"2026-01-01T00:00:00Z","failures":0,"generation":0,"version":0}"#;
     let failing = r#"{"disabled":"failing","since":"2026-01-01T00:00:09Z","failures":20,"generation":0,"version":20}"#;
     let enabled = r#"{"disabled":null,"since":"2026-01-01T00:00:10Z","failures":0,"generation":1,"version":21}"#;
     let gone = r#"{"disabled":"gone","since":"2026-01-01T00:00:11Z","failures":0,"generation":1,"version":22}"#;
-    let check = |endpoint: &Endpoint, text: &str| {
+    let check = |endpoint: &EndpointHealth, text: &str| {
         assert_eq!(serde_json::to_string(endpoint).unwrap(), text);
         assert_eq!(endpoint_from(text).unwrap(), *endpoint);
         let later = text.replace('}', r#","note":"x"}"#);
@@ -79,7 +79,7 @@ fn endpoints_are_stored_like_this() {
 
 #[test]
 fn attempts_and_outcomes_travel_between_processes() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let row = failed_before(1, &endpoint, start()).into();
     let mut delivery = Delivery::from_columns(7, 1, row).unwrap();
     let attempt = delivery.begin(&endpoint, start()).unwrap();
@@ -123,7 +123,7 @@ fn attempts_and_outcomes_travel_between_processes() {
 fn rows_that_are_not_ours_are_refused() {
     let good = serde_json::to_string(&Delivery::accept(
         &event(start()),
-        &Endpoint::new(1, start()),
+        &EndpointHealth::new(1, start()),
         start(),
     ));
     let good = good.unwrap();
@@ -137,15 +137,15 @@ fn rows_that_are_not_ours_are_refused() {
         let error = delivery_from(&bad).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
-    let mut delivery = Delivery::accept(&event(start()), &Endpoint::new(1, start()), start());
-    let attempt = delivery.begin(&Endpoint::new(1, start()), start()).unwrap();
+    let mut delivery = Delivery::accept(&event(start()), &EndpointHealth::new(1, start()), start());
+    let attempt = delivery.begin(&EndpointHealth::new(1, start()), start()).unwrap();
     let good = serde_json::to_string(&attempt).unwrap();
     for number in ["0", "7"] {
         let bad = good.replace(r#""number":1"#, &format!(r#""number":{number}"#));
         let error = serde_json::from_str::<Attempt>(&bad).unwrap_err().to_string();
         assert!(error.starts_with("number is not from 1 to 6"), "{error}");
     }
-    let row = serde_json::to_string(&Endpoint::new(1, start())).unwrap();
+    let row = serde_json::to_string(&EndpointHealth::new(1, start())).unwrap();
     let bad = row.replace(r#""failures":0"#, r#""failures":21"#);
     let error = endpoint_from(&bad).unwrap_err().to_string();
     assert!(error.starts_with("failures is 21, not from 0 to 20"), "{error}");
@@ -159,6 +159,6 @@ fn rows_that_are_not_ours_are_refused() {
 #[test]
 fn the_values_are_small() {
     assert!(size_of::<Delivery>() <= 64, "{}", size_of::<Delivery>());
-    assert!(size_of::<Endpoint>() <= 64, "{}", size_of::<Endpoint>());
+    assert!(size_of::<EndpointHealth>() <= 64, "{}", size_of::<EndpointHealth>());
     assert!(size_of::<Attempt>() <= 72, "{}", size_of::<Attempt>());
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Alert, Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, Outcome,
-    RETRY_WAITS, Report,
+    Alert, Attempt, AttemptReport, BeginError, Delivery, DeliveryStatus, DisabledReason,
+    EndpointHealth, Outcome, RETRY_WAITS,
 };
 use stateright::{Checker, Model, Property};
 
@@ -91,7 +91,7 @@ pub(super) struct Past {
 pub(super) struct World {
     pub(super) now: Timestamp,
     pub(super) rows: Vec<Delivery>,
-    pub(super) endpoint: Endpoint,
+    pub(super) endpoint: EndpointHealth,
     /// Whose clock is a year ahead.
     ahead: [bool; 2],
     left: Budget,
@@ -105,17 +105,17 @@ pub(super) struct World {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Sender {
     Idle,
-    Read(usize, Delivery, Endpoint),
+    Read(usize, Delivery, EndpointHealth),
     Begun(Job),
     Sent(Job),
     Heard(Job, Outcome),
     /// Has read both rows, as far as it reads them again.
-    Ready(Job, Outcome, Delivery, Endpoint),
+    Ready(Job, Outcome, Delivery, EndpointHealth),
     /// One of the two rows is written: the other is to come.
-    CountLeft(Job, Outcome, Report),
+    CountLeft(Job, Outcome, AttemptReport),
     Done(Job, Outcome),
     /// Has a reminder to store, made then.
-    Reminding(Endpoint, Alert, Timestamp),
+    Reminding(EndpointHealth, Alert, Timestamp),
 }
 use Sender::{Begun, CountLeft, Done, Heard, Idle, Read, Ready, Reminding, Sent};
 
@@ -133,7 +133,7 @@ pub(super) struct Job {
     /// How often the endpoint had been enabled when the sender read it.
     pub(super) life: u8,
     /// Both rows as they were read before the attempt, for who settles.
-    pub(super) read: Option<(Held, Endpoint)>,
+    pub(super) read: Option<(Held, EndpointHealth)>,
     /// Whether there was an instant, since the end of the attempt, at which its outcome changed
     /// nothing.
     pub(super) unmoved: bool,
@@ -229,7 +229,7 @@ impl Model for Rules {
         let mut world = before.clone();
         match action {
             Action::Look(at, of) => {
-                world.senders[at] = Read(of, world.rows[of].stored(), world.endpoint);
+                world.senders[at] = Read(of, world.rows[of].into_stored(), world.endpoint);
             }
             Action::Begin(at) => self.begin(&mut world, at),
             Action::Send(at) => {
@@ -275,7 +275,7 @@ impl Model for Rules {
                 world.senders[at] = Idle;
             }
             Action::Remind(at) => {
-                let (mut row, now) = (world.endpoint.stored(), world.clock(at));
+                let (mut row, now) = (world.endpoint.into_stored(), world.clock(at));
                 let alert = row.remind(now)?;
                 world.senders[at] = Reminding(row, alert, now);
             }
@@ -284,7 +284,7 @@ impl Model for Rules {
                 world.senders[at] = Idle;
                 let blind = self.mistake == Some(Mistake::ReminderWithoutVersion);
                 if blind || is_version(world.endpoint.version(), row.if_version()) {
-                    world.endpoint = row.stored();
+                    world.endpoint = row.into_stored();
                     world.ledger.reminds(alert, then);
                 }
             }
@@ -332,7 +332,7 @@ impl Rules {
             if !is_version(world.rows[of].version(), row.if_version()) {
                 return;
             }
-            row = row.stored();
+            row = row.into_stored();
             world.rows[of] = row;
         }
         if let Ok(attempt) = result {
@@ -369,7 +369,7 @@ pub(super) fn is_version(stored: u32, expected: Option<i32>) -> bool {
 
 impl World {
     fn new(past: &Past, budget: Budget) -> Self {
-        let mut endpoint = Endpoint::new(1, start());
+        let mut endpoint = EndpointHealth::new(1, start());
         let mut fail = |before, now| _ = record(&mut endpoint, before, answered(500), now);
         let minute_ago = start().saturating_sub(Duration::from_secs(60));
         (0..past.streak).for_each(|_| fail(5, start()));

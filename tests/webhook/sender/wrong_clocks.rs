@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    ATTEMPT_LEASE, BeginError, Delivery, DeliveryStatus, Ended, Endpoint, Outcome, Pending,
-    Planner, RETRY_WAITS, RedeliverError, RetrySchedule, SenderLimits,
+    ATTEMPT_LEASE, BeginError, Delivery, DeliveryStatus, DueDelivery, EndedAttempt, EndpointHealth,
+    Outcome, Planner, RETRY_WAITS, RedeliverError, RetrySchedule, SenderLimits,
 };
 
 use super::{answered, at, attempted, event, failed_before, start};
@@ -21,7 +21,7 @@ fn next_year() -> Timestamp {
 /// A clock a year ahead in each step that stores an instant: the next correct clock goes on.
 #[test]
 fn a_clock_a_year_ahead_delays_nothing() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let accepted = Delivery::accept(&event(start()), &endpoint, next_year());
     let mut begun = failed_before(2, &endpoint, start());
     let lost = begun.begin(&endpoint, next_year()).unwrap();
@@ -64,7 +64,7 @@ fn a_clock_a_year_ahead_delays_nothing() {
 /// The bounds, to the nanosecond: twice a lease, twice the longest wait. Judged at each look.
 #[test]
 fn a_stored_instant_counts_until_no_correct_clock_can_have_written_it() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let mut waiting = Delivery::accept(&event(start()), &endpoint, next_year());
     let mut sending = failed_before(0, &endpoint, start());
     let _ = sending.begin(&endpoint, next_year()).unwrap();
@@ -97,7 +97,7 @@ fn a_stored_instant_counts_until_no_correct_clock_can_have_written_it() {
 /// Postponing refuses what would count as wrong.
 #[test]
 fn postponing_goes_no_further_than_twice_the_longest_wait() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let mut delivery = failed_before(4, &endpoint, start());
     let _ = attempted(&mut delivery, &endpoint, answered(500), start(), start());
     let wait = RETRY_WAITS[4];
@@ -117,7 +117,7 @@ fn postponing_goes_no_further_than_twice_the_longest_wait() {
 /// Whatever the factor, a due time of a schedule is not taken for that of a wrong clock. D-80.
 #[test]
 fn no_schedule_waits_longer_than_twice_the_longest_wait() {
-    let endpoint = Endpoint::new(1, start());
+    let endpoint = EndpointHealth::new(1, start());
     let most = 2 * RETRY_WAITS[4];
     for (factor, first, last) in [
         (0.0, Duration::ZERO, Duration::ZERO),
@@ -132,7 +132,7 @@ fn no_schedule_waits_longer_than_twice_the_longest_wait() {
         for (failed, wait) in [(0, first), (4, last)] {
             let mut row = failed_before(failed, &endpoint, start());
             let attempt = row.begin(&endpoint, start()).unwrap();
-            let ended = Ended {
+            let ended = EndedAttempt {
                 delivery: 1,
                 endpoint: 1,
                 attempt,
@@ -152,7 +152,7 @@ fn no_schedule_waits_longer_than_twice_the_longest_wait() {
 /// A lease that a wrong clock stored keeps nobody from redelivering.
 #[test]
 fn a_lease_from_next_year_does_not_block_a_redelivery() {
-    let mut endpoint = Endpoint::new(1, start());
+    let mut endpoint = EndpointHealth::new(1, start());
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let _ = delivery.begin(&endpoint, next_year()).unwrap();
     let _ = endpoint.pause(at(1));
@@ -163,8 +163,8 @@ fn a_lease_from_next_year_does_not_block_a_redelivery() {
     assert_eq!(delivery.redeliver(&endpoint, at(3)), Ok(()));
 }
 
-fn planned(delivery: u64, due: Timestamp) -> Pending {
-    Pending { delivery, endpoint: 0, account: 0, due, is_retry: false }
+fn planned(delivery: u64, due: Timestamp) -> DueDelivery {
+    DueDelivery { delivery, endpoint: 0, account: 0, due, is_retry: false }
 }
 
 /// A planner whose host's clock is set back a year does not sleep for a year.

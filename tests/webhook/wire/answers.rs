@@ -58,10 +58,10 @@ fn an_acknowledgement_cannot_be_copied() {
     assert!(!Probe::<Verified<'_>>(PhantomData).is_clone());
     #[cfg(feature = "client")]
     {
-        use call_assistant::webhook::receiver::{Claim, Claimed, Receipt};
+        use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, Receipt};
         assert!(!Probe::<Receipt>(PhantomData).is_clone());
-        assert!(!Probe::<Claim>(PhantomData).is_clone());
-        assert!(!Probe::<Claimed>(PhantomData).is_clone());
+        assert!(!Probe::<ClaimOutcome>(PhantomData).is_clone());
+        assert!(!Probe::<ActiveClaim>(PhantomData).is_clone());
     }
 }
 

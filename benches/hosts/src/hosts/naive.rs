@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::time::Duration;
 
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{Delivery, Destination, Endpoint, Outcome, Target};
+use call_assistant::webhook::sender::{
+    Delivery, EndpointHealth, EndpointUrl, Outcome, SignedDestination,
+};
 use call_assistant::webhook::{Signer, SigningSecret};
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -47,7 +49,7 @@ impl Naive {
                 at timestamptz NOT NULL)";
         let client = connect(&database.url).await;
         client.batch_execute(tables).await.expect("tables");
-        let state = serde_json::to_string(&Endpoint::new(0, now())).expect("JSON");
+        let state = serde_json::to_string(&EndpointHealth::new(0, now())).expect("JSON");
         for (id, url) in urls.iter().enumerate() {
             let id = i32::try_from(id).expect("a few");
             let insert = "INSERT INTO endpoints VALUES ($1, $2, $3, 0)";
@@ -58,7 +60,7 @@ impl Naive {
 
     pub(super) async fn insert(&mut self, count: u32, endpoints: Range<u32>) {
         let (mut bodies, mut states, mut ids) = (Vec::new(), Vec::new(), Vec::new());
-        let healthy = Endpoint::new(0, now());
+        let healthy = EndpointHealth::new(0, now());
         for (at, endpoint) in (0..count).zip(endpoints.cycle()) {
             let event = event("acct_1", self.number + u64::from(at));
             let delivery = Delivery::accept(&event, &healthy, now());
@@ -98,9 +100,9 @@ fn delivery_of(id: i64, endpoint: i32, state: &str) -> Delivery {
     Delivery::from_columns(id.cast_unsigned(), endpoint.cast_unsigned(), columns).expect("ours")
 }
 
-fn endpoint_of(id: i32, state: &str) -> Endpoint {
+fn endpoint_of(id: i32, state: &str) -> EndpointHealth {
     let columns = serde_json::from_str(state).expect("columns");
-    Endpoint::from_columns(id.cast_unsigned(), columns).expect("ours")
+    EndpointHealth::from_columns(id.cast_unsigned(), columns).expect("ours")
 }
 
 /// False if nothing is due.
@@ -110,7 +112,7 @@ async fn deliver_one(client: &mut Client) -> bool {
     let (id, endpoint_id, body): (i64, i32, Vec<u8>) = (row.get(0), row.get(1), row.get(5));
     let mut delivery = delivery_of(id, endpoint_id, row.get(2));
     let endpoint = endpoint_of(endpoint_id, row.get(3));
-    let target = Target::parse_allowing_loopback(row.get(4)).expect("a target");
+    let target = EndpointUrl::parse_allowing_loopback(row.get(4)).expect("a target");
     let version: i32 = row.get(6);
     let Ok(attempt) = delivery.begin(&endpoint, now()) else { return false };
     write(&begin, id, &delivery, version).await;
@@ -118,7 +120,7 @@ async fn deliver_one(client: &mut Client) -> bool {
 
     let event = EventBody::from_stored(&body).expect("an event");
     let signer = Signer::new(SigningSecret::parse(SECRET).expect("a secret"));
-    let destination = Destination::new(&endpoint, target, signer);
+    let destination = SignedDestination::new(&endpoint, target, signer);
     let request = attempt.request(&destination, &event, now()).expect("its endpoint's");
     let posted = tokio::time::timeout(Duration::from_secs(10), post(request)).await;
     let outcome = posted.unwrap_or(Outcome::TimedOut);

@@ -16,7 +16,8 @@ use call_assistant::id::{AccountId, EventId};
 use call_assistant::model::Call;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{
-    Alert, Attempt, BeginError, Delivery, Destination, Endpoint, Outcome, Target, TargetError,
+    Alert, Attempt, BeginError, Delivery, EndpointHealth, EndpointUrl, EndpointUrlError, Outcome,
+    SignedDestination,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::{Request, Uri};
@@ -102,7 +103,7 @@ fn begin(db: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
 
 fn register(db: &Connection, account: &str, url: &str, secret: &SigningSecret) -> Result<()> {
     let (account, url) = (AccountId::parse(account)?, target(url)?);
-    let health = serde_json::to_string(&Endpoint::new(0, now()))?;
+    let health = serde_json::to_string(&EndpointHealth::new(0, now()))?;
     db.execute(
         "INSERT INTO endpoints (account, url, secret, health, version) VALUES (?, ?, ?, ?, 0)",
         params![account.as_str(), url.as_str(), secret.reveal(), health],
@@ -167,7 +168,7 @@ fn accept(tx: &Transaction<'_>, event: &EventBody, now: Timestamp) -> Result<()>
     let mut endpoints = tx.prepare("SELECT id, health FROM endpoints WHERE account = ?")?;
     for row in endpoints.query_map([account], |row| Ok((row.get(0)?, row.get(1)?)))? {
         let (endpoint, health): (u32, String) = row?;
-        let endpoint = Endpoint::from_columns(endpoint, serde_json::from_str(&health)?)?;
+        let endpoint = EndpointHealth::from_columns(endpoint, serde_json::from_str(&health)?)?;
         let delivery = Delivery::accept(event, &endpoint, now);
         let (due, state) =
             (delivery.due(now).map(Timestamp::unix_micros), serde_json::to_string(&delivery)?);
@@ -250,7 +251,7 @@ fn lease(tx: &Transaction<'_>, id: i64, now: Timestamp) -> Result<Option<Begun>>
     let Some(attempt) = attempt else { return Ok(None) };
     let request = match target(&url) {
         Ok(url) => {
-            let destination = Destination::new(&endpoint, url, signer);
+            let destination = SignedDestination::new(&endpoint, url, signer);
             Some(attempt.request(&destination, &event, now)?)
         }
         Err(_) => None,
@@ -278,7 +279,7 @@ fn finish(
     Ok(change.alert())
 }
 
-fn read(tx: &Transaction<'_>, id: i64) -> Result<(Delivery, Endpoint)> {
+fn read(tx: &Transaction<'_>, id: i64) -> Result<(Delivery, EndpointHealth)> {
     let (endpoint, health, state): (u32, String, String) = tx.query_row(
         "SELECT e.id, health, state FROM deliveries d JOIN endpoints e ON e.id = d.endpoint
             WHERE d.id = ?",
@@ -286,7 +287,7 @@ fn read(tx: &Transaction<'_>, id: i64) -> Result<(Delivery, Endpoint)> {
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
     let delivery = Delivery::from_columns(id.try_into()?, endpoint, serde_json::from_str(&state)?)?;
-    Ok((delivery, Endpoint::from_columns(endpoint, serde_json::from_str(&health)?)?))
+    Ok((delivery, EndpointHealth::from_columns(endpoint, serde_json::from_str(&health)?)?))
 }
 
 /// Writes what has changed, if the rows still have the version that was read.
@@ -294,7 +295,7 @@ fn write(
     tx: &Transaction<'_>,
     id: i64,
     delivery: &Delivery,
-    endpoint: &Endpoint,
+    endpoint: &EndpointHealth,
     now: Timestamp,
 ) -> Result<()> {
     let mut written = 1;
@@ -347,7 +348,7 @@ impl Resolver for Checked {
 }
 
 fn passing(
-    target: &Target,
+    target: &EndpointUrl,
     found: &ResolvedSocketAddrs,
     mut passed: ResolvedSocketAddrs,
 ) -> std::result::Result<ResolvedSocketAddrs, ureq::Error> {
@@ -386,10 +387,10 @@ fn of_io(error: &io::Error) -> Outcome {
 }
 
 /// Reads a URL. Only a test on one machine sets `ALLOW_LOOPBACK=1`.
-fn target(url: &str) -> std::result::Result<Target, TargetError> {
+fn target(url: &str) -> std::result::Result<EndpointUrl, EndpointUrlError> {
     match env::var("ALLOW_LOOPBACK").as_deref() {
-        Ok("1") => Target::parse_allowing_loopback(url),
-        _ => Target::parse(url),
+        Ok("1") => EndpointUrl::parse_allowing_loopback(url),
+        _ => EndpointUrl::parse(url),
     }
 }
 
@@ -411,7 +412,7 @@ mod tests {
             texts.iter().for_each(|text| all.push(text.parse().unwrap()));
             all
         };
-        let target = Target::parse("https://hooks.example.com/").unwrap();
+        let target = EndpointUrl::parse("https://hooks.example.com/").unwrap();
         let (private, public) = ("10.0.0.7:443", "93.184.215.14:443");
         let passed = passing(&target, &addresses(&[private, public]), Checked.empty()).unwrap();
         assert_eq!(passed[..], [public.parse::<SocketAddr>().unwrap()]);

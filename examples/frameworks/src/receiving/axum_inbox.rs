@@ -10,7 +10,7 @@ use axum::response::Response;
 use axum::routing::post;
 use bytes::Bytes;
 use call_assistant::webhook::Verifier;
-use call_assistant::webhook::receiver::{Claim, Inbox, Receipt};
+use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, Inbox, Receipt};
 use http::HeaderMap;
 
 use super::{LONGEST_BODY, now};
@@ -35,12 +35,12 @@ async fn receive(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -
         Err(refused) => return refused.into_response(),
     };
     let inbox = || app.inbox.lock().unwrap_or_else(PoisonError::into_inner);
-    let claim = inbox().claim(receipt, Claim::LEASE, now());
+    let claim = inbox().claim(receipt, ActiveClaim::LEASE, now());
     match claim {
-        Claim::Process(claimed) => match (app.handle)(claimed.receipt()) {
+        ClaimOutcome::Process(claimed) => match (app.handle)(claimed.receipt()) {
             Ok(()) => inbox().done(claimed, now()).into_response(),
             Err(_) => inbox().failed(claimed).into_response(),
         },
-        Claim::Answer(response) => response.into_response(),
+        ClaimOutcome::Answer(response) => response.into_response(),
     }
 }

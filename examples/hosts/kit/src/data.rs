@@ -10,7 +10,7 @@ use call_assistant::model::Call;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::webhook::SigningSecret;
-use call_assistant::webhook::sender::Target;
+use call_assistant::webhook::sender::EndpointUrl;
 use serde_json::{Map, Value, json};
 
 use super::input::{self, Bad, Fields};
@@ -166,13 +166,13 @@ fn calls(fields: &Fields<'_>, name: &str, ids: &mut HashSet<CallId>) -> Result<V
 }
 
 /// Reads an endpoint's `url`.
-pub fn target(fields: &Fields<'_>, allow_loopback: bool) -> Result<Target, Bad> {
+pub fn target(fields: &Fields<'_>, allow_loopback: bool) -> Result<EndpointUrl, Bad> {
     if allow_loopback {
-        return fields.need("url", Target::parse_allowing_loopback);
+        return fields.need("url", EndpointUrl::parse_allowing_loopback);
     }
     // The library knows no flags.
     fields.need("url", |text| {
-        Target::parse(text).map_err(|error| match Target::parse_allowing_loopback(text) {
+        EndpointUrl::parse(text).map_err(|error| match EndpointUrl::parse_allowing_loopback(text) {
             Ok(_) => format!("{error}; --allow-loopback-endpoints accepts it"),
             Err(_) => error.to_string(),
         })

@@ -22,15 +22,15 @@ use crate::{
 
 /// The counters of this process's public API. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct ApiTally(Arc<Mutex<server::ServerTally>>);
+pub struct ApiTally(Arc<Mutex<server::ApiMetrics>>);
 
 impl ApiTally {
     /// Changes the counters.
-    pub fn count(&self, count: impl FnOnce(&mut server::ServerTally)) {
+    pub fn count(&self, count: impl FnOnce(&mut server::ApiMetrics)) {
         count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn read(&self) -> server::ServerTally {
+    fn read(&self) -> server::ApiMetrics {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

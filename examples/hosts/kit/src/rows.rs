@@ -13,8 +13,8 @@ use call_assistant::rest::ApiKey;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::{EventBody, EventType};
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryStatus, Endpoint, Gauges, LogEntry, MissedDeliveries, Recovery,
-    RecoveryStatus, SenderTally, Target,
+    Delivery, DeliveryStatus, EndpointHealth, EndpointUrl, LogEntry, Recovery, RecoveryFilter,
+    RecoveryStatus, SenderGauges, SenderMetrics,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 
@@ -72,7 +72,7 @@ pub struct NewAccount {
 pub struct NewEndpoint {
     pub id: EndpointId,
     pub account_id: AccountId,
-    pub target: Target,
+    pub target: EndpointUrl,
     pub secret: SigningSecret,
     pub description: Option<String>,
 }
@@ -80,7 +80,7 @@ pub struct NewEndpoint {
 /// What changes of an endpoint: the fields that are given.
 #[derive(Clone, Debug, Default)]
 pub struct EndpointEdit {
-    pub target: Option<Target>,
+    pub target: Option<EndpointUrl>,
     /// `None` in it takes the description away.
     pub description: Option<Option<String>>,
 }
@@ -93,7 +93,7 @@ pub struct EndpointRow {
     pub url: String,
     /// What its owner calls it.
     pub description: Option<String>,
-    pub health: Endpoint,
+    pub health: EndpointHealth,
     pub created_at: Timestamp,
     /// Until when replaced secrets still sign, the most recently replaced one first.
     pub previous_secrets: Vec<Timestamp>,
@@ -278,7 +278,7 @@ pub struct RecoveryRow {
     pub id: String,
     pub account_id: AccountId,
     pub endpoint_id: EndpointId,
-    pub missed: MissedDeliveries,
+    pub missed: RecoveryFilter,
     pub status: RecoveryStatus,
     /// Whether it rests until it is continued.
     pub paused: bool,
@@ -342,13 +342,13 @@ pub struct RecoveryPage {
 /// What a process has counted since it began, and what its store holds now.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
-    pub sender: SenderTally,
+    pub sender: SenderMetrics,
     /// What this process's sender has to send; `None` where it has none.
     pub load: Option<LoadRow>,
     /// Whether the store has answered, a few seconds ago at most.
     pub is_up: bool,
     /// What the store holds; `None` where it has not answered.
-    pub gauges: Option<Gauges>,
+    pub gauges: Option<SenderGauges>,
     /// What only this host has.
     pub others: Vec<Family>,
 }

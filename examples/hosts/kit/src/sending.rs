@@ -51,7 +51,7 @@ impl Load {
         let row = LoadRow {
             in_flight: planner.in_flight(),
             planned: planner.pending().saturating_add(kept),
-            limited: planner.in_line().saturating_add(kept),
+            limited: planner.limited().saturating_add(kept),
             behind: Duration::ZERO,
         };
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);

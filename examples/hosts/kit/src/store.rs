@@ -44,7 +44,7 @@ use call_assistant::rest::server::{
     StoredKey,
 };
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{MissedDeliveries, PlanError};
+use call_assistant::webhook::sender::{PlanError, RecoveryFilter};
 
 use crate::clock;
 use crate::flags::{Flag, Flags};
@@ -360,7 +360,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn count_missed(
         &self,
         endpoint: Allowed<'_, EndpointRow>,
-        missed: &MissedDeliveries,
+        missed: &RecoveryFilter,
     ) -> impl Doing<Missed>;
 
     /// Starts a recovery by a person in the dashboard. A conflict if the endpoint is disabled, or
@@ -369,7 +369,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn recover(
         &self,
         endpoint: Allowed<'_, EndpointRow>,
-        missed: MissedDeliveries,
+        missed: RecoveryFilter,
     ) -> impl Doing<RecoveryRow>;
 
     /// Starts a recovery of each endpoint of an account, or of all accounts, that is active and has
@@ -377,7 +377,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn recover_all(
         &self,
         of: Among<'_, Account>,
-        missed: MissedDeliveries,
+        missed: RecoveryFilter,
         after: Option<&str>,
     ) -> impl Doing<RecoveryPage>;
 

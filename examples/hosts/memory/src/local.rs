@@ -13,7 +13,7 @@ use call_assistant::rest::server::{
     StoredKey,
 };
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::MissedDeliveries;
+use call_assistant::webhook::sender::RecoveryFilter;
 
 use crate::sender::Outbox;
 use crate::store::{AccountRow, Store, Tables, ToSend};
@@ -362,7 +362,7 @@ impl Shared for Local {
     async fn count_missed(
         &self,
         endpoint: Allowed<'_, EndpointRow>,
-        missed: &MissedDeliveries,
+        missed: &RecoveryFilter,
     ) -> Done<Missed> {
         self.store.lock().count_missed(endpoint.as_str(), missed)
     }
@@ -370,7 +370,7 @@ impl Shared for Local {
     async fn recover(
         &self,
         endpoint: Allowed<'_, EndpointRow>,
-        missed: MissedDeliveries,
+        missed: RecoveryFilter,
     ) -> Done<RecoveryRow> {
         let (mut tables, now) = self.store.write();
         let started = tables.recover(endpoint.as_str(), missed, now)?;
@@ -382,7 +382,7 @@ impl Shared for Local {
     async fn recover_all(
         &self,
         of: Among<'_, Account>,
-        missed: MissedDeliveries,
+        missed: RecoveryFilter,
         after: Option<&str>,
     ) -> Done<RecoveryPage> {
         let (mut tables, now) = self.store.write();

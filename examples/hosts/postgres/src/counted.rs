@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use call_assistant::webhook::sender::SenderTally;
+use call_assistant::webhook::sender::SenderMetrics;
 use tokio::time::Instant;
 
 use crate::db::{Class, Database};
@@ -18,7 +18,7 @@ pub(crate) struct Counted(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    tally: Mutex<SenderTally>,
+    tally: Mutex<SenderMetrics>,
     /// The sender's name, and what its planner has; unset without a sender.
     sender: OnceLock<(String, Load)>,
     owned: AtomicU64,
@@ -60,12 +60,12 @@ pub(crate) struct Compared {
 
 impl Counted {
     /// Changes the counters.
-    pub(crate) fn count(&self, count: impl FnOnce(&mut SenderTally)) {
+    pub(crate) fn count(&self, count: impl FnOnce(&mut SenderMetrics)) {
         count(&mut lock(&self.0.tally));
     }
 
     /// Returns the counts so far.
-    pub(crate) fn read(&self) -> SenderTally {
+    pub(crate) fn read(&self) -> SenderMetrics {
         *lock(&self.0.tally)
     }
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use call_assistant::webhook::sender::MissedDeliveries;
+use call_assistant::webhook::sender::RecoveryFilter;
 use serde_json::{Map, Value};
 
 use crate::cli::{self, Look, Role, Serving};
@@ -78,7 +78,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         Role::Recover { database, by, account, from, until } => {
             let database = clocks::reach(&database).await?;
             let now = clock::database::now();
-            let missed = MissedDeliveries::between(from, until, now);
+            let missed = RecoveryFilter::between(from, until, now);
             let which = account.as_deref().unwrap_or("all accounts");
             let after = serde_json::json!({ "from": missed.from(), "until": missed.until() });
             let deed = Deed::new(by, "recoveries.started", account.as_deref(), which);

@@ -10,8 +10,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange, Outcome, Pending,
-    Planner, SenderLimits,
+    Attempt, Delivery, DeliveryStatus, DisabledReason, DueDelivery, EndpointChange, EndpointHealth,
+    Outcome, Planner, SenderLimits,
 };
 use http::StatusCode;
 
@@ -101,7 +101,7 @@ struct Row {
 }
 
 struct Target {
-    health: Endpoint,
+    health: EndpointHealth,
     manner: Manner,
 }
 
@@ -185,7 +185,7 @@ impl Sender {
                     _ => Manner::Leaving,
                 };
                 tallies[manner as usize].endpoints += 1;
-                Target { health: Endpoint::new(number, start), manner }
+                Target { health: EndpointHealth::new(number, start), manner }
             })
             .collect();
         Self {
@@ -297,7 +297,7 @@ impl Sender {
     /// Plans a delivery. Each endpoint is of another account.
     fn plan(&mut self, row: u32, endpoint: u32, due: Timestamp, is_retry: bool) {
         let (delivery, account) = (row.into(), endpoint);
-        self.planner.add(Pending { delivery, endpoint, account, due, is_retry });
+        self.planner.add(DueDelivery { delivery, endpoint, account, due, is_retry });
     }
 
     fn count_pending(&mut self) {

@@ -6,7 +6,7 @@ use core::num::NonZeroU32;
 use http::Request;
 use serde::{Deserialize, Serialize};
 
-use super::super::endpoint::Destination;
+use super::super::endpoint::SignedDestination;
 use super::super::stored::{self, MismatchError};
 use super::Delivery;
 use crate::Timestamp;
@@ -19,20 +19,20 @@ use crate::webhook::event::EventBody;
 /// # use call_assistant::Timestamp;
 /// # use call_assistant::id::{AccountId, EventId};
 /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-/// use call_assistant::webhook::sender::Destination;
-/// # use call_assistant::webhook::sender::{Delivery, Endpoint, Target};
+/// use call_assistant::webhook::sender::SignedDestination;
+/// # use call_assistant::webhook::sender::{Delivery, EndpointHealth, EndpointUrl};
 /// # use call_assistant::webhook::{Signer, SigningSecret};
 /// # let now = Timestamp::from_unix(1_767_225_600).unwrap();
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
 /// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
 /// # let event = event.ping("It works.")?;
-/// # let endpoint = Endpoint::new(1, now);
+/// # let endpoint = EndpointHealth::new(1, now);
 /// # let mut delivery = Delivery::accept(&event, &endpoint, now);
-/// # let target = Target::parse("https://hooks.example.com/calls")?;
+/// # let target = EndpointUrl::parse("https://hooks.example.com/calls")?;
 /// # let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
 ///
 /// // `endpoint`, `target` and `signer` come from the endpoint's row, `event` and `delivery` from theirs.
-/// let destination = Destination::new(&endpoint, target, signer);
+/// let destination = SignedDestination::new(&endpoint, target, signer);
 /// let attempt = delivery.begin(&endpoint, now)?;
 /// let request = attempt.request(&destination, &event, now)?;
 /// assert_eq!(request.headers()["x-service-delivery"], "evt_1");
@@ -100,14 +100,14 @@ impl Attempt {
     /// Creates the request: a POST of the stored bytes, with a timestamp and signature of its own.
     ///
     /// Every attempt of a delivery has the same event id and body. Do not follow redirects, and connect
-    /// only to an address that [`Target::check`](super::super::Target::check) has passed. All secrets
+    /// only to an address that [`EndpointUrl::check`](super::super::EndpointUrl::check) has passed. All secrets
     /// that sign at `now` sign.
     ///
     /// # Errors
     /// The destination is another endpoint's.
     pub fn request(
         &self,
-        destination: &Destination,
+        destination: &SignedDestination,
         event: &EventBody,
         now: Timestamp,
     ) -> Result<Request<Vec<u8>>, MismatchError> {

@@ -16,7 +16,7 @@ pub use self::columns::DeliveryColumns;
 pub use self::outcome::{FailureReason, Outcome};
 pub use self::status::{BeginError, DeliveryStatus, RedeliverError};
 
-use super::endpoint::{Effect, Endpoint, Life, Report};
+use super::endpoint::{AttemptReport, Effect, EndpointHealth, Life};
 use super::schedule::{
     ATTEMPT_LEASE, ATTEMPT_TIMEOUT, FARTHEST_DUE, LONGEST_WAIT, MAX_ATTEMPTS, RetrySchedule,
     SPECIFIED, is_kept, is_reached,
@@ -28,7 +28,7 @@ use crate::webhook::event::EventBody;
 /// One event on its way to one endpoint.
 ///
 /// ```
-/// use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Endpoint};
+/// use call_assistant::webhook::sender::{Delivery, DeliveryColumns, EndpointHealth};
 /// # use call_assistant::id::{AccountId, EventId};
 /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 /// # use call_assistant::Timestamp;
@@ -39,7 +39,7 @@ use crate::webhook::event::EventBody;
 /// # let event = event.ping("It works.")?;
 ///
 /// // `event` is an `EventBody`: `NewEvent` creates it.
-/// let delivery = Delivery::accept(&event, &Endpoint::new(1, now), now);
+/// let delivery = Delivery::accept(&event, &EndpointHealth::new(1, now), now);
 /// assert_eq!(
 ///     serde_json::to_string(&delivery)?,
 ///     concat!(
@@ -90,7 +90,7 @@ impl Delivery {
     /// Store the result together with the event's bytes before you tell anybody that the event is
     /// accepted.
     #[must_use]
-    pub fn accept(event: &EventBody, endpoint: &Endpoint, now: Timestamp) -> Self {
+    pub fn accept(event: &EventBody, endpoint: &EndpointHealth, now: Timestamp) -> Self {
         Self {
             id: 0,
             endpoint: endpoint.id(),
@@ -123,7 +123,11 @@ impl Delivery {
     /// # Errors
     /// [`BeginError`] says why there is nothing to send. Only [`BeginError::Parked`] changes the
     /// delivery, which must then be stored.
-    pub fn begin(&mut self, endpoint: &Endpoint, now: Timestamp) -> Result<Attempt, BeginError> {
+    pub fn begin(
+        &mut self,
+        endpoint: &EndpointHealth,
+        now: Timestamp,
+    ) -> Result<Attempt, BeginError> {
         match self.status {
             DeliveryStatus::Sending if !self.is_reached(now) => {
                 return Err(BeginError::Leased { until: self.at });
@@ -149,7 +153,7 @@ impl Delivery {
     ///
     /// For a store that begins by a statement of its own. Only whoever began an attempt sends it.
     #[must_use]
-    pub fn in_flight(&self, endpoint: &Endpoint) -> Option<Attempt> {
+    pub fn in_flight(&self, endpoint: &EndpointHealth) -> Option<Attempt> {
         (self.status == DeliveryStatus::Sending && self.check(endpoint).is_ok())
             .then(|| self.attempt(endpoint, self.at.saturating_sub(ATTEMPT_LEASE)))
     }
@@ -158,7 +162,7 @@ impl Delivery {
     /// accepted. Returns whether the delivery has changed.
     ///
     /// Nothing changes while a sender holds the lease.
-    pub fn park(&mut self, endpoint: &Endpoint, now: Timestamp) -> bool {
+    pub fn park(&mut self, endpoint: &EndpointHealth, now: Timestamp) -> bool {
         let leased = self.status == DeliveryStatus::Sending && !self.is_reached(now);
         let parks = self.is_pending()
             && !leased
@@ -170,7 +174,7 @@ impl Delivery {
         parks
     }
 
-    /// Finishes an attempt that ended now. Record the report with [`Endpoint::record`], and store
+    /// Finishes an attempt that ended now. Record the report with [`EndpointHealth::record`], and store
     /// delivery and endpoint in one write.
     ///
     /// After a failure the delivery waits for its next attempt, or has failed. To wait by another
@@ -187,7 +191,7 @@ impl Delivery {
         attempt: &Attempt,
         outcome: Outcome,
         now: Timestamp,
-    ) -> Result<Report, MismatchError> {
+    ) -> Result<AttemptReport, MismatchError> {
         attempt.check(self)?;
         Ok(self.finished(&SPECIFIED, attempt, outcome, now))
     }
@@ -199,7 +203,7 @@ impl Delivery {
         attempt: &Attempt,
         outcome: Outcome,
         now: Timestamp,
-    ) -> Report {
+    ) -> AttemptReport {
         let before = self.version();
         let leased = self.status == DeliveryStatus::Sending && before == attempt.lease;
         let effect = match outcome {
@@ -213,7 +217,7 @@ impl Delivery {
             _ => self.failed(schedule, attempt, now),
         };
         let life = Life { generation: attempt.generation, began: attempt.life };
-        Report { effect, late: self.version() == before, endpoint: self.endpoint, life }
+        AttemptReport { effect, late: self.version() == before, endpoint: self.endpoint, life }
     }
 
     /// Makes a waiting delivery wait longer: for [jitter](super::jitter), or while the host cannot
@@ -241,7 +245,11 @@ impl Delivery {
     /// # Errors
     /// It is pending, leased to a sender or delivered, the event is thirty days old, or the endpoint
     /// is disabled.
-    pub fn redeliver(&mut self, endpoint: &Endpoint, now: Timestamp) -> Result<(), RedeliverError> {
+    pub fn redeliver(
+        &mut self,
+        endpoint: &EndpointHealth,
+        now: Timestamp,
+    ) -> Result<(), RedeliverError> {
         self.check(endpoint).map_err(RedeliverError::Mismatch)?;
         if self.is_pending() && self.belongs_to(endpoint) {
             return Err(RedeliverError::Pending);
@@ -347,17 +355,17 @@ impl Delivery {
 
     /// Returns the delivery as it is read back once it is stored.
     #[must_use]
-    pub fn stored(self) -> Self {
+    pub fn into_stored(self) -> Self {
         Self { version: Version::read(self.version()), ..self }
     }
 
     /// Checks that this is the delivery's endpoint.
-    pub(super) fn check(&self, endpoint: &Endpoint) -> Result<(), MismatchError> {
+    pub(super) fn check(&self, endpoint: &EndpointHealth) -> Result<(), MismatchError> {
         if self.endpoint == endpoint.id() { Ok(()) } else { Err(MismatchError::Endpoint) }
     }
 
     /// The attempt that it is now at.
-    fn attempt(&self, endpoint: &Endpoint, began_at: Timestamp) -> Attempt {
+    fn attempt(&self, endpoint: &EndpointHealth, began_at: Timestamp) -> Attempt {
         let next = self.attempts.saturating_add(1).min(MAX_ATTEMPTS);
         Attempt {
             of: Some((self.id, self.endpoint)),
@@ -372,7 +380,7 @@ impl Delivery {
     }
 
     /// Whether attempts of it may begin: its endpoint is active, and has not been disabled since.
-    fn belongs_to(&self, endpoint: &Endpoint) -> bool {
+    fn belongs_to(&self, endpoint: &EndpointHealth) -> bool {
         endpoint.is_active() && endpoint.generation() == self.generation
     }
 

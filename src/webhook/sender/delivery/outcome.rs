@@ -40,7 +40,7 @@ pub enum Outcome {
     /// `tls`: the handshake failed, or the certificate was not valid.
     Tls,
     /// `forbidden`: the name resolved only to addresses that
-    /// [`Target::check`](super::super::Target::check) refuses. Counts as the endpoint's failure.
+    /// [`EndpointUrl::check`](super::super::EndpointUrl::check) refuses. Counts as the endpoint's failure.
     Forbidden,
     /// `unsent`: the sender made no attempt, for a reason of its own: no socket left, no memory,
     /// shutting down. Does not count, and the attempt is made again.

@@ -22,7 +22,7 @@ use super::super::stored::stored_enum;
 /// ```
 ///
 /// [`Settled::alerts`](super::super::Settled::alerts), [`EndpointChange::alert`](super::super::EndpointChange::alert)
-/// and [`Endpoint::remind`](super::super::Endpoint::remind) return them. See [alerts](crate::guide::storing#alerts).
+/// and [`EndpointHealth::remind`](super::super::EndpointHealth::remind) return them. See [alerts](crate::guide::storing#alerts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -39,7 +39,7 @@ pub enum Alert {
         failures: u8,
     },
     /// The endpoint was disabled, though nobody asked for it.
-    /// [`Endpoint::missed`](super::super::Endpoint::missed) says what it misses.
+    /// [`EndpointHealth::missed`](super::super::EndpointHealth::missed) says what it misses.
     Disabled {
         /// Why.
         reason: DisabledReason,

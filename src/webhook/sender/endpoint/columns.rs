@@ -4,23 +4,23 @@ use super::super::schedule::{FAILURES_TO_DISABLE, FIRST_FAILURES_TO_SUSPECT, MAX
 use super::super::stored::{ColumnError, Version, signed, small, unsigned};
 use serde::{Deserialize, Serialize};
 
-use super::Endpoint;
+use super::EndpointHealth;
 use super::alert::DisabledReason;
 use crate::Timestamp;
 
-/// The columns of a row that holds an [`Endpoint`].
+/// The columns of a row that holds an [`EndpointHealth`].
 ///
 /// ```
 /// use call_assistant::Timestamp;
-/// use call_assistant::webhook::sender::{DisabledReason, Endpoint, EndpointColumns};
+/// use call_assistant::webhook::sender::{DisabledReason, EndpointColumns, EndpointHealth};
 ///
-/// let mut endpoint = Endpoint::new(1, Timestamp::UNIX_EPOCH);
+/// let mut endpoint = EndpointHealth::new(1, Timestamp::UNIX_EPOCH);
 /// endpoint.pause(Timestamp::UNIX_EPOCH);
 /// let columns = EndpointColumns::from(endpoint);
 /// assert_eq!(columns.disabled.map(DisabledReason::as_str), Some("paused"));
-/// assert_eq!(Endpoint::from_columns(1, columns), Ok(endpoint));
+/// assert_eq!(EndpointHealth::from_columns(1, columns), Ok(endpoint));
 ///
-/// let error = Endpoint::from_columns(1, EndpointColumns { version: -1, ..columns }).unwrap_err();
+/// let error = EndpointHealth::from_columns(1, EndpointColumns { version: -1, ..columns }).unwrap_err();
 /// assert_eq!(error.to_string(), "version is -1, not from 0 to 2147483647");
 /// ```
 ///
@@ -50,8 +50,8 @@ pub struct EndpointColumns {
     pub version: i32,
 }
 
-impl From<Endpoint> for EndpointColumns {
-    fn from(endpoint: Endpoint) -> Self {
+impl From<EndpointHealth> for EndpointColumns {
+    fn from(endpoint: EndpointHealth) -> Self {
         Self {
             disabled: endpoint.disabled,
             since: endpoint.since,
@@ -65,7 +65,7 @@ impl From<Endpoint> for EndpointColumns {
     }
 }
 
-impl Endpoint {
+impl EndpointHealth {
     /// Reads an endpoint from the columns of its row, which has this number.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ mod columns;
 mod destination;
 mod report;
 mod shard;
-mod target;
+mod url;
 
 use core::num::NonZeroU32;
 use core::time::Duration;
@@ -16,11 +16,11 @@ use serde::Serialize;
 pub use self::address::{AddressError, check_public};
 pub use self::alert::{AbandonedReason, Alert, DisabledReason};
 pub use self::columns::EndpointColumns;
-pub use self::destination::Destination;
+pub use self::destination::SignedDestination;
+pub use self::report::{AttemptReport, EndpointChange};
 pub(super) use self::report::{Effect, Life};
-pub use self::report::{EndpointChange, Report};
 pub use self::shard::shard_of;
-pub use self::target::{Target, TargetError};
+pub use self::url::{EndpointUrl, EndpointUrlError};
 
 use super::schedule::{
     FAILURES_TO_DISABLE, FAILURES_TO_WARN, FIRST_FAILURES_TO_SUSPECT, REMINDER_DAYS, SUSPECT_SPAN,
@@ -32,9 +32,9 @@ use crate::Timestamp;
 /// The health of one endpoint. Its URL and secrets are other columns of the same row.
 ///
 /// ```
-/// # use call_assistant::webhook::sender::Endpoint;
+/// # use call_assistant::webhook::sender::EndpointHealth;
 /// # use call_assistant::Timestamp;
-/// let endpoint = Endpoint::new(1, Timestamp::UNIX_EPOCH);
+/// let endpoint = EndpointHealth::new(1, Timestamp::UNIX_EPOCH);
 /// // The stored form: in JSON as here, in a table one column for each field.
 /// assert_eq!(
 ///     serde_json::to_string(&endpoint)?,
@@ -66,7 +66,7 @@ use crate::Timestamp;
 /// |---|---|---|
 /// | pause | [`pause`](Self::pause) | |
 /// | enable | [`enable`](Self::enable) | redeliver what was missed, if the owner wants it |
-/// | new URL | [`moved`](Self::moved) | store a new [`Target`](super::Target) in the same write |
+/// | new URL | [`moved`](Self::moved) | store a new [`EndpointUrl`](super::EndpointUrl) in the same write |
 /// | new secret | nothing | [`Signer::rotate`](crate::webhook::Signer::rotate) |
 /// | delete | [`delete`](Self::delete) | keep the row as long as its deliveries |
 ///
@@ -74,7 +74,7 @@ use crate::Timestamp;
 /// fields of the stored form are ignored, so that rows of later versions can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(into = "EndpointColumns")]
-pub struct Endpoint {
+pub struct EndpointHealth {
     /// The number of its row.
     pub(super) id: u32,
     pub(super) disabled: Option<DisabledReason>,
@@ -90,7 +90,7 @@ pub struct Endpoint {
     pub(super) version: Version,
 }
 
-impl Endpoint {
+impl EndpointHealth {
     /// Creates an endpoint that has just been registered: active, no failures. `id` is the number
     /// of its row, the same that a [`Planner`](super::Planner) has.
     #[must_use]
@@ -118,7 +118,7 @@ impl Endpoint {
     /// The report is of an attempt to another endpoint. Nothing has changed.
     pub fn record(
         &mut self,
-        report: Report,
+        report: AttemptReport,
         now: Timestamp,
     ) -> Result<EndpointChange, MismatchError> {
         match report.endpoint == self.id {
@@ -128,7 +128,7 @@ impl Endpoint {
     }
 
     /// Records the report of an attempt to this endpoint.
-    pub(super) fn recorded(&mut self, report: Report, now: Timestamp) -> EndpointChange {
+    pub(super) fn recorded(&mut self, report: AttemptReport, now: Timestamp) -> EndpointChange {
         if self.disabled.is_some() || !self.is_life(report.life) {
             return EndpointChange::Unchanged;
         }
@@ -220,7 +220,7 @@ impl Endpoint {
 
     /// Begins a new life because its owner has given it another URL, with the count at zero: answers
     /// to requests that went to the old URL change nothing here, a 410 included. Their 2xx still
-    /// delivers. Store the endpoint and the new [`Target`](super::Target) in one write.
+    /// delivers. Store the endpoint and the new [`EndpointUrl`](super::EndpointUrl) in one write.
     ///
     /// What is pending goes to the new URL: deliveries stay as they are. A delivery that the old URL
     /// answered with 410 has ended, and can be redelivered. Nobody is told that an endpoint is no
@@ -320,7 +320,7 @@ impl Endpoint {
 
     /// Returns the endpoint as it is read back once it is stored.
     #[must_use]
-    pub fn stored(self) -> Self {
+    pub fn into_stored(self) -> Self {
         Self { version: Version::read(self.version()), ..self }
     }
 

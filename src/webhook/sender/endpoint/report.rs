@@ -7,8 +7,8 @@ use super::alert::{Alert, DisabledReason};
 /// The meaning of a finished attempt for its endpoint. Made by
 /// [`Delivery::finish`](super::super::Delivery::finish).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use = "give it to `Endpoint::record`, or an endpoint is never disabled"]
-pub struct Report {
+#[must_use = "give it to `EndpointHealth::record`, or an endpoint is never disabled"]
+pub struct AttemptReport {
     pub(in super::super) effect: Effect,
     pub(in super::super) late: bool,
     /// The number of the endpoint.
@@ -41,13 +41,13 @@ pub(in super::super) enum Effect {
     Gone,
 }
 
-/// The change of an [`Endpoint`](super::Endpoint) by one step.
+/// The change of an [`EndpointHealth`](super::EndpointHealth) by one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EndpointChange {
     /// Nothing changed, and there is nothing to store.
     Unchanged,
-    /// A count of failures changed, or the endpoint was [moved](super::Endpoint::moved). There is something to
+    /// A count of failures changed, or the endpoint was [moved](super::EndpointHealth::moved). There is something to
     /// store, and nobody to tell.
     Updated,
     /// The endpoint is suspect.
@@ -78,7 +78,7 @@ impl EndpointChange {
     }
 }
 
-impl Report {
+impl AttemptReport {
     /// Tells whether the outcome came too late to change the delivery: somebody else finished the
     /// attempt or has taken it over. Record the report all the same, for a late 410 still disables
     /// the endpoint.
@@ -88,7 +88,7 @@ impl Report {
     }
 
     /// Tells whether the report changes no endpoint:
-    /// [`Endpoint::record`](super::Endpoint::record) returns [`EndpointChange::Unchanged`] for it,
+    /// [`EndpointHealth::record`](super::EndpointHealth::record) returns [`EndpointChange::Unchanged`] for it,
     /// whatever the endpoint's state.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -2,14 +2,14 @@
 
 use alloc::vec::Vec;
 
-use super::line::{Line, Links};
-use super::slots::index;
+use super::slab::index;
+use super::slab::{IndexList, Links};
 
 /// All accounts, by their numbers.
 pub(super) struct Accounts {
     /// The largest number of second and further attempts of an account.
     most_further: u32,
-    /// Apart from the rest, because while nothing is in a line nothing else is read.
+    /// Apart from the rest, because while nothing is in a list nothing else is read.
     held: Vec<Held>,
     table: Vec<Account>,
     /// The accounts that wait, by [`Part`].
@@ -34,7 +34,7 @@ struct Account {
 }
 
 /// The endpoints of an account that wait, by [`Room`].
-pub(super) type Rooms = [Line; 3];
+pub(super) type Rooms = [IndexList; 3];
 
 /// The kind of room that an endpoint waits for, in the order in which an account gives them.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(super) enum Part {
 #[derive(Default)]
 struct Waiting {
     /// A queue for each number of attempts in flight. Who has waited longest is first.
-    lines: Vec<Line>,
+    lists: Vec<IndexList>,
     /// A number of attempts: no account waits that has fewer in flight.
     lowest: usize,
     len: usize,
@@ -103,17 +103,17 @@ impl Accounts {
         if waiting.len == 0 {
             return None;
         }
-        while waiting.lines[waiting.lowest].is_empty() {
+        while waiting.lists[waiting.lowest].is_empty() {
             waiting.lowest += 1;
         }
-        let account = waiting.lines[waiting.lowest].first;
+        let account = waiting.lists[waiting.lowest].first;
         let [slow, any, further] = self.table[index(account)].rooms;
-        let line = match part {
+        let list = match part {
             Part::Slow => slow,
             Part::Others if any.is_empty() => further,
             Part::Others => any,
         };
-        (waiting.lowest <= index(most)).then_some(line.first)
+        (waiting.lowest <= index(most)).then_some(list.first)
     }
 
     /// Changes what an account has in flight and which of its endpoints wait. If it waits and has
@@ -129,14 +129,14 @@ impl Accounts {
             }
             let waiting = &mut self.waiting[at];
             if let Some(held) = before[at] {
-                waiting.lines[held].remove(account, &mut self.table, |of| &mut of.links[at]);
+                waiting.lists[held].remove(account, &mut self.table, |of| &mut of.links[at]);
                 waiting.len -= 1;
             }
             if let Some(held) = after[at] {
-                if held >= waiting.lines.len() {
-                    waiting.lines.resize(held + 1, Line::default());
+                if held >= waiting.lists.len() {
+                    waiting.lists.resize(held + 1, IndexList::default());
                 }
-                waiting.lines[held].push(account, &mut self.table, |of| &mut of.links[at]);
+                waiting.lists[held].push(account, &mut self.table, |of| &mut of.links[at]);
                 waiting.lowest = waiting.lowest.min(held);
                 waiting.len += 1;
             }
@@ -146,7 +146,7 @@ impl Accounts {
     /// Returns the number of the queue in which an account waits for each part.
     fn place(&self, account: u32) -> [Option<usize>; 2] {
         let held = self.held[index(account)];
-        let [slow, any, further] = self.table[index(account)].rooms.map(|line| !line.is_empty());
+        let [slow, any, further] = self.table[index(account)].rooms.map(|list| !list.is_empty());
         let others = any || further && self.has_further_room(held);
         [slow, others].map(|waits| waits.then_some(index(held.all)))
     }

@@ -1,39 +1,38 @@
 //! What to send next, in a process that has much to send.
 
 mod accounts;
-mod lanes;
+mod due_delivery;
+mod due_queue;
 mod limits;
-mod line;
-mod pending;
-mod slots;
-mod turns;
+mod ready;
+mod slab;
 
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use self::lanes::{Entry, Lanes};
-use self::pending::round_up;
-use self::turns::Turns;
+use self::due_delivery::round_up;
+use self::due_queue::{DueQueue, Entry};
+use self::ready::Ready;
 use super::delivery::Outcome;
 use super::schedule::FARTHEST_DUE;
 use crate::Timestamp;
 
+pub use self::due_delivery::DueDelivery;
 pub use self::limits::SenderLimits;
-pub use self::pending::Pending;
 
 /// The order in which deliveries are sent, under limits on what is in flight.
 ///
 /// ```
 /// use core::time::Duration;
-/// use call_assistant::webhook::sender::{SenderLimits, Outcome, Pending, Planner};
+/// use call_assistant::webhook::sender::{DueDelivery, Outcome, Planner, SenderLimits};
 /// use call_assistant::Timestamp;
 ///
 /// let due = Timestamp::UNIX_EPOCH;
 /// let mut planner = Planner::new(SenderLimits { overall: 100, per_endpoint: 1 });
-/// planner.add(Pending { delivery: 10, endpoint: 0, account: 0, due, is_retry: false });
-/// planner.add(Pending { delivery: 11, endpoint: 0, account: 0, due, is_retry: false });
-/// planner.add(Pending { delivery: 20, endpoint: 1, account: 0, due, is_retry: false });
+/// planner.add(DueDelivery { delivery: 10, endpoint: 0, account: 0, due, is_retry: false });
+/// planner.add(DueDelivery { delivery: 11, endpoint: 0, account: 0, due, is_retry: false });
+/// planner.add(DueDelivery { delivery: 20, endpoint: 1, account: 0, due, is_retry: false });
 ///
 /// assert_eq!(planner.next(due), Some((10, 0)));
 /// assert_eq!(planner.next(due), Some((20, 1))); // 11 waits for 10
@@ -101,15 +100,15 @@ pub use self::pending::Pending;
 /// queue for each wait keeps all of them in order, and every step is O(1), however many are pending.
 /// Deliveries that come out of order, because of jitter or a clock that was set, go to a tree, at
 /// O(log n). A pending delivery takes 24 bytes in a buffer that may be half empty, or 12 in its
-/// endpoint's line. An endpoint number takes 32 bytes, an account number 48.
+/// endpoint's list. An endpoint number takes 32 bytes, an account number 48.
 pub struct Planner {
     /// The deliveries that are not due, or were not looked at yet.
-    lanes: Lanes,
+    queue: DueQueue,
     /// The deliveries that are due, and the attempts in flight.
-    turns: Turns,
+    ready: Ready,
 }
 
-/// The most deliveries that a step moves into lines while others may send: 64. Deliveries that are
+/// The most deliveries that a step moves into lists while others may send: 64. Deliveries that are
 /// all due at once do not stop the process.
 const BATCH: usize = 64;
 
@@ -117,7 +116,7 @@ impl Planner {
     /// Creates an empty planner.
     #[must_use]
     pub fn new(limits: SenderLimits) -> Self {
-        Self { lanes: Lanes::default(), turns: Turns::new(limits) }
+        Self { queue: DueQueue::default(), ready: Ready::new(limits) }
     }
 
     /// Creates a planner of what is stored: each pending delivery, in any order. Attempts that others
@@ -127,13 +126,13 @@ impl Planner {
     /// Do this before the process accepts events, or together with the first [`add`](Self::add): a
     /// delivery that is accepted in between would be added twice.
     #[must_use]
-    pub fn rebuild(limits: SenderLimits, pending: impl IntoIterator<Item = Pending>) -> Self {
+    pub fn rebuild(limits: SenderLimits, pending: impl IntoIterator<Item = DueDelivery>) -> Self {
         let mut planner = Self::new(limits);
-        let mut all: Vec<_> = pending.into_iter().map(|each| planner.turns.know(each)).collect();
+        let mut all: Vec<_> = pending.into_iter().map(|each| planner.ready.know(each)).collect();
         all.sort_unstable();
         // All tables at once, so that no step takes long because one of them grows.
-        planner.turns.reserve(all.len());
-        planner.lanes = Lanes::sorted(all);
+        planner.ready.reserve(all.len());
+        planner.queue = DueQueue::sorted(all);
         planner
     }
 
@@ -143,14 +142,14 @@ impl Planner {
     /// ```
     /// use core::time::Duration;
     /// use call_assistant::Timestamp;
-    /// use call_assistant::webhook::sender::{SenderLimits, Pending, Planner};
+    /// use call_assistant::webhook::sender::{DueDelivery, Planner, SenderLimits};
     ///
     /// let limits = SenderLimits { overall: 448, per_endpoint: 8 };
     /// let mut planner = Planner::new(limits).with_rate(20);
     /// let now = Timestamp::UNIX_EPOCH;
-    /// let pending = Pending { delivery: 1, endpoint: 0, account: 0, due: now, is_retry: false };
+    /// let pending = DueDelivery { delivery: 1, endpoint: 0, account: 0, due: now, is_retry: false };
     /// planner.add(pending);
-    /// planner.add(Pending { delivery: 2, ..pending });
+    /// planner.add(DueDelivery { delivery: 2, ..pending });
     /// assert_eq!(planner.next(now), Some((1, 0)));
     /// assert_eq!(planner.next(now), None);
     /// let later = now.saturating_add(Duration::from_millis(50));
@@ -160,14 +159,14 @@ impl Planner {
     #[must_use]
     pub fn with_rate(mut self, per_second: u32) -> Self {
         let interval = 1_000_000_u32.checked_div(per_second).map_or(0, |micros| micros.max(1));
-        self.turns.set_interval(interval.into());
+        self.ready.set_interval(interval.into());
         self
     }
 
     /// Adds a delivery.
-    pub fn add(&mut self, pending: Pending) {
-        let entry = self.turns.know(pending);
-        self.lanes.add(entry);
+    pub fn add(&mut self, pending: DueDelivery) {
+        let entry = self.ready.know(pending);
+        self.queue.add(entry);
     }
 
     /// Takes the delivery to begin now, and its endpoint. `None` if nothing is due, or everything
@@ -178,23 +177,23 @@ impl Planner {
         // Rounded up, so that nothing is taken that `Delivery::begin` would call early.
         let farthest = round_up(now.saturating_add(FARTHEST_DUE));
         let now = now.unix_micros();
-        self.turns.end_paces(now);
-        if self.turns.is_full() {
+        self.ready.end_paces(now);
+        if self.ready.is_full() {
             return None;
         }
         loop {
             let mut moved = 0..BATCH;
             while moved.next().is_some()
                 && let Some(Entry { delivery, endpoint, is_retry, .. }) =
-                    self.lanes.pop(now, farthest)
+                    self.queue.pop(now, farthest)
             {
-                // The usual case: nothing else is due, so it needs no line.
-                if self.lanes.first_due() > now && self.turns.begin_alone(endpoint, now) {
+                // The usual case: nothing else is due, so it needs no list.
+                if self.queue.first_due() > now && self.ready.begin_alone(endpoint, now) {
                     return Some((delivery, endpoint));
                 }
-                self.turns.line_up(delivery, endpoint, is_retry);
+                self.ready.push(delivery, endpoint, is_retry);
             }
-            let planned = self.turns.take(now);
+            let planned = self.ready.take(now);
             // A batch that was not full has left nothing to look at.
             if planned.is_some() || !moved.is_empty() {
                 return planned;
@@ -207,7 +206,7 @@ impl Planner {
     ///
     /// What was planned and not begun has finished as [`Outcome::Unsent`].
     pub fn finished(&mut self, endpoint: u32, outcome: Outcome, took: Duration) {
-        self.turns.finished(endpoint, outcome, took);
+        self.ready.finished(endpoint, outcome, took);
     }
 
     /// Counts an attempt that this process has in flight already, after the planner was
@@ -216,7 +215,7 @@ impl Planner {
     /// Such attempts may exceed the limits; then nothing else begins. More than 65,535 of one
     /// endpoint count as 65,535.
     pub fn began(&mut self, endpoint: u32, account: u32) {
-        self.turns.began(endpoint, account);
+        self.ready.began(endpoint, account);
     }
 
     /// Forgets the pending deliveries of an endpoint that this process does not own any more, or
@@ -228,8 +227,8 @@ impl Planner {
     /// Keeps only the pending deliveries, with their endpoints, for which `keep` returns true: one
     /// pass, when several endpoints go to another owner at once.
     pub fn retain(&mut self, mut keep: impl FnMut(u64, u32) -> bool) {
-        self.lanes.retain(&mut keep);
-        self.turns.retain(&mut keep);
+        self.queue.retain(&mut keep);
+        self.ready.retain(&mut keep);
     }
 
     /// Returns when to ask for the [`next`](Self::next) again. After a `None`, sleep until then, or
@@ -240,44 +239,44 @@ impl Planner {
     /// while the overall limit is reached: then only the end of an attempt makes room.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
-        if self.turns.is_full() {
+        if self.ready.is_full() {
             return None;
         }
-        let due = self.lanes.first_due().min(self.turns.next_pace());
+        let due = self.queue.first_due().min(self.ready.next_pace());
         Some(due).filter(|due| *due != i64::MAX).map(timestamp)
     }
 
     /// Returns how many deliveries are pending, without those in flight.
     #[must_use]
     pub fn pending(&self) -> usize {
-        self.lanes.len().saturating_add(self.turns.in_line())
+        self.queue.len().saturating_add(self.ready.limited())
     }
 
     /// Returns how many of these are due and have been passed over: for a limit of their endpoint, of
     /// their account, or of all.
     #[must_use]
-    pub fn in_line(&self) -> usize {
-        self.turns.in_line()
+    pub fn limited(&self) -> usize {
+        self.ready.limited()
     }
 
     /// Tells whether something is due that no limit of its endpoint or its account holds up: all room is
     /// taken, or [`next`](Self::next) was not asked until there was none.
     #[must_use]
     pub fn is_behind(&self, now: Timestamp) -> bool {
-        self.lanes.first_due() <= now.unix_micros() || (self.turns.is_full() && self.in_line() > 0)
+        self.queue.first_due() <= now.unix_micros() || (self.ready.is_full() && self.limited() > 0)
     }
 
     /// Returns how many attempts are in flight.
     #[must_use]
     pub fn in_flight(&self) -> u32 {
-        self.turns.in_flight()
+        self.ready.in_flight()
     }
 }
 
 impl fmt::Debug for Planner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Planner")
-            .field("limits", &self.turns.limits())
+            .field("limits", &self.ready.limits())
             .field("pending", &self.pending())
             .field("in_flight", &self.in_flight())
             .finish_non_exhaustive()

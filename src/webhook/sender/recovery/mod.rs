@@ -1,17 +1,17 @@
 //! Redelivering all that an endpoint missed, a few at a time.
 
-mod missed;
+mod filter;
 mod plan;
 
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::missed::MissedDeliveries;
+pub use self::filter::RecoveryFilter;
 pub use self::plan::{PlanError, RecoveryBy, WebhookPlan};
 
 use super::delivery::{Delivery, RedeliverError};
-use super::endpoint::Endpoint;
+use super::endpoint::EndpointHealth;
 use super::schedule::RETENTION;
 use super::stored::{self, Version, stored_enum};
 use crate::Timestamp;
@@ -28,7 +28,7 @@ use crate::Timestamp;
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
 /// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
 /// # let event = event.ping("It works.")?;
-/// # let mut endpoint = Endpoint::new(1, now);
+/// # let mut endpoint = EndpointHealth::new(1, now);
 /// # endpoint.pause(now);
 /// # let skipped = Delivery::accept(&event, &endpoint, now);
 /// # let plan = WebhookPlan::Pro;
@@ -54,7 +54,7 @@ use crate::Timestamp;
 /// # Steps
 /// Each is one transaction. Lock the recovery's row, and read its endpoint. Count what is manual and
 /// pending of the endpoint, for [`room`](Self::room). Lock that many deliveries that
-/// [`MissedDeliveries`] finds, with an id above [`after`](Self::after), in ascending order; `SKIP LOCKED`
+/// [`RecoveryFilter`] finds, with an id above [`after`](Self::after), in ascending order; `SKIP LOCKED`
 /// would miss rows. Then [`step`](Self::step), and write the deliveries and the recovery, each under its
 /// version.
 ///
@@ -75,7 +75,7 @@ use crate::Timestamp;
 /// their own, next to the endpoint's id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Recovery<D> {
-    missed: MissedDeliveries,
+    missed: RecoveryFilter,
     by: RecoveryBy,
     started_at: Timestamp,
     /// The endpoint's, when it was started.
@@ -135,12 +135,12 @@ pub struct RecoveryStep<'a, D> {
     /// The first rows after [`Recovery::after`], in ascending order of their ids.
     pub found: &'a [(D, Delivery)],
     /// The endpoint.
-    pub endpoint: &'a Endpoint,
+    pub endpoint: &'a EndpointHealth,
     /// The plan of its account.
     pub plan: WebhookPlan,
 }
 
-impl MissedDeliveries {
+impl RecoveryFilter {
     /// Starts a recovery of everything that is missed. Store it.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ impl MissedDeliveries {
         self,
         by: RecoveryBy,
         plan: WebhookPlan,
-        endpoint: &Endpoint,
+        endpoint: &EndpointHealth,
         now: Timestamp,
     ) -> Result<Recovery<D>, RecoverError> {
         plan.check_recovery(by).map_err(RecoverError::Plan)?;
@@ -249,7 +249,7 @@ impl<D> Recovery<D> {
 
     /// Returns what it recovers.
     #[must_use]
-    pub fn missed(&self) -> &MissedDeliveries {
+    pub fn missed(&self) -> &RecoveryFilter {
         &self.missed
     }
 
@@ -305,7 +305,7 @@ impl<D> Recovery<D> {
 
     /// Returns the recovery as it is read back once it is stored.
     #[must_use]
-    pub fn stored(self) -> Self {
+    pub fn into_stored(self) -> Self {
         Self { version: Version::read(self.version()), ..self }
     }
 

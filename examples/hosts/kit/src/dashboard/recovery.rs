@@ -2,7 +2,7 @@
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventType;
-use call_assistant::webhook::sender::{DeliveryStatus, MissedDeliveries};
+use call_assistant::webhook::sender::{DeliveryStatus, RecoveryFilter};
 use http::StatusCode;
 use serde_json::json;
 
@@ -88,7 +88,7 @@ impl<S: Store, X> Dashboard<S, X> {
 }
 
 /// Returns what is to be recovered.
-fn missed(fields: &Fields<'_>, now: Timestamp) -> Result<MissedDeliveries, Bad> {
+fn missed(fields: &Fields<'_>, now: Timestamp) -> Result<RecoveryFilter, Bad> {
     let from = fields.read("from", Timestamp::parse)?.unwrap_or(Timestamp::MIN);
     let until = fields.read("until", Timestamp::parse)?.unwrap_or(Timestamp::MAX);
     let types = fields.texts("types", MOST_TYPES, |text| event_type(text).map(EventType::from))?;
@@ -97,6 +97,6 @@ fn missed(fields: &Fields<'_>, now: Timestamp) -> Result<MissedDeliveries, Bad> 
         let missed = text.parse().ok().filter(|status: &DeliveryStatus| status.is_missed());
         missed.ok_or("not failed, gone, parked or skipped")
     })?;
-    let missed = MissedDeliveries::between(from, until, now).with_types(types);
+    let missed = RecoveryFilter::between(from, until, now).with_types(types);
     Ok(if statuses.is_empty() { missed } else { missed.with_statuses(statuses) })
 }

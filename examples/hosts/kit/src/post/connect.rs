@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use call_assistant::webhook::sender::{FailureReason, Outcome, Target};
+use call_assistant::webhook::sender::{EndpointUrl, FailureReason, Outcome};
 use tokio::net::TcpStream;
 use tokio::task::JoinError;
 use tokio_rustls::TlsConnector;
@@ -45,7 +45,7 @@ impl Trust {
     /// The handshake failed, or the certificate does not hold for the target's host.
     pub(super) async fn handshake(
         &self,
-        target: &Target,
+        target: &EndpointUrl,
         stream: TcpStream,
     ) -> Result<TlsStream<TcpStream>, Failure> {
         let name = match target.url().host() {
@@ -65,7 +65,7 @@ impl Trust {
 /// # Errors
 /// The failure of the last address that was tried, or could not be.
 pub(super) async fn connect(
-    target: &Target,
+    target: &EndpointUrl,
     patience: Duration,
     held: &impl Held,
 ) -> Result<TcpStream, Failure> {
@@ -100,7 +100,7 @@ async fn first<S>(
     Err(failed)
 }
 
-async fn resolve(target: &Target, held: &impl Held) -> Result<Vec<SocketAddr>, Failure> {
+async fn resolve(target: &EndpointUrl, held: &impl Held) -> Result<Vec<SocketAddr>, Failure> {
     let port = target.url().port_or_known_default().unwrap_or(443);
     let found: Vec<SocketAddr> = match target.url().host() {
         Some(Host::Ipv4(address)) => vec![(address, port).into()],

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use call_assistant::webhook::sender::Target;
+use call_assistant::webhook::sender::EndpointUrl;
 use tokio::time::Instant;
 use url::Position;
 
@@ -33,7 +33,7 @@ struct Waiting {
 impl Kept {
     /// Takes a connection to this target. Its address is checked again, because the rules may have
     /// changed since it was made.
-    pub(super) fn take(&self, target: &Target) -> Option<Connection> {
+    pub(super) fn take(&self, target: &EndpointUrl) -> Option<Connection> {
         let now = Instant::now();
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_host = waiting.by_host.get_mut(host(target))?;
@@ -49,7 +49,7 @@ impl Kept {
     }
 
     /// Keeps a connection for the next request.
-    pub(super) fn put(&self, target: &Target, connection: Connection) {
+    pub(super) fn put(&self, target: &EndpointUrl, connection: Connection) {
         let now = Instant::now();
         if now.duration_since(connection.opened) > USED {
             return;
@@ -85,6 +85,6 @@ impl Kept {
 }
 
 /// Returns the scheme, the host and the port.
-fn host(target: &Target) -> &str {
+fn host(target: &EndpointUrl) -> &str {
     &target.url()[..Position::AfterPort]
 }

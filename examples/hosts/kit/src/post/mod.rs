@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Excerpt, FailureReason, LogEntry, Outcome, Target};
+use call_assistant::webhook::sender::{EndpointUrl, Excerpt, FailureReason, LogEntry, Outcome};
 use http::header::{HOST, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{Request, Response};
@@ -115,7 +115,7 @@ impl Client {
     /// there.
     pub async fn send(
         &self,
-        target: &Target,
+        target: &EndpointUrl,
         request: Request<Full<Bytes>>,
         patience: Duration,
         held: &impl Held,
@@ -150,7 +150,7 @@ impl Client {
 
     async fn exchange(
         &self,
-        target: &Target,
+        target: &EndpointUrl,
         request: Request<Full<Bytes>>,
         patience: Duration,
         held: &impl Held,
@@ -187,12 +187,12 @@ impl Client {
 }
 
 /// Returns the host and port of a target, for the log: its path may hold what only its owner should know.
-pub fn host(target: &Target) -> &str {
+pub fn host(target: &EndpointUrl) -> &str {
     target.uri().authority().map_or("", |authority| authority.as_str())
 }
 
 /// Writes the target as a server expects it, unlike a proxy: only the path, and the host in a header.
-fn in_origin_form(target: &Target, mut request: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
+fn in_origin_form(target: &EndpointUrl, mut request: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
     let path = target.uri().path_and_query().cloned();
     *request.uri_mut() = path.unwrap_or(PathAndQuery::from_static("/")).into();
     if let Some(authority) = target.uri().authority()

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Outcome, Pending, Planner};
+use call_assistant::webhook::sender::{DueDelivery, Outcome, Planner};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -131,7 +131,7 @@ impl Sender {
         let tables = self.store.lock();
         let pending = tables.pending(now).map(|(delivery, endpoint, due, is_retry)| {
             let account = tables.account_of(endpoint);
-            Pending { delivery, endpoint, account, due, is_retry }
+            DueDelivery { delivery, endpoint, account, due, is_retry }
         });
         self.planner = Planner::rebuild(LIMITS, pending).with_rate(self.pace.per_second);
         for (endpoint, count) in &self.in_flight {
@@ -262,7 +262,7 @@ impl Sender {
     fn add(&mut self, added: impl IntoIterator<Item = ToSend>) {
         for ToSend { delivery, endpoint, due, is_retry } in added {
             let account = self.store.lock().account_of(endpoint);
-            self.planner.add(Pending { delivery, endpoint, account, due, is_retry });
+            self.planner.add(DueDelivery { delivery, endpoint, account, due, is_retry });
         }
     }
 

@@ -13,8 +13,8 @@ use call_assistant::id::{AccountId, DeliveryId, EndpointId};
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, Destination, Ended, LogEntry,
-    Outcome, RedeliverError, RetrySchedule,
+    Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, EndedAttempt, LogEntry,
+    Outcome, RedeliverError, RetrySchedule, SignedDestination,
 };
 
 use super::{AccountRow, Tables};
@@ -52,7 +52,7 @@ pub struct Begun {
     pub endpoint: EndpointId,
     pub attempt: Attempt,
     pub body: EventBody,
-    pub destination: Destination,
+    pub destination: SignedDestination,
     pub signer: Signer,
 }
 
@@ -202,9 +202,9 @@ impl Tables {
     ) -> Option<ToSend> {
         let (at, row) = (sent.at, self.deliveries.get(&number)?);
         let endpoint = row.endpoint;
-        let rows = BTreeMap::from([(number, row.state.stored())]);
-        let owners = BTreeMap::from([(endpoint, self.endpoint_of(endpoint)?.health.stored())]);
-        let ended = [Ended {
+        let rows = BTreeMap::from([(number, row.state.into_stored())]);
+        let owners = BTreeMap::from([(endpoint, self.endpoint_of(endpoint)?.health.into_stored())]);
+        let ended = [EndedAttempt {
             delivery: number,
             endpoint,
             attempt: begun.attempt,

@@ -6,7 +6,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::sender::{
-    Destination, DisabledReason, Endpoint, EndpointChange, MissedDeliveries, Target,
+    DisabledReason, EndpointChange, EndpointHealth, EndpointUrl, RecoveryFilter, SignedDestination,
 };
 
 use super::hour::Hour;
@@ -21,9 +21,9 @@ pub struct EndpointRow {
     pub id: EndpointId,
     account_number: u32,
     pub account_id: AccountId,
-    pub target: Target,
+    pub target: EndpointUrl,
     pub description: Option<String>,
-    pub health: Endpoint,
+    pub health: EndpointHealth,
     /// A production service encrypts its secrets.
     pub signer: Signer,
     pub created_at: Timestamp,
@@ -36,8 +36,8 @@ pub struct EndpointRow {
 
 impl EndpointRow {
     /// Returns where its events go, and what signs them.
-    pub(super) fn destination(&self) -> Destination {
-        Destination::new(&self.health, self.target.clone(), self.signer.clone())
+    pub(super) fn destination(&self) -> SignedDestination {
+        SignedDestination::new(&self.health, self.target.clone(), self.signer.clone())
     }
 
     pub(super) fn is_deleted(&self) -> bool {
@@ -72,7 +72,7 @@ impl Tables {
             account_id,
             target,
             description,
-            health: Endpoint::new(number, now),
+            health: EndpointHealth::new(number, now),
             signer: Signer::new(secret),
             created_at: now,
             hour: Hour::default(),
@@ -111,11 +111,7 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such endpoint, it is deleted, or the plan lacks webhooks.
-    pub fn enable(
-        &mut self,
-        id: &str,
-        now: Timestamp,
-    ) -> Result<Option<MissedDeliveries>, Refused> {
+    pub fn enable(&mut self, id: &str, now: Timestamp) -> Result<Option<RecoveryFilter>, Refused> {
         let account_id = self.endpoint(id)?.1.account_id.clone();
         self.account(account_id.as_str())?.check_webhooks()?;
         let (_, row) = self.own_endpoint(id)?;

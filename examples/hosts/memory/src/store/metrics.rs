@@ -1,7 +1,7 @@
 //! The store's metrics.
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{DisabledReason, Gauges};
+use call_assistant::webhook::sender::{DisabledReason, SenderGauges};
 
 use super::Tables;
 use host::rows::{LoadRow, Metrics};
@@ -9,7 +9,7 @@ use host::rows::{LoadRow, Metrics};
 impl Tables {
     /// Returns the counters and the gauges, with what the sender has.
     pub fn metrics(&self, load: LoadRow, now: Timestamp) -> Metrics {
-        let mut gauges = Gauges::default();
+        let mut gauges = SenderGauges::default();
         gauges.oldest_due = load.behind;
         let one_more = |count: &mut u64| *count = count.saturating_add(1);
         for endpoint in &self.endpoints {

@@ -22,7 +22,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, DeliveryId, EndpointId};
 use call_assistant::rest::Mode;
 use call_assistant::rest::server::StoredKey;
-use call_assistant::webhook::sender::SenderTally;
+use call_assistant::webhook::sender::SenderMetrics;
 
 use host::rows::NewAccount;
 use host::store::{EndpointLimit, Refused};
@@ -60,7 +60,7 @@ pub struct Tables {
     recoveries: Recoveries,
     alerts: Alerts,
     watch: clock::Watch,
-    tally: SenderTally,
+    tally: SenderMetrics,
     /// Changes whenever anything that a page shows does.
     version: u64,
 }

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
 use call_assistant::webhook::sender::{
-    Delivery, MissedDeliveries, RecoverError, Recovery, RecoveryBy, RecoveryStatus, RecoveryStep,
+    Delivery, RecoverError, Recovery, RecoveryBy, RecoveryFilter, RecoveryStatus, RecoveryStep,
 };
 
 use super::{DeliveryRow, Tables, ToSend};
@@ -47,11 +47,7 @@ impl Tables {
     ///
     /// # Errors
     /// The endpoint does not exist.
-    pub fn count_missed(
-        &self,
-        endpoint: &str,
-        missed: &MissedDeliveries,
-    ) -> Result<Missed, Refused> {
+    pub fn count_missed(&self, endpoint: &str, missed: &RecoveryFilter) -> Result<Missed, Refused> {
         let (number, row) = self.endpoint(endpoint)?;
         let missed = missed.clone().with_endpoint(&row.health);
         let mut counted = Missed::default();
@@ -70,7 +66,7 @@ impl Tables {
     pub fn recover(
         &mut self,
         endpoint: &str,
-        missed: MissedDeliveries,
+        missed: RecoveryFilter,
         now: Timestamp,
     ) -> Result<RecoveryRow, Refused> {
         let counted = self.count_missed(endpoint, &missed)?.total();
@@ -116,7 +112,7 @@ impl Tables {
     pub fn recover_all(
         &mut self,
         account: Option<&str>,
-        missed: &MissedDeliveries,
+        missed: &RecoveryFilter,
         after: Option<&str>,
         now: Timestamp,
     ) -> Result<RecoveryPage, Refused> {
@@ -188,7 +184,7 @@ impl Tables {
         let found = self.missed(account, number, entry.recovery.missed(), after).ok()?;
         let found: Vec<(u64, Delivery)> = found
             .take(usize::try_from(room).ok()?)
-            .map(|(number, row)| (number, row.state.stored()))
+            .map(|(number, row)| (number, row.state.into_stored()))
             .collect();
 
         let entry = self.recoveries.entries.get_mut(&id)?;
@@ -260,7 +256,7 @@ impl Tables {
         &'a self,
         account: &str,
         endpoint: u32,
-        missed: &'a MissedDeliveries,
+        missed: &'a RecoveryFilter,
         after: Option<u64>,
     ) -> Result<impl Iterator<Item = (u64, &'a DeliveryRow)> + use<'a>, Refused> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);

@@ -70,7 +70,7 @@ fn the_metrics_of_the_guide_are_there() {
     });
     // Those of a receiver are no service's.
     let mut of_receiver = OpenMetrics::new(String::new());
-    receiver::ReceiverTally::default().write(&mut of_receiver).unwrap();
+    receiver::ReceiverMetrics::default().write(&mut of_receiver).unwrap();
     text.push_str(&of_receiver.end().unwrap());
     let has = |name: &str, label: Option<(&str, &str)>| {
         let label = label.map(|(label, value)| format!("{label}=\"{value}\""));

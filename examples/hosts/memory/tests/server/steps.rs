@@ -8,7 +8,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::{DeliveryStatus, Outcome, RetrySchedule, Target};
+use call_assistant::webhook::sender::{DeliveryStatus, EndpointUrl, Outcome, RetrySchedule};
 use http::StatusCode;
 use serde_json::json;
 
@@ -70,7 +70,7 @@ fn the_old_urls_answer_disables_nothing() {
         let sent = accept(&mut tables, now);
         let begun = tables.begin(sent.delivery, now).unwrap();
         if moves {
-            let target = Target::parse_allowing_loopback("http://127.0.0.1:9/moved").unwrap();
+            let target = EndpointUrl::parse_allowing_loopback("http://127.0.0.1:9/moved").unwrap();
             let edit = EndpointEdit { target: Some(target), description: None };
             tables.edit_endpoint("we_1", edit, now).unwrap();
         }

@@ -1,8 +1,8 @@
--- What an endpoint missed between two deliveries, by type: the condition of MissedDeliveries, on both tables. What was erased
+-- What an endpoint missed between two deliveries, by type: the condition of RecoveryFilter, on both tables. What was erased
 -- cannot be sent again. Each event is looked up by its key, however many there are.
 --
--- $1 the shard, $2 the endpoint, $3 created_from, $4 created_until, $5 statuses, $6 ended_in,
--- $7 failed_from, $8 not_pending_in, $9 types, $10 after this delivery, $11 up to this one.
+-- $1 the shard, $2 the endpoint, $3 created_from, $4 created_until, $5 statuses, $6 ended_generation,
+-- $7 failed_from, $8 active_generation, $9 types, $10 after this delivery, $11 up to this one.
 SELECT v.type, count(*)
 FROM (
     SELECT account_id, event_id, event_created_at

@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use bytes::BytesMut;
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Endpoint, EndpointColumns};
+use call_assistant::webhook::sender::{Delivery, DeliveryColumns, EndpointColumns, EndpointHealth};
 use tokio_postgres::Row;
 use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
@@ -127,14 +127,14 @@ pub fn delivery_columns(row: &Row) -> Result<DeliveryColumns, DbError> {
     })
 }
 
-/// Reads a row's [`Endpoint`]. The names have a prefix where a row has a delivery as well.
+/// Reads a row's [`EndpointHealth`]. The names have a prefix where a row has a delivery as well.
 ///
 /// # Errors
 /// A column is not what this version writes.
-pub fn endpoint_of(row: &Row, prefix: &str) -> Result<Endpoint, DbError> {
+pub fn endpoint_of(row: &Row, prefix: &str) -> Result<EndpointHealth, DbError> {
     let number: i32 = row.try_get(format!("{prefix}number").as_str())?;
     let columns = endpoint_columns(row, prefix)?;
-    Endpoint::from_columns(number.cast_unsigned(), columns).map_err(DbError::row)
+    EndpointHealth::from_columns(number.cast_unsigned(), columns).map_err(DbError::row)
 }
 
 /// Reads the columns of an endpoint.

@@ -1,7 +1,7 @@
 //! Recovering what the endpoints of an account, or of all accounts, have missed: after an outage of ours.
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::MissedDeliveries;
+use call_assistant::webhook::sender::RecoveryFilter;
 use deadpool_postgres::Transaction;
 
 use crate::db::Database;
@@ -19,7 +19,7 @@ use host::store::Refused;
 pub(crate) async fn all(
     database: &Database,
     account: Option<&str>,
-    missed: &MissedDeliveries,
+    missed: &RecoveryFilter,
     deed: Deed<'_>,
     now: Timestamp,
 ) -> Result<usize, Refused> {

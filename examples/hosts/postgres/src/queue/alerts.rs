@@ -1,7 +1,7 @@
 //! Alerts for the owners of endpoints: each fact once, in the transaction that makes it true.
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Alert, Endpoint, EndpointColumns};
+use call_assistant::webhook::sender::{Alert, EndpointColumns, EndpointHealth};
 use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::types::ToSql;
 
@@ -17,7 +17,7 @@ use host::rows::MOST_COUNTED;
 pub(crate) async fn store_alerts(
     change: &Transaction<'_>,
     alerts: &[(i32, Alert)],
-    endpoints: &[(i32, Endpoint)],
+    endpoints: &[(i32, EndpointHealth)],
     now: Timestamp,
 ) -> Result<(), DbError> {
     let (mut numbers, mut versions, mut texts) = (Vec::new(), Vec::new(), Vec::new());
@@ -40,7 +40,7 @@ pub(crate) async fn store_alerts(
 /// An alert whose count is lost is told without it.
 pub(crate) async fn count_missed(
     database: &Database,
-    endpoints: &[(i32, Endpoint)],
+    endpoints: &[(i32, EndpointHealth)],
     now: Timestamp,
 ) -> Result<(), DbError> {
     for (number, endpoint) in endpoints {

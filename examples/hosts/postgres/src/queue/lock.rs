@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, Endpoint};
+use call_assistant::webhook::sender::{Delivery, EndpointHealth};
 use deadpool_postgres::Transaction;
 
 use crate::db::statements as sql;
@@ -85,7 +85,7 @@ fn locked(row: &tokio_postgres::Row, table: Table) -> Result<Option<(i64, Locked
 pub async fn read_endpoints(
     change: &Transaction<'_>,
     numbers: &[i32],
-) -> Result<BTreeMap<i32, Endpoint>, DbError> {
+) -> Result<BTreeMap<i32, EndpointHealth>, DbError> {
     endpoints(query(change, sql::QUEUE_ENDPOINTS, &[&numbers]).await?)
 }
 
@@ -96,12 +96,12 @@ pub async fn read_endpoints(
 pub async fn lock_endpoints(
     change: &Transaction<'_>,
     numbers: &[i32],
-) -> Result<BTreeMap<i32, Endpoint>, DbError> {
+) -> Result<BTreeMap<i32, EndpointHealth>, DbError> {
     endpoints(query(change, sql::QUEUE_LOCK_ENDPOINTS, &[&numbers]).await?)
 }
 
 /// Reads endpoints, and leaves out what this version cannot read.
-fn endpoints(rows: Vec<tokio_postgres::Row>) -> Result<BTreeMap<i32, Endpoint>, DbError> {
+fn endpoints(rows: Vec<tokio_postgres::Row>) -> Result<BTreeMap<i32, EndpointHealth>, DbError> {
     let mut found = BTreeMap::new();
     for row in rows {
         if let Ok(endpoint) = endpoint_of(&row, "") {

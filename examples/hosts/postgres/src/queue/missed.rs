@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use call_assistant::webhook::event::EventType;
-use call_assistant::webhook::sender::MissedDeliveries;
+use call_assistant::webhook::sender::RecoveryFilter;
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::types::ToSql;
 
@@ -29,22 +29,22 @@ pub(crate) struct Search<'a> {
     endpoint: i32,
     created: [At; 2],
     statuses: Vec<&'a str>,
-    ended_in: Option<i32>,
+    ended_generation: Option<i32>,
     failed_from: At,
-    not_pending_in: Option<i32>,
+    active_generation: Option<i32>,
     types: Vec<&'a str>,
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(shard: i16, endpoint: i32, missed: &'a MissedDeliveries) -> Self {
+    pub(crate) fn new(shard: i16, endpoint: i32, missed: &'a RecoveryFilter) -> Self {
         Self {
             shard,
             endpoint,
             created: [At(missed.from()), At(missed.until())],
             statuses: missed.statuses().iter().map(|status| status.as_str()).collect(),
-            ended_in: missed.ended_in(),
+            ended_generation: missed.ended_generation(),
             failed_from: At(missed.failed_from()),
-            not_pending_in: missed.not_pending_in(),
+            active_generation: missed.active_generation(),
             types: missed.types().iter().map(EventType::as_str).collect(),
         }
     }
@@ -63,9 +63,9 @@ impl<'a> Search<'a> {
             created_from,
             created_until,
             &self.statuses,
-            &self.ended_in,
+            &self.ended_generation,
             &self.failed_from,
-            &self.not_pending_in,
+            &self.active_generation,
             &self.types,
             &after,
             &until,
@@ -106,7 +106,7 @@ impl<'a> Search<'a> {
             &self.endpoint,
             from,
             until,
-            &self.not_pending_in,
+            &self.active_generation,
             &self.types,
             &after,
             &to,
@@ -117,7 +117,7 @@ impl<'a> Search<'a> {
             from,
             until,
             &self.statuses,
-            &self.ended_in,
+            &self.ended_generation,
             &self.failed_from,
             &self.types,
             &after,

@@ -4,7 +4,7 @@
 //! the row.
 
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryColumns, DisabledReason, Endpoint, EndpointColumns,
+    Delivery, DeliveryColumns, DisabledReason, EndpointColumns, EndpointHealth,
 };
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
@@ -97,7 +97,7 @@ columns! {
 /// [`DbError`]
 pub async fn write_endpoints(
     change: &Transaction<'_>,
-    writes: &[(i32, Endpoint)],
+    writes: &[(i32, EndpointHealth)],
 ) -> Result<bool, DbError> {
     if writes.is_empty() {
         return Ok(true);
@@ -128,7 +128,7 @@ pub async fn write_endpoints(
 /// [`DbError`], also if one has changed all the same.
 pub(crate) async fn write_locked_endpoints(
     change: &Transaction<'_>,
-    writes: &[(i32, Endpoint)],
+    writes: &[(i32, EndpointHealth)],
 ) -> Result<(), DbError> {
     match write_endpoints(change, writes).await? {
         true => Ok(()),

@@ -7,7 +7,9 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{Alert, Delivery, Destination, Endpoint, Target};
+use call_assistant::webhook::sender::{
+    Alert, Delivery, EndpointHealth, EndpointUrl, SignedDestination,
+};
 use deadpool_postgres::Object;
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -49,7 +51,7 @@ impl Names {
 /// An endpoint, and where and how to send to it.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    pub(super) health: Endpoint,
+    pub(super) health: EndpointHealth,
     pub(super) opened: Arc<Opened>,
 }
 
@@ -58,7 +60,7 @@ pub(super) struct Receiver {
 pub(super) struct Opened {
     pub(super) names: Arc<Names>,
     /// `None` where this sender may not call it.
-    pub(super) destination: Option<Arc<Destination>>,
+    pub(super) destination: Option<Arc<SignedDestination>>,
     pub(super) signer: Signer,
     /// The columns that it was made of, besides the names.
     url: String,
@@ -183,12 +185,13 @@ impl Reader {
             return Ok(Receiver { health, opened: Arc::clone(known) });
         }
         let parse = match self.allow_loopback && allow_loopback {
-            true => Target::parse_allowing_loopback,
-            false => Target::parse,
+            true => EndpointUrl::parse_allowing_loopback,
+            false => EndpointUrl::parse,
         };
         let signer = self.ring.open(id, secrets, now).map_err(DbError::row)?;
         let target = parse(url).ok();
-        let destination = target.map(|it| Arc::new(Destination::new(&health, it, signer.clone())));
+        let destination =
+            target.map(|it| Arc::new(SignedDestination::new(&health, it, signer.clone())));
         let names = Arc::new(Names { account: account.to_owned(), endpoint: id.to_owned() });
         let (url, secrets) = (url.to_owned(), secrets.to_vec());
         let opened = Opened { names, destination, signer, url, allow_loopback, secrets };

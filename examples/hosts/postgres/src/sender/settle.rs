@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, Outcome, RetrySchedule, SenderTally,
-    Settled,
+    Attempt, Delivery, DeliveryColumns, EndedAttempt, EndpointHealth, Outcome, RetrySchedule,
+    SenderMetrics, Settled,
 };
 use deadpool_postgres::Transaction;
 use tokio::sync::{Semaphore, mpsc};
@@ -31,7 +31,7 @@ use host::watch::Watch;
 
 /// An attempt that has ended.
 #[derive(Debug)]
-pub(super) struct EndedAttempt {
+pub(super) struct SentAttempt {
     pub(super) key: Key,
     pub(super) names: Arc<Names>,
     /// The delivery as it was begun in memory.
@@ -66,7 +66,7 @@ pub(super) struct Settler {
     pub(super) database: Database,
     pub(super) schedule: RetrySchedule,
     pub(super) counted: Counted,
-    pub(super) ended: mpsc::UnboundedReceiver<EndedAttempt>,
+    pub(super) ended: mpsc::UnboundedReceiver<SentAttempt>,
     pub(super) messages: mpsc::UnboundedSender<Message>,
     pub(super) watch: Watch,
 }
@@ -111,7 +111,7 @@ impl Settler {
 async fn store(
     database: &Database,
     schedule: RetrySchedule,
-    batch: Vec<EndedAttempt>,
+    batch: Vec<SentAttempt>,
     messages: &mpsc::UnboundedSender<Message>,
     counted: &Counted,
 ) -> Settled<i64, i32> {
@@ -121,7 +121,7 @@ async fn store(
         match database.change(async |change| try_store(change, schedule, &batch, how).await).await {
             Ok(settled) => break settled,
             Err(NotStored::Outdated) => {
-                counted.count(SenderTally::lost_write);
+                counted.count(SenderMetrics::lost_write);
                 if how == How::Sure {
                     tokio::time::sleep(wait).await;
                     wait = wait.saturating_mul(2).min(RETRY_AT_MOST);
@@ -204,7 +204,7 @@ impl StepError for NotStored {
 async fn try_store(
     change: &Transaction<'_>,
     schedule: RetrySchedule,
-    batch: &[EndedAttempt],
+    batch: &[SentAttempt],
     how: How,
 ) -> Result<Settled<i64, i32>, NotStored> {
     let mut numbers: Vec<i32> = batch.iter().map(|ended| ended.key.endpoint).collect();
@@ -249,9 +249,9 @@ async fn try_store(
     Ok(settled)
 }
 
-fn in_memory(batch: &[EndedAttempt]) -> BTreeMap<i64, Locked> {
+fn in_memory(batch: &[SentAttempt]) -> BTreeMap<i64, Locked> {
     let row =
-        |ended: &EndedAttempt| (ended.key.id, Locked { table: Table::Pending, row: ended.row });
+        |ended: &SentAttempt| (ended.key.id, Locked { table: Table::Pending, row: ended.row });
     batch.iter().map(row).collect()
 }
 
@@ -259,7 +259,7 @@ fn in_memory(batch: &[EndedAttempt]) -> BTreeMap<i64, Locked> {
 /// as it was begun in memory.
 async fn as_stored(
     change: &Transaction<'_>,
-    batch: &[EndedAttempt],
+    batch: &[SentAttempt],
 ) -> Result<BTreeMap<i64, Locked>, DbError> {
     let keys: Vec<Key> = batch.iter().map(|ended| ended.key).collect();
     let mut rows = queue::lock(change, &keys).await?;
@@ -274,14 +274,14 @@ async fn as_stored(
 }
 
 fn settle_rows(
-    batch: &[EndedAttempt],
+    batch: &[SentAttempt],
     schedule: RetrySchedule,
     rows: &BTreeMap<i64, Locked>,
-    endpoints: &BTreeMap<i32, Endpoint>,
+    endpoints: &BTreeMap<i32, EndpointHealth>,
 ) -> Settled<i64, i32> {
-    let ended: Vec<Ended<'_, i64, i32>> = batch
+    let ended: Vec<EndedAttempt<'_, i64, i32>> = batch
         .iter()
-        .map(|ended| Ended {
+        .map(|ended| EndedAttempt {
             delivery: ended.key.id,
             endpoint: ended.key.endpoint,
             attempt: ended.attempt,

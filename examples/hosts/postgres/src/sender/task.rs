@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{BeginError, Outcome, Pending as ToSend, Planner};
+use call_assistant::webhook::sender::{BeginError, DueDelivery, Outcome, Planner};
 use http_body_util::Full;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -18,7 +18,7 @@ use super::owner::{InHand, Owned};
 use super::parking::Parking;
 use super::poll::PendingRow;
 use super::read::{Pending, Planned, Reader, ToBegin};
-use super::settle::EndedAttempt;
+use super::settle::SentAttempt;
 use super::shares::Shares;
 use super::{DRAIN, Message};
 use crate::clock::{self as machine, database as clock};
@@ -80,7 +80,7 @@ pub(super) struct SenderTask {
     pub(super) owned: watch::Receiver<Owned>,
     pub(super) sender: mpsc::UnboundedSender<Message>,
     pub(super) messages: mpsc::UnboundedReceiver<Message>,
-    pub(super) ended: mpsc::UnboundedSender<EndedAttempt>,
+    pub(super) ended: mpsc::UnboundedSender<SentAttempt>,
     /// The batches that are being read.
     pub(super) reading: usize,
     pub(super) attempts: JoinSet<()>,
@@ -307,7 +307,7 @@ impl SenderTask {
             return;
         }
         let account = account.cast_unsigned();
-        self.planner.add(ToSend { delivery, endpoint, account, due, is_retry });
+        self.planner.add(DueDelivery { delivery, endpoint, account, due, is_retry });
     }
 
     /// Gives the share of a redelivery to the next one that waits for it.
@@ -377,7 +377,7 @@ impl SenderTask {
             // This sender may not call it, nor does waiting change that.
             let sent = post::Sent::without_answer(Outcome::Forbidden, now);
             line(&sent).write();
-            let _ = self.ended.send(EndedAttempt { key, names, row, attempt, at: now, sent });
+            let _ = self.ended.send(SentAttempt { key, names, row, attempt, at: now, sent });
             return self.planner.finished(endpoint, Outcome::Forbidden, Duration::ZERO);
         };
         let patience = self.scale.timeout(attempt.deadline().since(attempt.began_at()));
@@ -403,7 +403,7 @@ impl SenderTask {
             let (outcome, took) = (sent.outcome, sent.took);
             let at = now.saturating_add(waited.saturating_add(took)).floor_to_micros();
             line(&sent).with("host", post::host(target)).write();
-            let _ = ended.send(EndedAttempt { key, names, row, attempt, at, sent });
+            let _ = ended.send(SentAttempt { key, names, row, attempt, at, sent });
             slot.finish(outcome, took);
         };
         self.attempts.spawn(self.watch.without_panic("an attempt", sending));

@@ -6,7 +6,7 @@ use call_assistant::model::Call;
 use call_assistant::rest::Mode;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::MissedDeliveries;
+use call_assistant::webhook::sender::RecoveryFilter;
 use deadpool_postgres::Transaction;
 use serde_json::{Value, json};
 
@@ -386,7 +386,7 @@ impl Store for Postgres {
     async fn count_missed(
         &self,
         endpoint: Allowed<'_, EndpointRow>,
-        missed: &MissedDeliveries,
+        missed: &RecoveryFilter,
     ) -> Done<Missed> {
         let now = clock::now();
         self.dashboard
@@ -400,7 +400,7 @@ impl Store for Postgres {
     async fn recover(
         &self,
         endpoint: Allowed<'_, EndpointRow>,
-        missed: MissedDeliveries,
+        missed: RecoveryFilter,
     ) -> Done<RecoveryRow> {
         let now = clock::now();
         self.dashboard
@@ -419,7 +419,7 @@ impl Store for Postgres {
     async fn recover_all(
         &self,
         of: Among<'_, Account>,
-        missed: MissedDeliveries,
+        missed: RecoveryFilter,
         after: Option<&str>,
     ) -> Done<RecoveryPage> {
         let now = clock::now();

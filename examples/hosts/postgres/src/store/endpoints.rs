@@ -7,8 +7,8 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::sender::{
-    Delivery, DisabledReason, Endpoint, EndpointChange, EndpointColumns, MissedDeliveries, Target,
-    oldest_kept,
+    Delivery, DisabledReason, EndpointChange, EndpointColumns, EndpointHealth, EndpointUrl,
+    RecoveryFilter, oldest_kept,
 };
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio::time::{Instant, sleep};
@@ -115,7 +115,7 @@ pub(super) async fn insert(
     let shard = queue::shard_of(new.id.as_str());
     let sealed = ring.seal(new.id.as_str(), &Signer::new(new.secret.clone()), now);
     // The table numbers it.
-    let health = EndpointColumns::from(Endpoint::new(0, now));
+    let health = EndpointColumns::from(EndpointHealth::new(0, now));
     let inserted = execute(
         change,
         sql::ENDPOINTS_INSERT,
@@ -217,7 +217,7 @@ pub(super) async fn enable(
     ring: &KeyRing,
     id: &str,
     now: Timestamp,
-) -> Done<(StoredEndpoint, Option<MissedDeliveries>)> {
+) -> Done<(StoredEndpoint, Option<RecoveryFilter>)> {
     let (row, mut found) = lock(change, ring, id, now).await?;
     plan_of(&row)?.webhooks.check_webhooks()?;
     refuse_deleted(&found)?;
@@ -242,7 +242,7 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(super) async fn missed(
     client: &impl GenericClient,
     found: &StoredEndpoint,
-    missed: &MissedDeliveries,
+    missed: &RecoveryFilter,
     now: Timestamp,
 ) -> Done<Vec<DeliveryKey>> {
     let row = query_opt(client, sql::ENDPOINTS_TRANSACTION, &[]).await?;
@@ -363,8 +363,8 @@ fn refuse_deleted(found: &StoredEndpoint) -> Done<()> {
 }
 
 /// Tells whether an address is one that only a development mode allows.
-fn needs_loopback(target: &Target) -> bool {
-    Target::parse(target.as_str()).is_err()
+fn needs_loopback(target: &EndpointUrl) -> bool {
+    EndpointUrl::parse(target.as_str()).is_err()
 }
 
 /// Reads how the events of the day that begins at `from` stand at each endpoint.

@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use call_assistant::webhook::sender::Gauges;
+use call_assistant::webhook::sender::SenderGauges;
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -50,7 +50,7 @@ enum Latest {
 struct Read {
     families: Vec<Family>,
     /// What was counted last, and how long ago; `None` before the first count.
-    counts: Option<(Gauges, Duration)>,
+    counts: Option<(SenderGauges, Duration)>,
 }
 
 impl Readings {
@@ -205,11 +205,13 @@ async fn what_is_set(client: &impl GenericClient) -> Result<Vec<Family>, DbError
 }
 
 /// Reads what was counted last, and how long ago.
-async fn last_counts(client: &impl GenericClient) -> Result<Option<(Gauges, Duration)>, DbError> {
+async fn last_counts(
+    client: &impl GenericClient,
+) -> Result<Option<(SenderGauges, Duration)>, DbError> {
     let Some(row) = query_opt(client, sql::MONITORING_GAUGES, &[]).await? else { return Ok(None) };
     let age = Duration::try_from_secs_f64(row.field("age")?).map_err(DbError::row)?;
     let count = |name: &str| Ok::<_, DbError>(row.field::<i64>(name)?.unsigned_abs());
-    let mut gauges = Gauges::default();
+    let mut gauges = SenderGauges::default();
     (gauges.pending, gauges.held) = (count("pending")?, count("held")?);
     gauges.oldest_due = Duration::from_millis(count("oldest_due_ms")?);
     (gauges.active, gauges.suspect) = (count("active")?, count("suspect")?);

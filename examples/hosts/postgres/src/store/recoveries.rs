@@ -5,7 +5,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
 use call_assistant::webhook::sender::{
-    MissedDeliveries, RecoverError, Recovery, RecoveryBy, RecoveryStatus,
+    RecoverError, Recovery, RecoveryBy, RecoveryFilter, RecoveryStatus,
 };
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio::time::Instant;
@@ -33,7 +33,7 @@ const ENDPOINTS: i64 = 100;
 pub(super) async fn count(
     client: &impl GenericClient,
     found: &StoredEndpoint,
-    missed: &MissedDeliveries,
+    missed: &RecoveryFilter,
 ) -> Done<Missed> {
     Ok(count_within(client, found, missed, COUNTING).await?.0)
 }
@@ -42,7 +42,7 @@ pub(super) async fn count(
 async fn count_within(
     client: &impl GenericClient,
     found: &StoredEndpoint,
-    missed: &MissedDeliveries,
+    missed: &RecoveryFilter,
     patience: Duration,
 ) -> Done<(Missed, Option<i64>)> {
     let began = Instant::now();
@@ -69,7 +69,7 @@ async fn count_within(
 pub(super) async fn start(
     change: &Transaction<'_>,
     found: &StoredEndpoint,
-    missed: MissedDeliveries,
+    missed: RecoveryFilter,
     now: Timestamp,
 ) -> Done<RecoveryRow> {
     let plan = accounts::one(change, found.shown.account_id.as_str()).await?.plan.webhooks;
@@ -94,7 +94,7 @@ pub(super) async fn start(
 pub(crate) async fn start_all(
     change: &Transaction<'_>,
     account: Option<&str>,
-    missed: &MissedDeliveries,
+    missed: &RecoveryFilter,
     after: Option<&str>,
     now: Timestamp,
 ) -> Done<RecoveryPage> {

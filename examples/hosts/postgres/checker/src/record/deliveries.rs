@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    ATTEMPT_LEASE, Attempt, Delivery, DeliveryColumns, DeliveryStatus, Endpoint, EndpointColumns,
-    RETRY_WAITS, Report,
+    ATTEMPT_LEASE, Attempt, AttemptReport, Delivery, DeliveryColumns, DeliveryStatus,
+    EndpointColumns, EndpointHealth, RETRY_WAITS,
 };
 
 use super::endpoints::{self, States};
@@ -34,7 +34,7 @@ pub(super) struct Told {
     pub at: Timestamp,
     pub noted: Timestamp,
     /// The report; several where the record does not tell in which life the attempt began.
-    pub reports: Vec<Report>,
+    pub reports: Vec<AttemptReport>,
 }
 
 /// A step that is right if its endpoint was so.
@@ -132,12 +132,12 @@ impl Step<'_> {
 }
 
 /// A log entry's position and row, when the attempt ended, and the reports it may have made.
-type Reported<'a> = (usize, &'a Noted, Timestamp, Vec<Report>);
+type Reported<'a> = (usize, &'a Noted, Timestamp, Vec<AttemptReport>);
 
 /// Returns the reports of a step that the machine gives.
 fn replay<'a>(
     step: &Step<'a>,
-    lives: impl Fn(&Noted, &Entry) -> Vec<Endpoint>,
+    lives: impl Fn(&Noted, &Entry) -> Vec<EndpointHealth>,
 ) -> Result<Vec<Reported<'a>>, &'static str> {
     let Some(after) = step.after else {
         if step.before.is_some() {
@@ -205,7 +205,7 @@ fn replay<'a>(
     };
     let reports = [(begun, owned), (before, others)].into_iter().find_map(|(row, attempts)| {
         ends().find_map(|at| {
-            let reports: Vec<Report> =
+            let reports: Vec<AttemptReport> =
                 attempts.iter().filter_map(|attempt| report(row, attempt, at)).collect();
             (!reports.is_empty()).then(|| vec![(*position, *noted, at, reports)])
         })
@@ -229,14 +229,14 @@ fn shorter(wait: Duration) -> Duration {
 }
 
 /// Returns what a result means for the endpoint that changes no delivery: only a 410 means anything.
-fn late_reports(entry: &Entry, at: Timestamp, lives: &[Endpoint]) -> Vec<Report> {
+fn late_reports(entry: &Entry, at: Timestamp, lives: &[EndpointHealth]) -> Vec<AttemptReport> {
     let ended = with_status(DeliveryStatus::Delivered, at, 0);
     let report = |life| ended.clone().finish(&other(entry, life), entry.outcome, at).unwrap();
     lives.iter().map(report).collect()
 }
 
 /// Makes an attempt that began in a life of its endpoint, and whose lease is not the row's.
-fn other(entry: &Entry, life: &Endpoint) -> Attempt {
+fn other(entry: &Entry, life: &EndpointHealth) -> Attempt {
     let generation = EndpointColumns::from(*life).generation;
     let mut begun = with_status(DeliveryStatus::Waiting, entry.began_at, generation);
     let attempt = begun.begin(life, entry.began_at).unwrap();
@@ -264,8 +264,8 @@ fn with_status(status: DeliveryStatus, at: Timestamp, generation: i32) -> Delive
     .unwrap()
 }
 
-fn with(generation: i32, disabled: Option<&str>) -> Endpoint {
+fn with(generation: i32, disabled: Option<&str>) -> EndpointHealth {
     let disabled = disabled.map(|text| text.parse().unwrap());
-    let new = EndpointColumns::from(Endpoint::new(1, Timestamp::UNIX_EPOCH));
-    Endpoint::from_columns(1, EndpointColumns { disabled, generation, ..new }).unwrap()
+    let new = EndpointColumns::from(EndpointHealth::new(1, Timestamp::UNIX_EPOCH));
+    EndpointHealth::from_columns(1, EndpointColumns { disabled, generation, ..new }).unwrap()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    DeliveryColumns, DeliveryStatus, DisabledReason, Endpoint, EndpointColumns,
+    DeliveryColumns, DeliveryStatus, DisabledReason, EndpointColumns, EndpointHealth,
 };
 
 use super::deliveries::{Assumed, Assumption, Outcomes, Told};
@@ -14,7 +14,7 @@ use super::{Lost, is_lost};
 
 /// A state that an endpoint had.
 pub(super) struct State {
-    endpoint: Endpoint,
+    endpoint: EndpointHealth,
     tx: u64,
     /// Nobody saw it before.
     from: Timestamp,
@@ -44,7 +44,7 @@ pub(super) fn states(record: &Record) -> States {
 }
 
 /// Returns the endpoint in each life in which an attempt may have begun at this instant.
-pub(super) fn lives(states: &States, number: i64, began: Timestamp) -> Vec<Endpoint> {
+pub(super) fn lives(states: &States, number: i64, began: Timestamp) -> Vec<EndpointHealth> {
     let read = |state: &&State| {
         let least = began.saturating_sub(READ_BEFORE);
         state.from <= began
@@ -52,7 +52,8 @@ pub(super) fn lives(states: &States, number: i64, began: Timestamp) -> Vec<Endpo
             && state.endpoint.is_active()
     };
     let states = states.get(&number).map_or([].as_slice(), Vec::as_slice);
-    let mut lives: Vec<Endpoint> = states.iter().filter(read).map(|state| state.endpoint).collect();
+    let mut lives: Vec<EndpointHealth> =
+        states.iter().filter(read).map(|state| state.endpoint).collect();
     lives.dedup_by_key(|life| (life.generation(), life.since()));
     lives
 }
@@ -121,7 +122,7 @@ fn is_right(states: &[State], assumed: &Assumed<'_>) -> bool {
     })
 }
 
-fn follows(before: Option<Endpoint>, after: Option<Endpoint>, told: &[Told]) -> bool {
+fn follows(before: Option<EndpointHealth>, after: Option<EndpointHealth>, told: &[Told]) -> bool {
     let (Some(before), Some(after)) = (before, after) else { return before.is_none() };
     if told.is_empty() {
         // Its owner did something.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryColumns, Endpoint, EndpointColumns, Outcome,
+    Delivery, DeliveryColumns, EndpointColumns, EndpointHealth, Outcome,
 };
 use call_assistant_postgres::db::At;
 use deadpool_postgres::GenericClient;
@@ -36,8 +36,8 @@ pub(super) enum Change {
     },
     Endpoint {
         number: i64,
-        before: Option<Endpoint>,
-        after: Option<Endpoint>,
+        before: Option<EndpointHealth>,
+        after: Option<EndpointHealth>,
     },
     Attempt {
         delivery: i64,
@@ -170,8 +170,8 @@ fn delivery(row: &Value) -> Delivery {
     .unwrap()
 }
 
-fn endpoint(row: &Value) -> Endpoint {
-    Endpoint::from_columns(
+fn endpoint(row: &Value) -> EndpointHealth {
+    EndpointHealth::from_columns(
         1,
         EndpointColumns {
             disabled: row["disabled"].as_str().map(|text| text.parse().unwrap()),

@@ -194,7 +194,7 @@ async fn what_is_redelivered_is_what_the_library_says() {
         let other = DeliveryColumns { version: 7_000, ..row.delivery.into() };
         let mut other = Delivery::from_columns(row.id as u64, row.endpoint as u32, other).unwrap();
         other.redeliver(&endpoint, filled.now).unwrap();
-        for (write, expected) in [(other, false), (read.stored(), false), (read, true)] {
+        for (write, expected) in [(other, false), (read.into_stored(), false), (read, true)] {
             let written = queue::write(&change, [(key, table, write)]).await.unwrap();
             assert_eq!(written, expected, "{row:?}");
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::{
-    DeliveryColumns, DeliveryStatus, MissedDeliveries, oldest_kept,
+    DeliveryColumns, DeliveryStatus, RecoveryFilter, oldest_kept,
 };
 use call_assistant_postgres::db::{At, delivery_of};
 use tokio_postgres::types::ToSql;
@@ -40,7 +40,7 @@ async fn what_was_missed_is_what_the_library_says() {
 }
 
 /// What an endpoint missed until it was enabled, or of a range that a person asks for.
-fn some_missed(dice: &mut Dice, now: Timestamp) -> MissedDeliveries {
+fn some_missed(dice: &mut Dice, now: Timestamp) -> RecoveryFilter {
     let mut endpoint = endpoint_in(u32::try_from(dice.roll(3)).unwrap(), now);
     let missed = match dice.roll(2) {
         0 => {
@@ -48,7 +48,7 @@ fn some_missed(dice: &mut Dice, now: Timestamp) -> MissedDeliveries {
             endpoint.enable(dice.instant(now)).unwrap()
         }
         _ => {
-            let missed = MissedDeliveries::between(dice.instant(now), dice.instant(now), now);
+            let missed = RecoveryFilter::between(dice.instant(now), dice.instant(now), now);
             if dice.roll(2) == 0 { missed.with_endpoint(&endpoint) } else { missed }
         }
     };
@@ -94,15 +94,25 @@ async fn what_is_recovered_is_what_the_library_says() {
             &from,
             &until,
             &statuses,
-            &missed.ended_in(),
+            &missed.ended_generation(),
             &failed,
-            &missed.not_pending_in(),
+            &missed.active_generation(),
             &types,
             &after,
             &to,
         ];
-        let [shard, number, from, until, statuses, ended_in, failed, not_pending_in, types, ..] =
-            values;
+        let [
+            shard,
+            number,
+            from,
+            until,
+            statuses,
+            ended_generation,
+            failed,
+            active_generation,
+            types,
+            ..,
+        ] = values;
         let is_between = |row: &&&Row| row.id > after && row.id <= to;
         let rows = filled.session.query(&count, &values).await.unwrap();
         let counted: BTreeMap<&str, i64> =
@@ -114,9 +124,9 @@ async fn what_is_recovered_is_what_the_library_says() {
         assert_eq!(counted, by_kind, "round {round}: {missed:?}");
 
         let left: [&(dyn ToSql + Sync); 9] =
-            [shard, number, from, until, not_pending_in, types, &after, &to, &most];
+            [shard, number, from, until, active_generation, types, &after, &to, &most];
         let gone: [&(dyn ToSql + Sync); 10] =
-            [number, from, until, statuses, ended_in, failed, types, &after, &to, &most];
+            [number, from, until, statuses, ended_generation, failed, types, &after, &to, &most];
         for (table, found, is_pending) in [
             ("pending", filled.session.query(&pending, &left).await.unwrap(), true),
             ("ended", filled.session.query(&ended, &gone).await.unwrap(), false),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use call_assistant::id::{AccountId, CredentialId};
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::{ApiKey, Mode};
-use call_assistant::webhook::sender::{DisabledReason, Endpoint, EndpointColumns};
+use call_assistant::webhook::sender::{DisabledReason, EndpointColumns, EndpointHealth};
 use call_assistant::{Product, Timestamp};
 use call_assistant_postgres::db::{At, endpoint_of};
 use tokio_postgres::types::ToSql;
@@ -15,7 +15,7 @@ use super::rows::{Filled, shard};
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// Gives endpoint 0 these columns.
-async fn become_endpoint(filled: &Filled, endpoint: Endpoint) {
+async fn become_endpoint(filled: &Filled, endpoint: EndpointHealth) {
     let columns = EndpointColumns::from(endpoint);
     let sql = "UPDATE endpoints SET disabled = $1, since = $2, failures = $3, generation = $4,
             version = $5, first_failures = $6, first_failed_at = $7, reminders = $8
@@ -50,13 +50,13 @@ async fn who_is_to_be_reminded_is_found() {
     for round in 0..400 {
         let since = filled.now.saturating_sub(DAY * u32::try_from(filled.dice.roll(5)).unwrap());
         let since = since.saturating_sub(Duration::from_micros(filled.dice.roll(3)));
-        let endpoint = Endpoint::from_columns(
+        let endpoint = EndpointHealth::from_columns(
             0,
             EndpointColumns {
                 disabled: filled.dice.one_of(&all),
                 since: since.saturating_add(Duration::from_micros(1)).floor_to_micros(),
                 reminders: i16::try_from(filled.dice.roll(3)).unwrap(),
-                ..EndpointColumns::from(Endpoint::new(0, filled.now))
+                ..EndpointColumns::from(EndpointHealth::new(0, filled.now))
             },
         );
         let Ok(mut endpoint) = endpoint else { continue };
@@ -109,7 +109,7 @@ async fn a_use_of_a_key_is_noted_when_the_library_says() {
 async fn an_event_goes_to_what_is_not_deleted() {
     let filled = Filled::new(3).await;
     let sql = include_str!("../../../sql/accept/endpoints.sql");
-    let mut endpoint = Endpoint::new(1, filled.now);
+    let mut endpoint = EndpointHealth::new(1, filled.now);
     for deleted in [false, true] {
         if deleted {
             endpoint.delete(filled.now);

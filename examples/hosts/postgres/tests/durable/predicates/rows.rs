@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, DeliveryColumns, DeliveryStatus, Endpoint};
+use call_assistant::webhook::sender::{Delivery, DeliveryColumns, DeliveryStatus, EndpointHealth};
 use call_assistant_postgres::clock;
 use call_assistant_postgres::db::{At, Session};
 use private_server::Settings;
@@ -109,8 +109,8 @@ impl Filled {
 }
 
 /// An endpoint that is active in this generation.
-pub(crate) fn endpoint_in(generation: u32, now: Timestamp) -> Endpoint {
-    let mut endpoint = Endpoint::new(1, now);
+pub(crate) fn endpoint_in(generation: u32, now: Timestamp) -> EndpointHealth {
+    let mut endpoint = EndpointHealth::new(1, now);
     while endpoint.generation() != generation {
         endpoint.pause(now);
         endpoint.enable(now);

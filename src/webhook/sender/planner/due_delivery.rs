@@ -1,13 +1,13 @@
 //! What is planned.
 
-use super::lanes::Entry;
+use super::due_queue::Entry;
 use crate::Timestamp;
 
 /// A delivery to plan.
 ///
 /// Closed: a host has to take each field from the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Pending {
+pub struct DueDelivery {
     /// The host's number of the delivery.
     pub delivery: u64,
     /// The host's number of its endpoint.
@@ -21,7 +21,7 @@ pub struct Pending {
     pub is_retry: bool,
 }
 
-impl Pending {
+impl DueDelivery {
     pub(super) fn entry(self) -> Entry {
         let Self { delivery, endpoint, due, is_retry, .. } = self;
         Entry { due: round_up(due), delivery, endpoint, is_retry }

@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use call_assistant::webhook::sender::{Target, TargetError, check_public};
+use call_assistant::webhook::sender::{EndpointUrl, EndpointUrlError, check_public};
 
 const UNASSIGNED: &str = "address is outside 2000::/3, where public IPv6 addresses are";
 
-fn parse(text: &str) -> Result<Target, TargetError> {
-    Target::parse(text)
+fn parse(text: &str) -> Result<EndpointUrl, EndpointUrlError> {
+    EndpointUrl::parse(text)
 }
 
 fn address(text: &str) -> IpAddr {
@@ -49,83 +49,83 @@ fn public_https_urls_are_targets() {
 
 #[test]
 fn everything_else_is_refused_with_its_reason() {
-    let long = format!("https://example.com/{}", "a".repeat(Target::MAX_LEN));
+    let long = format!("https://example.com/{}", "a".repeat(EndpointUrl::MAX_LEN));
     for (text, error) in [
-        ("", TargetError::NotAUrl),
-        ("example.com", TargetError::NotAUrl),
-        ("/path", TargetError::NotAUrl),
-        ("https://", TargetError::NotAUrl),
-        ("https://exa mple.com/", TargetError::NotAUrl),
-        ("https://1.2.3.256/", TargetError::NotAUrl),
-        ("https://[::1/", TargetError::NotAUrl),
-        ("http://example.com/", TargetError::Scheme),
-        ("http://localhost/", TargetError::Scheme),
-        ("ftp://example.com/", TargetError::Scheme),
-        ("file:///etc/passwd", TargetError::Scheme),
-        ("data:text/plain,x", TargetError::Scheme),
-        ("https://user@example.com/", TargetError::UserInfo),
-        ("https://user:word@example.com/", TargetError::UserInfo),
-        ("https://:word@example.com/", TargetError::UserInfo),
+        ("", EndpointUrlError::NotAUrl),
+        ("example.com", EndpointUrlError::NotAUrl),
+        ("/path", EndpointUrlError::NotAUrl),
+        ("https://", EndpointUrlError::NotAUrl),
+        ("https://exa mple.com/", EndpointUrlError::NotAUrl),
+        ("https://1.2.3.256/", EndpointUrlError::NotAUrl),
+        ("https://[::1/", EndpointUrlError::NotAUrl),
+        ("http://example.com/", EndpointUrlError::Scheme),
+        ("http://localhost/", EndpointUrlError::Scheme),
+        ("ftp://example.com/", EndpointUrlError::Scheme),
+        ("file:///etc/passwd", EndpointUrlError::Scheme),
+        ("data:text/plain,x", EndpointUrlError::Scheme),
+        ("https://user@example.com/", EndpointUrlError::UserInfo),
+        ("https://user:word@example.com/", EndpointUrlError::UserInfo),
+        ("https://:word@example.com/", EndpointUrlError::UserInfo),
         // Empty user info is user info, however the slashes are written.
-        ("https://@example.com/", TargetError::UserInfo),
-        ("https://:@example.com/", TargetError::UserInfo),
-        ("https:@example.com/", TargetError::UserInfo),
-        ("https:/@example.com/", TargetError::UserInfo),
-        ("https:///@example.com/", TargetError::UserInfo),
-        ("https:\\\\@example.com/", TargetError::UserInfo),
-        (" https:/\t/\n@example.com/", TargetError::UserInfo),
-        ("https://:@example.com?x", TargetError::UserInfo),
-        ("https://example.com#top", TargetError::Fragment),
-        ("https://example.com/#", TargetError::Fragment),
-        ("https://example.com:0/", TargetError::Port),
-        ("https://2130706433/", TargetError::Disguised),
-        ("https://0x7f.1/", TargetError::Disguised),
-        ("https://0177.0.0.1/", TargetError::Disguised),
-        ("https://127.1/", TargetError::Disguised),
-        ("https://0x5db8d70e/", TargetError::Disguised),
-        ("https://93.12113678/", TargetError::Disguised),
-        ("https://93.184.215.016/", TargetError::Disguised),
-        ("https://93.184.215.14./", TargetError::Disguised),
-        ("https://１２７.０.０.１/", TargetError::Disguised),
-        ("https://127。0。0。1/", TargetError::Disguised),
-        ("https://%31%32%37.0.0.1/", TargetError::Disguised),
-        ("https:\\\\2130706433/93.184.215.14", TargetError::Disguised),
-        ("https://localhost/", TargetError::Local),
-        ("https://LOCALHOST:8443/", TargetError::Local),
-        ("https://localhost./", TargetError::HostName),
-        ("https://api.localhost/", TargetError::Local),
-        ("https://intranet/", TargetError::Local),
-        ("https://printer.local/", TargetError::Local),
-        ("https://metadata.google.internal/", TargetError::Local),
-        ("https://router.home.arpa/", TargetError::Local),
-        ("https://nas.lan/", TargetError::Local),
-        ("https://db.corp/", TargetError::Local),
-        ("https://a.test/", TargetError::Local),
-        ("https://a.invalid/", TargetError::Local),
-        ("https://a.example/", TargetError::Local),
-        ("https://x.onion/", TargetError::Local),
-        ("https://service.namespace.svc/", TargetError::Local),
-        ("https://example.com./", TargetError::HostName),
-        ("https://a..b/", TargetError::HostName),
-        ("https://.example.com/", TargetError::HostName),
-        ("https://-a.com/", TargetError::HostName),
-        ("https://a-.com/", TargetError::HostName),
-        ("https://a_b.com/", TargetError::HostName),
-        ("https://a*b.com/", TargetError::HostName),
-        (&long, TargetError::TooLong { len: long.len() }),
+        ("https://@example.com/", EndpointUrlError::UserInfo),
+        ("https://:@example.com/", EndpointUrlError::UserInfo),
+        ("https:@example.com/", EndpointUrlError::UserInfo),
+        ("https:/@example.com/", EndpointUrlError::UserInfo),
+        ("https:///@example.com/", EndpointUrlError::UserInfo),
+        ("https:\\\\@example.com/", EndpointUrlError::UserInfo),
+        (" https:/\t/\n@example.com/", EndpointUrlError::UserInfo),
+        ("https://:@example.com?x", EndpointUrlError::UserInfo),
+        ("https://example.com#top", EndpointUrlError::Fragment),
+        ("https://example.com/#", EndpointUrlError::Fragment),
+        ("https://example.com:0/", EndpointUrlError::Port),
+        ("https://2130706433/", EndpointUrlError::Disguised),
+        ("https://0x7f.1/", EndpointUrlError::Disguised),
+        ("https://0177.0.0.1/", EndpointUrlError::Disguised),
+        ("https://127.1/", EndpointUrlError::Disguised),
+        ("https://0x5db8d70e/", EndpointUrlError::Disguised),
+        ("https://93.12113678/", EndpointUrlError::Disguised),
+        ("https://93.184.215.016/", EndpointUrlError::Disguised),
+        ("https://93.184.215.14./", EndpointUrlError::Disguised),
+        ("https://１２７.０.０.１/", EndpointUrlError::Disguised),
+        ("https://127。0。0。1/", EndpointUrlError::Disguised),
+        ("https://%31%32%37.0.0.1/", EndpointUrlError::Disguised),
+        ("https:\\\\2130706433/93.184.215.14", EndpointUrlError::Disguised),
+        ("https://localhost/", EndpointUrlError::Local),
+        ("https://LOCALHOST:8443/", EndpointUrlError::Local),
+        ("https://localhost./", EndpointUrlError::HostName),
+        ("https://api.localhost/", EndpointUrlError::Local),
+        ("https://intranet/", EndpointUrlError::Local),
+        ("https://printer.local/", EndpointUrlError::Local),
+        ("https://metadata.google.internal/", EndpointUrlError::Local),
+        ("https://router.home.arpa/", EndpointUrlError::Local),
+        ("https://nas.lan/", EndpointUrlError::Local),
+        ("https://db.corp/", EndpointUrlError::Local),
+        ("https://a.test/", EndpointUrlError::Local),
+        ("https://a.invalid/", EndpointUrlError::Local),
+        ("https://a.example/", EndpointUrlError::Local),
+        ("https://x.onion/", EndpointUrlError::Local),
+        ("https://service.namespace.svc/", EndpointUrlError::Local),
+        ("https://example.com./", EndpointUrlError::HostName),
+        ("https://a..b/", EndpointUrlError::HostName),
+        ("https://.example.com/", EndpointUrlError::HostName),
+        ("https://-a.com/", EndpointUrlError::HostName),
+        ("https://a-.com/", EndpointUrlError::HostName),
+        ("https://a_b.com/", EndpointUrlError::HostName),
+        ("https://a*b.com/", EndpointUrlError::HostName),
+        (&long, EndpointUrlError::TooLong { len: long.len() }),
     ] {
         assert_eq!(parse(text).unwrap_err(), error, "{text}");
     }
-    let longest = &long[..Target::MAX_LEN];
+    let longest = &long[..EndpointUrl::MAX_LEN];
     assert_eq!(parse(longest).unwrap().as_str(), longest);
     let label = format!("https://{}.com/", "a".repeat(64));
-    assert_eq!(parse(&label).unwrap_err(), TargetError::HostName);
+    assert_eq!(parse(&label).unwrap_err(), EndpointUrlError::HostName);
     let longest = format!("https://{}com/", "abcdefghi.".repeat(25));
     assert_eq!(parse(&longest).unwrap().as_str(), longest);
     let name = format!("https://{}coop/", "abcdefghi.".repeat(25));
-    assert_eq!(parse(&name).unwrap_err(), TargetError::HostName);
+    assert_eq!(parse(&name).unwrap_err(), EndpointUrlError::HostName);
     let name = format!("https://{}com/", "abcdefghi.".repeat(26));
-    assert_eq!(parse(&name).unwrap_err(), TargetError::HostName);
+    assert_eq!(parse(&name).unwrap_err(), EndpointUrlError::HostName);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn private_addresses_in_urls_are_refused_with_their_block() {
         ("https://[fd00::1]/", "fc00::/7 (unique local)"),
     ] {
         let error = parse(text).unwrap_err();
-        assert!(matches!(error, TargetError::Address(_)), "{text}: {error}");
+        assert!(matches!(error, EndpointUrlError::Address(_)), "{text}: {error}");
         assert!(error.to_string().contains(says), "{text}: {error}");
         assert!(std::error::Error::source(&error).is_none(), "{text}: said once");
     }
@@ -300,7 +300,7 @@ fn addresses_within_addresses_are_seen() {
 /// Development: this machine by name, and nothing more.
 #[test]
 fn development_reaches_loopback_and_only_that_in_addition() {
-    let parse = |text| Target::parse_allowing_loopback(text);
+    let parse = |text| EndpointUrl::parse_allowing_loopback(text);
     for text in [
         "http://localhost:3000/",
         "https://localhost/",
@@ -316,17 +316,17 @@ fn development_reaches_loopback_and_only_that_in_addition() {
         assert_eq!(error, "address is not loopback, as its host is", "{text}");
     }
     for (text, error) in [
-        ("http://example.com/", TargetError::Scheme),
-        ("http://10.0.0.1/", TargetError::Scheme),
-        ("http://0x7f.1/", TargetError::Disguised),
-        ("http://x.localhost/", TargetError::Scheme),
-        ("http://localhost.evil.com/", TargetError::Scheme),
-        ("https://printer.local/", TargetError::Local),
-        ("http://user@localhost/", TargetError::UserInfo),
+        ("http://example.com/", EndpointUrlError::Scheme),
+        ("http://10.0.0.1/", EndpointUrlError::Scheme),
+        ("http://0x7f.1/", EndpointUrlError::Disguised),
+        ("http://x.localhost/", EndpointUrlError::Scheme),
+        ("http://localhost.evil.com/", EndpointUrlError::Scheme),
+        ("https://printer.local/", EndpointUrlError::Local),
+        ("http://user@localhost/", EndpointUrlError::UserInfo),
     ] {
         assert_eq!(parse(text).unwrap_err(), error, "{text}");
     }
-    assert!(matches!(parse("https://10.0.0.1/"), Err(TargetError::Address(_))));
+    assert!(matches!(parse("https://10.0.0.1/"), Err(EndpointUrlError::Address(_))));
     // A public name does not reach loopback, in development either.
     let public = parse("https://hooks.example.com/").unwrap();
     assert!(public.check(address("127.0.0.1")).is_err());
@@ -338,14 +338,14 @@ fn development_reaches_loopback_and_only_that_in_addition() {
 #[test]
 fn what_is_kept_can_be_loaded() {
     // Each `é` is two bytes as entered, and six as kept.
-    let room = Target::MAX_LEN - "https://example.com/".len();
+    let room = EndpointUrl::MAX_LEN - "https://example.com/".len();
     let longest = format!("https://example.com/{}", "é".repeat(room / 6));
     let target = parse(&longest).unwrap();
     assert_eq!(parse(target.as_str()), Ok(target));
     let longer = format!("https://example.com/{}", "é".repeat(room / 6 + 1));
-    assert!(longer.len() < Target::MAX_LEN);
-    let len = Target::MAX_LEN - room + (room / 6 + 1) * 6;
-    assert_eq!(parse(&longer).unwrap_err(), TargetError::TooLong { len });
+    assert!(longer.len() < EndpointUrl::MAX_LEN);
+    let len = EndpointUrl::MAX_LEN - room + (room / 6 + 1) * 6;
+    assert_eq!(parse(&longer).unwrap_err(), EndpointUrlError::TooLong { len });
 }
 
 #[test]

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::super::delivery::{Delivery, DeliveryStatus};
-use super::super::endpoint::Endpoint;
+use super::super::endpoint::EndpointHealth;
 use super::super::schedule::{LONGEST_DELIVERY, oldest_kept};
 use super::super::stored::{self, previous_version, signed};
 use crate::Timestamp;
@@ -16,15 +16,17 @@ use crate::webhook::event::EventType;
 /// ```
 /// # use call_assistant::Timestamp;
 /// # use call_assistant::webhook::event::EventType;
-/// # use call_assistant::webhook::sender::{Delivery, Endpoint, MissedDeliveries, DeliveryStatus};
+/// # use call_assistant::webhook::sender::{
+/// #     Delivery, DeliveryStatus, EndpointHealth, RecoveryFilter,
+/// # };
 /// # let now = Timestamp::UNIX_EPOCH;
-/// # let mut endpoint = Endpoint::new(1, now);
+/// # let mut endpoint = EndpointHealth::new(1, now);
 /// # endpoint.pause(now);
 /// if let Some(missed) = endpoint.enable(now) {
 ///     let missed = missed.with_statuses([DeliveryStatus::Parked, DeliveryStatus::Skipped]).with_types([EventType::CallEnded]);
 ///     // SELECT type, count(*) FROM deliveries ... WHERE, as below, GROUP BY type
 ///     assert_eq!(missed.statuses(), [DeliveryStatus::Parked, DeliveryStatus::Skipped]);
-///     assert_eq!(missed.ended_in(), Some(0)); // the generation before
+///     assert_eq!(missed.ended_generation(), Some(0)); // the generation before
 /// }
 /// ```
 ///
@@ -37,13 +39,13 @@ use crate::webhook::event::EventType;
 /// # The search
 /// A statement finds the rows of the endpoint for which [`includes`](Self::includes) is true:
 /// - The event's `created_at` is at or after [`from`](Self::from), and before [`until`](Self::until).
-/// - The row has one of the [`statuses`](Self::statuses), and, unless [`ended_in`](Self::ended_in) is
+/// - The row has one of the [`statuses`](Self::statuses), and, unless [`ended_generation`](Self::ended_generation) is
 ///   `None`, that generation. If it failed or is gone, its event is not older than
 ///   [`failed_from`](Self::failed_from). Or it is pending, and
-///   [`not_pending_in`](Self::not_pending_in) is another generation; if that is `None`, nothing pending fits.
+///   [`active_generation`](Self::active_generation) is another generation; if that is `None`, nothing pending fits.
 /// - [`includes_type`](Self::includes_type) is true of the event's type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct MissedDeliveries {
+pub struct RecoveryFilter {
     from: Timestamp,
     until: Timestamp,
     /// In the order of [`DeliveryStatus::ALL`].
@@ -62,7 +64,7 @@ pub struct MissedDeliveries {
     failed_from: Option<Timestamp>,
 }
 
-impl Endpoint {
+impl EndpointHealth {
     /// Makes a disabled endpoint active again, with the count at zero. `None` if it is active or
     /// deleted.
     ///
@@ -70,31 +72,30 @@ impl Endpoint {
     /// old events. The result tells what it missed: everything parked or skipped since it was last
     /// enabled, as far as it is kept, and everything that failed of events not older than
     /// [`LONGEST_DELIVERY`] when the endpoint was disabled. For older failures use
-    /// [`MissedDeliveries::between`].
+    /// [`RecoveryFilter::between`].
     ///
     /// An event that is accepted at the same moment may be stored after you have looked: see
     /// [enabling](crate::guide::storing#enabling). With a clock that is far ahead the range
-    /// is empty, because everything looks expired: use [`MissedDeliveries::between`] when the clock is right.
-    pub fn enable(&mut self, now: Timestamp) -> Option<MissedDeliveries> {
+    /// is empty, because everything looks expired: use [`RecoveryFilter::between`] when the clock is right.
+    pub fn enable(&mut self, now: Timestamp) -> Option<RecoveryFilter> {
         let disabled_at = self.activate(now)?;
         // By generation and not by time: clocks differ, and an event may be accepted by a host that
         // has not read yet that the endpoint is enabled.
-        let all =
-            MissedDeliveries::between(Timestamp::MIN, Timestamp::MAX, now).with_endpoint(self);
+        let all = RecoveryFilter::between(Timestamp::MIN, Timestamp::MAX, now).with_endpoint(self);
         let failed_from = Some(disabled_at.saturating_sub(LONGEST_DELIVERY));
-        Some(MissedDeliveries { failed_from, ..all })
+        Some(RecoveryFilter { failed_from, ..all })
     }
 
     /// Returns what a disabled endpoint has missed until now: what [`enable`](Self::enable) would
     /// return. `None` if it is active or deleted.
     #[must_use]
-    pub fn missed(&self, now: Timestamp) -> Option<MissedDeliveries> {
+    pub fn missed(&self, now: Timestamp) -> Option<RecoveryFilter> {
         let mut enabled = *self;
         enabled.enable(now)
     }
 }
 
-impl MissedDeliveries {
+impl RecoveryFilter {
     /// Creates the range between two instants, as far as it is still kept. If nothing of it is
     /// kept, the range is empty.
     #[must_use]
@@ -123,9 +124,9 @@ impl MissedDeliveries {
     }
 
     /// Adds what has been pending since before this endpoint was disabled: nobody has parked it yet,
-    /// and it is not sent. The result of [`Endpoint::enable`] has it.
+    /// and it is not sent. The result of [`EndpointHealth::enable`] has it.
     #[must_use]
-    pub fn with_endpoint(self, endpoint: &Endpoint) -> Self {
+    pub fn with_endpoint(self, endpoint: &EndpointHealth) -> Self {
         Self { generation: self.generation.or(Some(endpoint.generation())), ..self }
     }
 
@@ -155,7 +156,7 @@ impl MissedDeliveries {
 
     /// Returns the generation that ended deliveries have; `None` for any.
     #[must_use]
-    pub fn ended_in(&self) -> Option<i32> {
+    pub fn ended_generation(&self) -> Option<i32> {
         self.failed_from.and(self.generation).map(previous_version).map(signed)
     }
 
@@ -168,7 +169,7 @@ impl MissedDeliveries {
     /// Returns the generation whose pending deliveries are sent; those of any other count as parked.
     /// `None` if no pending delivery fits.
     #[must_use]
-    pub fn not_pending_in(&self) -> Option<i32> {
+    pub fn active_generation(&self) -> Option<i32> {
         let parked = self.statuses.contains(&DeliveryStatus::Parked);
         self.generation.filter(|_| parked).map(signed)
     }
@@ -181,11 +182,13 @@ impl MissedDeliveries {
         let generation = signed(delivery.generation);
         let missed = match delivery.status() {
             DeliveryStatus::Waiting | DeliveryStatus::Sending => {
-                self.not_pending_in().is_some_and(|active| generation != active)
+                self.active_generation().is_some_and(|active| generation != active)
             }
             ended => {
                 self.statuses.contains(&ended)
-                    && self.ended_in().is_none_or(|ended_in| generation == ended_in)
+                    && self
+                        .ended_generation()
+                        .is_none_or(|ended_generation| generation == ended_generation)
                     && (matches!(ended, DeliveryStatus::Parked | DeliveryStatus::Skipped)
                         || self.failed_from() <= created_at)
             }

@@ -11,15 +11,15 @@ use super::address::{AddressError, NOT_LOOPBACK, check_public};
 /// A URL that webhooks may be sent to.
 ///
 /// ```
-/// use call_assistant::webhook::sender::{Target, TargetError};
+/// use call_assistant::webhook::sender::{EndpointUrl, EndpointUrlError};
 ///
-/// let target = Target::parse("https://hooks.example.com/calls")?;
+/// let target = EndpointUrl::parse("https://hooks.example.com/calls")?;
 /// assert!(target.check("93.184.215.14".parse().unwrap()).is_ok());
 /// assert!(target.check("10.0.0.7".parse().unwrap()).is_err());
 ///
-/// assert_eq!(Target::parse("http://localhost:8080/"), Err(TargetError::Scheme));
-/// assert!(Target::parse_allowing_loopback("http://localhost:8080/").is_ok()); // development
-/// # Ok::<(), TargetError>(())
+/// assert_eq!(EndpointUrl::parse("http://localhost:8080/"), Err(EndpointUrlError::Scheme));
+/// assert!(EndpointUrl::parse_allowing_loopback("http://localhost:8080/").is_ok()); // development
+/// # Ok::<(), EndpointUrlError>(())
 /// ```
 ///
 /// Checking the URL is not enough, because a public name may resolve to a private address, and to
@@ -30,7 +30,7 @@ use super::address::{AddressError, NOT_LOOPBACK, check_public};
 /// [`as_str`](Self::as_str), which is the URL that will be called, and not the text that was
 /// entered.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct EndpointUrl {
     url: Url,
     uri: Uri,
     loopback: bool,
@@ -39,13 +39,13 @@ pub struct Target {
 /// The reason why the URL of an endpoint is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum TargetError {
+pub enum EndpointUrlError {
     /// It is not an absolute URL, or its host is missing or impossible.
     #[error("url is not an absolute https url with a valid host")]
     NotAUrl,
-    /// It is longer than [`Target::MAX_LEN`] bytes, as entered or as [`Target::as_str`] keeps it, where
+    /// It is longer than [`EndpointUrl::MAX_LEN`] bytes, as entered or as [`EndpointUrl::as_str`] keeps it, where
     /// characters outside ASCII take several bytes each.
-    #[error("url has {len} bytes, more than {max}", max = Target::MAX_LEN)]
+    #[error("url has {len} bytes, more than {max}", max = EndpointUrl::MAX_LEN)]
     TooLong {
         /// The length, in bytes.
         len: usize,
@@ -79,7 +79,7 @@ pub enum TargetError {
     HostName,
 }
 
-impl Target {
+impl EndpointUrl {
     /// The longest URL: 2,048 bytes, percent-encoded as in [`as_str`](Self::as_str).
     pub const MAX_LEN: usize = 2048;
 
@@ -90,8 +90,8 @@ impl Target {
     /// [`Outcome::Forbidden`](super::super::Outcome::Forbidden).
     ///
     /// # Errors
-    /// [`TargetError`] says why the URL is refused.
-    pub fn parse(text: &str) -> Result<Self, TargetError> {
+    /// [`EndpointUrlError`] says why the URL is refused.
+    pub fn parse(text: &str) -> Result<Self, EndpointUrlError> {
         Self::read(text, false)
     }
 
@@ -100,44 +100,50 @@ impl Target {
     /// literal of this machine, and only public ones for any other name.
     ///
     /// # Errors
-    /// [`TargetError`] says why the URL is refused.
-    pub fn parse_allowing_loopback(text: &str) -> Result<Self, TargetError> {
+    /// [`EndpointUrlError`] says why the URL is refused.
+    pub fn parse_allowing_loopback(text: &str) -> Result<Self, EndpointUrlError> {
         Self::read(text, true)
     }
 
-    fn read(text: &str, allow_loopback: bool) -> Result<Self, TargetError> {
+    fn read(text: &str, allow_loopback: bool) -> Result<Self, EndpointUrlError> {
         if text.len() > Self::MAX_LEN {
-            return Err(TargetError::TooLong { len: text.len() });
+            return Err(EndpointUrlError::TooLong { len: text.len() });
         }
-        let url = Url::parse(text).map_err(|_| TargetError::NotAUrl)?;
+        let url = Url::parse(text).map_err(|_| EndpointUrlError::NotAUrl)?;
         // What is kept is parsed again, so it must fit as well.
         if url.as_str().len() > Self::MAX_LEN {
-            return Err(TargetError::TooLong { len: url.as_str().len() });
+            return Err(EndpointUrlError::TooLong { len: url.as_str().len() });
         }
         let loopback = allow_loopback && url.host().is_some_and(is_loopback);
         match url.scheme() {
             "https" => {}
             "http" if loopback => {}
-            _ => return Err(TargetError::Scheme),
+            _ => return Err(EndpointUrlError::Scheme),
         }
         // Looked for in the text, because the `url` crate forgets an empty one.
         if entered_authority(text).contains('@') {
-            return Err(TargetError::UserInfo);
+            return Err(EndpointUrlError::UserInfo);
         }
         if url.fragment().is_some() {
-            return Err(TargetError::Fragment);
+            return Err(EndpointUrlError::Fragment);
         }
         if url.port() == Some(0) {
-            return Err(TargetError::Port);
+            return Err(EndpointUrlError::Port);
         }
-        match url.host().ok_or(TargetError::NotAUrl)? {
-            Host::Ipv4(address) if !is_plain(text, address) => return Err(TargetError::Disguised),
+        match url.host().ok_or(EndpointUrlError::NotAUrl)? {
+            Host::Ipv4(address) if !is_plain(text, address) => {
+                return Err(EndpointUrlError::Disguised);
+            }
             _ if loopback => {}
-            Host::Ipv4(address) => check_public(address.into()).map_err(TargetError::Address)?,
-            Host::Ipv6(address) => check_public(address.into()).map_err(TargetError::Address)?,
+            Host::Ipv4(address) => {
+                check_public(address.into()).map_err(EndpointUrlError::Address)?
+            }
+            Host::Ipv6(address) => {
+                check_public(address.into()).map_err(EndpointUrlError::Address)?
+            }
             Host::Domain(name) => check_name(name)?,
         }
-        let uri = Uri::try_from(url.as_str()).map_err(|_| TargetError::NotAUrl)?;
+        let uri = Uri::try_from(url.as_str()).map_err(|_| EndpointUrlError::NotAUrl)?;
         Ok(Self { url, uri, loopback })
     }
 
@@ -174,9 +180,9 @@ impl Target {
 }
 
 /// Without path and query, which may hold a token of the customer's.
-impl fmt::Debug for Target {
+impl fmt::Debug for EndpointUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Target")
+        f.debug_struct("EndpointUrl")
             .field("scheme", &self.url.scheme())
             .field("host", &self.url.host_str().unwrap_or_default())
             .field("port", &self.url.port_or_known_default().unwrap_or_default())
@@ -207,7 +213,7 @@ fn is_plain(text: &str, address: Ipv4Addr) -> bool {
 }
 
 /// `name` comes from the `url` crate: lowercase ASCII, IDNA applied.
-fn check_name(name: &str) -> Result<(), TargetError> {
+fn check_name(name: &str) -> Result<(), EndpointUrlError> {
     let fits = |label: &str| {
         (1..=63).contains(&label.len())
             && !label.starts_with('-')
@@ -217,11 +223,11 @@ fn check_name(name: &str) -> Result<(), TargetError> {
     // A dot at the end is an empty last label: the same host to DNS, but another one to
     // certificates and to the list of local names.
     if name.len() > 253 || !name.split('.').all(fits) {
-        return Err(TargetError::HostName);
+        return Err(EndpointUrlError::HostName);
     }
     match name.rsplit_once('.') {
         Some((_, top)) if !LOCAL.contains(&top) => Ok(()),
-        _ => Err(TargetError::Local),
+        _ => Err(EndpointUrlError::Local),
     }
 }
 

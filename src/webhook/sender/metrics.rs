@@ -10,27 +10,27 @@ use super::delivery::{Delivery, DeliveryStatus, Outcome};
 use super::endpoint::{Alert, DisabledReason, EndpointChange};
 use super::log::LogEntry;
 use super::settle::Settled;
-use crate::metrics::{Counters, Histogram, OpenMetrics, Seconds, label, tally};
+use crate::metrics::{Counters, Histogram, OpenMetrics, Seconds, label, side_metrics};
 
-tally! {
+side_metrics! {
     /// Counters of deliveries, attempts and endpoints that change.
     ///
     /// ```
     /// # use std::collections::BTreeMap;
     /// use call_assistant::metrics::OpenMetrics;
-    /// use call_assistant::webhook::sender::{Gauges, SenderTally, settle};
-    /// # use call_assistant::webhook::sender::{Ended, Settled};
+    /// use call_assistant::webhook::sender::{SenderGauges, SenderMetrics, settle};
+    /// # use call_assistant::webhook::sender::{EndedAttempt, Settled};
     ///
-    /// let mut tally = SenderTally::default();
+    /// let mut metrics = SenderMetrics::default();
     /// # let (deliveries, endpoints) = (BTreeMap::new(), BTreeMap::new());
-    /// # let ended: [Ended<'_, u64, u64>; 0] = [];
+    /// # let ended: [EndedAttempt<'_, u64, u64>; 0] = [];
     /// let settled = settle(&ended, &deliveries, &endpoints);
     /// // ... and when it is stored:
-    /// tally.settled(&settled);
+    /// metrics.settled(&settled);
     ///
     /// let mut text = OpenMetrics::new(String::new());
-    /// tally.write(&mut text)?;
-    /// let mut gauges = Gauges::default();
+    /// metrics.write(&mut text)?;
+    /// let mut gauges = SenderGauges::default();
     /// gauges.pending = 12;
     /// gauges.write(&mut text)?;
     /// let text = text.end()?;
@@ -41,7 +41,7 @@ tally! {
     ///
     /// Count a transition when it is stored, in the process that stored it: then each is counted once.
     /// [No label](crate::metrics#labels) holds an account, an endpoint or an event.
-    pub struct SenderTally {
+    pub struct SenderMetrics {
         accepted: Counters<Accepted> = "call_assistant_sender_accepted",
             "Deliveries that were accepted: waiting, or skipped by a disabled endpoint.";
         attempts: Counters<Ending> = "call_assistant_sender_attempts", "Attempts that ended.";
@@ -64,7 +64,7 @@ tally! {
     }
 }
 
-impl SenderTally {
+impl SenderMetrics {
     /// Counts an accepted delivery.
     pub fn accepted(&mut self, delivery: &Delivery) {
         self.accepted.count(Accepted(delivery.status()));
@@ -126,7 +126,7 @@ impl SenderTally {
         }
     }
 
-    /// Counts a [reminder](super::Endpoint::remind).
+    /// Counts a [reminder](super::EndpointHealth::remind).
     pub fn alerted(&mut self, alert: &Alert) {
         self.alerts.count(Kind(alert.kind()));
     }
@@ -197,10 +197,10 @@ label! {
 ///
 /// ```
 /// use call_assistant::metrics::OpenMetrics;
-/// use call_assistant::webhook::sender::Gauges;
+/// use call_assistant::webhook::sender::SenderGauges;
 ///
 /// let mut text = OpenMetrics::new(String::new());
-/// let mut gauges = Gauges::default();
+/// let mut gauges = SenderGauges::default();
 /// gauges.suspect = 1;
 /// gauges.write(&mut text)?;
 /// let text = text.end()?;
@@ -213,7 +213,7 @@ label! {
 /// their sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Gauges {
+pub struct SenderGauges {
     /// Deliveries that are [`DeliveryStatus::Waiting`] or [`DeliveryStatus::Sending`].
     pub pending: u64,
     /// Deliveries among these that are due, and wait behind a suspect endpoint or one that is disabled.
@@ -233,7 +233,7 @@ pub struct Gauges {
     pub paused: u64,
 }
 
-impl Gauges {
+impl SenderGauges {
     /// Writes the gauges.
     ///
     /// # Errors

@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 /// to spare.
 const LANES: usize = 8;
 
-/// Deliveries that no line has yet, first due first.
+/// Deliveries that no list has yet, first due first.
 #[derive(Default)]
-pub(super) struct Lanes {
+pub(super) struct DueQueue {
     lanes: [VecDeque<Entry>; LANES],
     /// The deliveries that fit into no lane.
     unordered: BTreeSet<Entry>,
@@ -25,7 +25,7 @@ pub(super) struct Entry {
     pub(super) is_retry: bool,
 }
 
-impl Lanes {
+impl DueQueue {
     /// Creates lanes of entries in order, which fit into one.
     pub(super) fn sorted(entries: Vec<Entry>) -> Self {
         let mut lanes = Self::default();

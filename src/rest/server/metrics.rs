@@ -5,26 +5,26 @@ use core::time::Duration;
 use http::{Response, StatusCode};
 
 use super::{Rejection, RejectionReason};
-use crate::metrics::{Counters, Histogram, Label, label, tally};
+use crate::metrics::{Counters, Histogram, Label, label, side_metrics};
 use crate::rest::{ErrorCode, Operation, Quota};
 
-tally! {
+side_metrics! {
     /// Counters of requests by operation and status, of rejections by code, and of how long responses took.
     ///
     /// ```
     /// use core::time::Duration;
     /// use call_assistant::id::RequestId;
     /// use call_assistant::metrics::OpenMetrics;
-    /// use call_assistant::rest::server::{Received, RequestHead, ServerTally};
+    /// use call_assistant::rest::server::{Received, RequestHead, ApiMetrics};
     ///
-    /// let mut tally = ServerTally::default();
+    /// let mut metrics = ApiMetrics::default();
     /// let head = RequestHead::new("GET", "/v1/account/", None).with_host(b"api.example.com");
     /// let result = Received::new(&head, RequestId::from_random([1; 16]));
     /// # let result = result.map(|_| http::Response::new(()));
-    /// tally.answered(None, &result, Duration::from_millis(2)); // None: `Operation::from_path(path)`
+    /// metrics.answered(None, &result, Duration::from_millis(2)); // None: `Operation::from_path(path)`
     ///
     /// let mut text = OpenMetrics::new(String::new());
-    /// tally.write(&mut text)?;
+    /// metrics.write(&mut text)?;
     /// let text = text.end()?;
     /// assert!(text.contains(r#"call_assistant_api_requests_total{operation="none",status="4xx"} 1"#));
     /// assert!(text.contains(r#"call_assistant_api_rejections_total{code="resource_not_found"} 1"#));
@@ -32,7 +32,7 @@ tally! {
     /// ```
     ///
     /// [No label](crate::metrics#labels) holds an account, a credential or a path.
-    pub struct ServerTally {
+    pub struct ApiMetrics {
         requests: Counters<Request> = "call_assistant_api_requests", "Requests that were answered.";
         rejections: Counters<Code> = "call_assistant_api_rejections", "Requests that were rejected.";
         limited: Counters<Limit> = "call_assistant_api_rate_limited",
@@ -42,7 +42,7 @@ tally! {
     }
 }
 
-impl ServerTally {
+impl ApiMetrics {
     /// Counts a response, and how long it took: what the exchange ended with. The operation is that
     /// of the [path](Operation::from_path).
     pub fn answered<B>(

@@ -6,19 +6,19 @@ use core::time::Duration;
 
 use super::super::delivery::Outcome;
 use super::accounts::{Accounts, Held, Part, Room};
-use super::lanes::Entry;
+use super::due_delivery::DueDelivery;
+use super::due_queue::Entry;
 use super::limits::SenderLimits;
-use super::line::{Line, Links, NONE};
-use super::pending::Pending;
-use super::slots::{Slots, index};
+use super::slab::{IndexList, Links, NONE};
+use super::slab::{Slab, index};
 
-/// The endpoints' lines and turns, and what is in flight.
-pub(super) struct Turns {
+/// The endpoints' lists and turns, and what is in flight.
+pub(super) struct Ready {
     limits: SenderLimits,
     /// The microseconds between two attempts of one endpoint; 0 without a rate.
     interval: i64,
     endpoints: Vec<Endpoint>,
-    slots: Slots,
+    slab: Slab,
     accounts: Accounts,
     /// Endpoints that have sent within the interval, and when it ends.
     paced: VecDeque<(i64, u32)>,
@@ -31,7 +31,7 @@ pub(super) struct Turns {
 
 /// An endpoint: all that a step reads of it, in half a cache line.
 ///
-/// It is in the queue of its account for [its room](Turns::waits_for), and in no other.
+/// It is in the queue of its account for [its room](Ready::waits_for), and in no other.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 struct Endpoint {
@@ -43,8 +43,8 @@ struct Endpoint {
     /// Whether it has sent within the interval.
     is_paced: bool,
     /// Its deliveries that are due and wait for room or for a turn.
-    retries: Line,
-    firsts: Line,
+    retries: IndexList,
+    firsts: IndexList,
     /// Its place in the queue of its account.
     links: Links,
 }
@@ -58,15 +58,15 @@ const LONG: Duration = Duration::from_secs(8);
 #[expect(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
-    reason = "counts what is in memory and within its limits; there is a line for each kind"
+    reason = "counts what is in memory and within its limits; there is a list for each kind"
 )]
-impl Turns {
+impl Ready {
     pub(super) fn new(limits: SenderLimits) -> Self {
         Self {
             limits,
             interval: 0,
             endpoints: Vec::new(),
-            slots: Slots::default(),
+            slab: Slab::default(),
             accounts: Accounts::new(limits.of_further()),
             paced: VecDeque::new(),
             in_flight: 0,
@@ -75,9 +75,9 @@ impl Turns {
         }
     }
 
-    /// Makes room for so many deliveries in lines.
+    /// Makes room for so many deliveries in lists.
     pub(super) fn reserve(&mut self, deliveries: usize) {
-        self.slots.reserve(deliveries);
+        self.slab.reserve(deliveries);
     }
 
     pub(super) fn set_interval(&mut self, micros: i64) {
@@ -88,8 +88,8 @@ impl Turns {
         self.limits
     }
 
-    pub(super) fn in_line(&self) -> usize {
-        self.slots.taken()
+    pub(super) fn limited(&self) -> usize {
+        self.slab.taken()
     }
 
     pub(super) fn in_flight(&self) -> u32 {
@@ -106,7 +106,7 @@ impl Turns {
     }
 
     /// Notes whose endpoint it is, unless that is known, before the delivery goes to a lane.
-    pub(super) fn know(&mut self, pending: Pending) -> Entry {
+    pub(super) fn know(&mut self, pending: DueDelivery) -> Entry {
         self.belongs(pending.endpoint, pending.account);
         pending.entry()
     }
@@ -138,7 +138,7 @@ impl Turns {
     pub(super) fn begin_alone(&mut self, endpoint: u32, now: i64) -> bool {
         let of = self.endpoints[index(endpoint)];
         let held = *self.accounts.held(of.account);
-        // It has no line: with a line and room its account would wait.
+        // It has no list: with a list and room its account would wait.
         let alone = self.accounts.nobody_waits()
             && self.room(of).is_some_and(|room| match room {
                 Room::Slow => self.has_slow_room(),
@@ -152,13 +152,13 @@ impl Turns {
         alone
     }
 
-    pub(super) fn line_up(&mut self, delivery: u64, endpoint: u32, is_retry: bool) {
-        self.change(endpoint, |of, slots| {
-            slots.push(delivery, if is_retry { &mut of.retries } else { &mut of.firsts });
+    pub(super) fn push(&mut self, delivery: u64, endpoint: u32, is_retry: bool) {
+        self.change(endpoint, |of, slab| {
+            slab.push(delivery, if is_retry { &mut of.retries } else { &mut of.firsts });
         });
     }
 
-    /// Takes the first in line of the endpoint whose turn it is.
+    /// Takes the first in the list of the endpoint whose turn it is.
     pub(super) fn take(&mut self, now: i64) -> Option<(u64, u32)> {
         let most = self.most_held()?;
         for part in [self.next, self.next.other()] {
@@ -192,12 +192,12 @@ impl Turns {
 
     pub(super) fn retain(&mut self, keep: &mut impl FnMut(u64, u32) -> bool) {
         for endpoint in (0..).take(self.endpoints.len()) {
-            if !self.endpoints[index(endpoint)].has_line() {
+            if !self.endpoints[index(endpoint)].has_list() {
                 continue;
             }
-            self.change(endpoint, |of, slots| {
-                for line in [&mut of.retries, &mut of.firsts] {
-                    slots.retain(line, |delivery| keep(delivery, endpoint));
+            self.change(endpoint, |of, slab| {
+                for list in [&mut of.retries, &mut of.firsts] {
+                    slab.retain(list, |delivery| keep(delivery, endpoint));
                 }
             });
         }
@@ -209,16 +209,16 @@ impl Turns {
         self.change(endpoint, |of, _| of.in_flight = of.in_flight.saturating_add(1));
     }
 
-    /// Begins an attempt, of the first delivery in line if there is one: retries first.
+    /// Begins an attempt, of the first delivery in the list if there is one: retries first.
     fn begin(&mut self, endpoint: u32, now: i64) -> Option<u64> {
         let paces = self.interval > 0;
         if paces {
             self.paced.push_back((now.saturating_add(self.interval), endpoint));
         }
-        self.change(endpoint, |of, slots| {
+        self.change(endpoint, |of, slab| {
             of.in_flight += 1;
             of.is_paced = paces;
-            slots.pop(&mut of.retries).or_else(|| slots.pop(&mut of.firsts))
+            slab.pop(&mut of.retries).or_else(|| slab.pop(&mut of.firsts))
         })
     }
 
@@ -227,11 +227,11 @@ impl Turns {
     fn change<T>(
         &mut self,
         endpoint: u32,
-        change: impl FnOnce(&mut Endpoint, &mut Slots) -> T,
+        change: impl FnOnce(&mut Endpoint, &mut Slab) -> T,
     ) -> T {
         let of = &mut self.endpoints[index(endpoint)];
         let before = *of;
-        let changed = change(of, &mut self.slots);
+        let changed = change(of, &mut self.slab);
         let after = *of;
         self.in_flight = self.in_flight - u32::from(before.in_flight) + u32::from(after.in_flight);
         self.slow = self.slow - before.slow() + after.slow();
@@ -240,8 +240,8 @@ impl Turns {
             held.further = held.further - before.further() + after.further();
         };
         let (from, to) = (self.waits_for(before), self.waits_for(after));
-        // The usual case: nobody has a line.
-        if self.slots.taken() == 0 && from.is_none() {
+        // The usual case: nobody has a list.
+        if self.slab.taken() == 0 && from.is_none() {
             hold(self.accounts.held(after.account));
             return changed;
         }
@@ -275,7 +275,7 @@ impl Turns {
 
     /// Returns the queue of its account in which an endpoint is.
     fn waits_for(&self, of: Endpoint) -> Option<Room> {
-        if of.has_line() { self.room(of) } else { None }
+        if of.has_list() { self.room(of) } else { None }
     }
 
     fn has_slow_room(&self) -> bool {
@@ -291,7 +291,7 @@ impl Turns {
 }
 
 impl Endpoint {
-    fn has_line(self) -> bool {
+    fn has_list(self) -> bool {
         !self.retries.is_empty() || !self.firsts.is_empty()
     }
 
@@ -317,8 +317,8 @@ impl Default for Endpoint {
             in_flight: 0,
             long: 0,
             is_paced: false,
-            retries: Line::default(),
-            firsts: Line::default(),
+            retries: IndexList::default(),
+            firsts: IndexList::default(),
             links: Links::default(),
         }
     }
