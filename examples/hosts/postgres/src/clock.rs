@@ -19,6 +19,10 @@ pub(crate) mod database {
 
     use call_assistant::Timestamp;
 
+    /// The greatest difference from this machine's clock at which a sender begins attempts: 30 seconds, a
+    /// tenth of what receivers accept.
+    pub(crate) const TOLERANCE: Duration = Duration::from_secs(30);
+
     /// What the database's clock showed.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub(crate) struct Heard {
@@ -43,6 +47,26 @@ pub(crate) mod database {
     }
 
     impl Heard {
+        /// Returns by how many seconds this machine's clock is ahead now; negative if it is behind.
+        pub(crate) fn ahead(&self) -> f64 {
+            self.ahead_of(super::now(), self.when.elapsed())
+        }
+
+        /// Returns whether this machine's clock agrees now: it may be set between two looks.
+        pub(crate) fn agrees(&self) -> bool {
+            self.allows(self.ahead())
+        }
+
+        /// Returns whether so many seconds are no difference. How long the answer took is none.
+        fn allows(&self, ahead: f64) -> bool {
+            ahead.abs() <= TOLERANCE.saturating_add(self.error).as_secs_f64()
+        }
+
+        fn ahead_of(&self, machine: Timestamp, passed: Duration) -> f64 {
+            let database = self.after(passed);
+            machine.since(database).as_secs_f64() - database.since(machine).as_secs_f64()
+        }
+
         fn after(&self, passed: Duration) -> Timestamp {
             self.at.saturating_add(passed)
         }
@@ -50,7 +74,7 @@ pub(crate) mod database {
         /// Returns the more exact of two, if they agree: a slow answer moves no clock.
         fn or_newer(self, new: Self) -> Self {
             let passed = new.when.saturating_duration_since(self.when);
-            // What measures a span is wrong by less than a ten-thousandth.
+            // The monotonic clock drifts by less than 0.01 %.
             let error = self.error.saturating_add(passed.mul_f64(0.0001));
             let expected = self.after(passed);
             let differ = expected.since(new.at).max(new.at.since(expected));
@@ -66,6 +90,27 @@ pub(crate) mod database {
         #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used)]
 
         use super::*;
+
+        // D-103
+        #[test]
+        fn the_clocks_differ_beyond_thirty_seconds_and_half_a_round_trip() {
+            let at = |ms: i64| Timestamp::from_unix_micros(ms * 1000).unwrap();
+            for (machine, half, agrees) in [
+                (90_000, 0, true),
+                (120_000, 0, true),
+                (120_001, 0, false),
+                (60_000, 0, true),
+                (59_999, 0, false),
+                (122_000, 2_000, true),
+                (122_001, 2_000, false),
+                (57_999, 2_000, false),
+            ] {
+                let error = Duration::from_millis(half);
+                let heard = Heard { when: Instant::now(), at: at(80_000), error };
+                let ahead = heard.ahead_of(at(machine), Duration::from_secs(10));
+                assert_eq!(heard.allows(ahead), agrees, "{machine} ms, {half} ms: {ahead} s");
+            }
+        }
 
         #[test]
         fn a_slow_answer_moves_no_clock() {

@@ -24,7 +24,8 @@ struct Inner {
     owned: AtomicU64,
     taken: AtomicU64,
     went_back: AtomicU64,
-    clock: Mutex<Option<Compared>>,
+    /// By how many seconds this process's clock is ahead of the database's.
+    ahead: Mutex<Option<f64>>,
     /// When each loop last succeeded.
     rounds: Mutex<BTreeMap<&'static str, Instant>>,
     /// The pools of connections, by what they are for.
@@ -47,15 +48,6 @@ pub(crate) struct Lacking {
     pub(crate) due: i64,
     /// When the oldest of them became due.
     pub(crate) due_since: Option<Instant>,
-}
-
-/// How a process's clock compares with its database's.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Compared {
-    /// How many seconds it is ahead; negative if it is behind.
-    pub(crate) ahead: f64,
-    /// Whether all processes differ alike, so that it is the database's that is wrong.
-    pub(crate) database_is_wrong: bool,
 }
 
 impl Counted {
@@ -95,9 +87,9 @@ impl Counted {
         self.0.went_back.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes how this process's clock compares with the database's.
-    pub(crate) fn compared(&self, clock: Compared) {
-        *lock(&self.0.clock) = Some(clock);
+    /// Notes by how many seconds this process's clock is ahead of the database's; negative if it is behind.
+    pub(crate) fn clock_is_ahead(&self, seconds: f64) {
+        *lock(&self.0.ahead) = Some(seconds);
     }
 
     /// Notes that a round of this loop has succeeded.
@@ -198,19 +190,9 @@ impl Counted {
                 ),
             ]);
         }
-        if let Some(clock) = *lock(&self.0.clock) {
-            families.extend([
-                Family::gauge(
-                    "call_assistant_clock_ahead_seconds",
-                    "How far this process's clock is ahead of the database's.",
-                    clock.ahead,
-                ),
-                Family::gauge(
-                    "call_assistant_database_clock_wrong",
-                    "Whether all processes' clocks differ alike from the database's.",
-                    u8::from(clock.database_is_wrong),
-                ),
-            ]);
+        if let Some(ahead) = *lock(&self.0.ahead) {
+            let help = "How far this process's clock is ahead of the database's.";
+            families.push(Family::gauge("call_assistant_clock_ahead_seconds", help, ahead));
         }
         families.extend([self.loops(), self.connections(), self.waiting()]);
         families

@@ -25,7 +25,7 @@ use host::first_line::Shown;
 use host::flags::last_words;
 use host::watch::Watch;
 use host::{data, demo};
-use host::{log, random, shutdown};
+use host::{log, shutdown};
 
 /// A function that starts a database server for `demo`, or a cluster of them. It returns the URL, and a
 /// value that ends the server when it is dropped.
@@ -141,11 +141,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let watch = watch(serving.drain)?;
             let _stop = watch.stop_on_drop();
             let counted = Counted::default();
-            let mut clocks = Clocks::new(
-                Database::at(&database, 1)?,
-                format!("api-{:016x}", u64::from_le_bytes(random::bytes())),
-                counted.clone(),
-            );
+            let mut clocks = Clocks::new(Database::at(&database, 1)?, counted.clone());
             let seen = counted.clone();
             let login = Login::Api;
             let api =

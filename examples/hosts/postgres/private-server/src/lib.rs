@@ -8,7 +8,7 @@
 mod cluster;
 mod proxy;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, chown};
@@ -46,6 +46,7 @@ pub struct PrivateServer {
     programs: PathBuf,
     user: Option<(u32, u32)>,
     settings: Settings,
+    environment: Vec<(OsString, OsString)>,
     /// A shell that ends the server when its standard input ends.
     keeper: Option<Child>,
 }
@@ -82,7 +83,8 @@ impl PrivateServer {
         let programs = programs().ok_or(StartError::NotInstalled)?;
         let user = user()?;
         let folder = temporary_folder(user)?;
-        let mut server = Self { folder, programs, user, settings, keeper: None };
+        let mut server =
+            Self { folder, programs, user, settings, environment: Vec::new(), keeper: None };
         server.initialise()?;
         server.launch()?;
         Ok(server)
@@ -99,6 +101,11 @@ impl PrivateServer {
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Sets a variable of the server's environment, from the next [`launch`](Self::launch) on.
+    pub fn set_env(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        self.environment.push((name.into(), value.into()));
     }
 
     /// Returns the number of the server's first process.
@@ -195,6 +202,7 @@ impl PrivateServer {
             .arg(self.programs.join("postgres"))
             .arg("-D")
             .arg(self.folder.join("data"))
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(log)

@@ -108,7 +108,6 @@ statements! {
     CALLS_INSERT = "calls/insert";
     CALLS_LATEST = "calls/latest";
     CLOCKS_NOW = "clocks/now";
-    CLOCKS_SHARE = "clocks/share";
     COMMIT_WAITS = "commit/waits";
     DAYS_ADD = "days/add";
     DAYS_DROP = "days/drop";

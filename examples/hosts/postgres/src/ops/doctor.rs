@@ -1,7 +1,5 @@
 //! A look at all that the service needs: what is found, how bad that is, and what to do.
 
-use std::time::Duration;
-
 use call_assistant::webhook::sender::RETENTION;
 use deadpool_postgres::Object;
 use serde::Serialize;
@@ -44,9 +42,8 @@ pub(crate) enum State {
 
 use State::{Fail, Ok as Good, Warn};
 
-/// How far a clock may differ before it is worth a line: 1 s; and from where on a sender rests: 30 s.
-const NOTED: Duration = Duration::from_secs(1);
-const RESTS: Duration = Duration::from_secs(30);
+/// How many seconds a clock may differ before it is worth a line.
+const NOTED: f64 = 1.0;
 
 /// How old the archive may be: an hour.
 const ARCHIVE: i64 = 3600;
@@ -132,7 +129,7 @@ async fn reach(address: &Address) -> Result<Database, Check> {
             bad(error.to_string(), "set it for the role, or name the server itself in --database")
         }
     })?;
-    clocks::hear(&database).await.map_err(|error| Check::failed("database", &error))?;
+    clocks::ask(&database).await.map_err(|error| Check::failed("database", &error))?;
     Ok(database)
 }
 
@@ -243,15 +240,15 @@ fn of_server(row: &Row, backup: bool) -> Result<Vec<Check>, DbError> {
 
 async fn clock_of(database: &Database) -> Check {
     let todo = "run NTP on both; beyond 30 s a sender here would rest";
-    match clocks::hear(database).await {
-        Ok(difference) => {
-            let state = match difference {
-                difference if difference > RESTS => Fail,
-                difference if difference > NOTED => Warn,
+    match clocks::ask(database).await {
+        Ok(heard) => {
+            let ahead = heard.ahead().abs();
+            let state = match ahead {
+                _ if !heard.agrees() => Fail,
+                NOTED.. => Warn,
                 _ => Good,
             };
-            let found = format!("{:.3} s from the database's", difference.as_secs_f64());
-            Check::new("clock", state, found, todo)
+            Check::new("clock", state, format!("{ahead:.3} s from the database's"), todo)
         }
         Err(error) => Check::failed("clock", &error),
     }

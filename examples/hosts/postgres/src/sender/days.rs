@@ -58,7 +58,7 @@ pub(super) async fn drop_old(database: Database, ring: KeyRing, counted: Counted
     let mut looked_at = None;
     loop {
         ticks.tick().await;
-        // What is dropped does not come back: nothing is that one of two clocks still calls young.
+        // Dropping is irreversible, so the earlier of the two clocks counts.
         let now = clock::database::now().min(clock::now());
         let has_tried = began.elapsed() > TRIES;
         let dropped = drop_days(&database, &ring, &counted, has_tried, now).await;

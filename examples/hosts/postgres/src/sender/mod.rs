@@ -116,7 +116,7 @@ impl Running {
     }
 }
 
-/// Starts a sender, which owns its share of the shards when this returns, unless its clock is wrong.
+/// Starts a sender, which owns its share of the shards when this returns, unless its clock and the database's differ.
 ///
 /// # Errors
 /// The database is unavailable, or not of this version.

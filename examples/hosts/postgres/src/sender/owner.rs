@@ -19,7 +19,8 @@ use tokio_postgres::types::ToSql;
 
 use super::history::History;
 use super::vanished::Absent;
-use crate::clocks::{Clocks, Reference};
+use crate::clock::database::Heard;
+use crate::clocks::Clocks;
 use crate::counted::Counted;
 use crate::db::statements as sql;
 use crate::db::{At, Database, DbError, Fields as _, execute, query, query_opt};
@@ -51,8 +52,8 @@ pub(super) struct Owned {
     pub(super) shards: BTreeMap<i16, i64>,
     /// No attempt begins after this instant, unless the leases are renewed.
     pub(super) until: Option<Instant>,
-    /// What this process's clock has to agree with: by another, nobody accepts what it signs.
-    clock: Option<Reference>,
+    /// The database's clock, with which this process's has to agree.
+    clock: Option<Heard>,
 }
 
 impl Owned {
@@ -176,7 +177,7 @@ impl Owner {
         counted: Counted,
     ) -> (Self, watch::Receiver<Owned>) {
         let (owned, receiver) = watch::channel(Owned::default());
-        let clocks = Clocks::new(database.clone(), id.clone(), counted.clone());
+        let clocks = Clocks::new(database.clone(), counted.clone());
         let (leaving, absent, last) = (BTreeMap::new(), Absent::default(), None);
         let host = process::host_name();
         let owner = Self {
@@ -223,7 +224,7 @@ impl Owner {
         self
     }
 
-    /// Renews once, or gives all back if this process's clock is wrong.
+    /// Renews once, or gives all back if this process's clock differs from the database's.
     pub(super) async fn tick(&mut self) -> Result<(), DbError> {
         let Some(clock) = self.clocks.look().await? else { return self.stand_down().await };
         self.counted.idles(None);
@@ -295,9 +296,10 @@ impl Owner {
             .write();
     }
 
-    /// Gives the shards back, for this process's clock is wrong.
+    /// Gives the shards back, because this process's clock differs from the database's.
     async fn stand_down(&mut self) -> Result<(), DbError> {
-        self.counted.idles(Some("this process's clock is wrong: its sender sends nothing"));
+        let why = "this process's clock and the database's differ: its sender begins nothing";
+        self.counted.idles(Some(why));
         self.let_all_go(PATIENCE).await
     }
 

@@ -1,7 +1,8 @@
-//! Processes whose clocks are wrong, beside others and a database whose clocks are right.
+//! Processes whose clocks are wrong, and a database whose clock is.
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use call_assistant::Timestamp;
@@ -16,6 +17,7 @@ use crate::support::{Running, World, shifted};
 
 const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
 const API: [&str; 1] = ["--allow-loopback-endpoints"];
+const DIFFERS: &str = "ahead of the database's, and one of the two is wrong";
 const DELIVERED: &str = "SELECT count(*) FROM ended WHERE status = 'delivered'";
 
 /// `None` where clocks cannot be shifted: then a test has nothing to look at.
@@ -76,7 +78,7 @@ impl Sync {
     }
 }
 
-// D-86, D-80: processes that are wrong by up to twenty minutes, beside some that are right.
+// D-86, D-80, D-103: processes that are wrong by up to twenty minutes, beside some that are right.
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_clocks_lose_nothing_and_sign_nothing() {
     let Some(shifted) = faketime() else { return };
@@ -90,7 +92,7 @@ async fn wrong_clocks_lose_nothing_and_sign_nothing() {
     });
     for sender in &wrong {
         assert_eq!((&sender.first["ready"], readyz(sender)), (&json!(false), 503));
-        sender.logs("ahead of the database's, and is wrong");
+        sender.logs(DIFFERS);
     }
     for sender in &near {
         assert_eq!((&sender.first["ready"], readyz(sender)), (&json!(true), 200));
@@ -152,7 +154,7 @@ async fn wrong_clocks_lose_nothing_and_sign_nothing() {
     assert_eq!(admitted, 60);
 }
 
-// D-86: it gives its shards back when its clock is set, says so, and comes back.
+// D-103: it gives its shards back when its clock is set, says so, and comes back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sender_rests_while_its_clock_is_wrong() {
     let Some(library) = shifted::faketime() else { return };
@@ -184,7 +186,7 @@ async fn a_sender_rests_while_its_clock_is_wrong() {
         assert!((ahead - seconds as f64).abs() < 2.0, "{ahead}, not {seconds}");
         assert!(gauge(&other, "call_assistant_clock_ahead_seconds").abs() < 2.0);
         eventually("it is said once", || {
-            (sender.log().matches("and is wrong").count() == round + 1).then_some(())
+            (sender.log().matches(DIFFERS).count() == round + 1).then_some(())
         });
 
         shifted::set(told, 0);
@@ -197,36 +199,81 @@ async fn a_sender_rests_while_its_clock_is_wrong() {
     }
 }
 
-// D-86: where all differ alike, the database's clock is wrong, and nobody stops.
+// D-103: the new leader's clock is ahead.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_clock_of_the_database_stops_nobody() {
-    let Some(shifted) = faketime() else { return };
-    for seconds in [1200, -1200] {
-        let world = World::new(Settings::default()).await;
-        let file = File::new("alike.json", &crate::support::data(0).to_string());
-        let flags = [&API[..], &["--data", file.path(), "--metrics", "127.0.0.1:0"]].concat();
-        let api = shifted(&world, "api", &flags, seconds);
-        // Alone with its own clock, somebody would rest; here the API process says the same.
-        let senders = [0, 10].map(|more| shifted(&world, "sender", &SENDER, seconds + more));
-        let receiver = crate::support::receiver::Receiver::start();
-        let asked = json!({ "url": receiver.url("/", &[Reply::Status(204)]) });
-        api.ask("POST", "/accounts/acct_1/endpoints", &asked, 201);
-        for _ in 0..5 {
-            api.ask("POST", "/accounts/acct_1/calls", &json!({}), 201);
-        }
-        eventually("they come", || (receiver.got("/").len() == 5).then_some(()));
-        for process in senders.iter().chain([&api]) {
-            assert_eq!(readyz(process), 200, "{seconds}");
-            eventually("the alert", || {
-                (gauge(process, "call_assistant_database_clock_wrong") == 1.0).then_some(())
-            });
-            process.logs("the database's is wrong");
-        }
+async fn a_failover_to_a_server_whose_clock_is_ahead_rests_every_sender() {
+    failover(45).await;
+}
+
+// D-103: it is behind.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failover_to_a_server_whose_clock_is_behind_rests_every_sender() {
+    failover(-45).await;
+}
+
+/// Another server takes over, by a clock that is wrong by so many seconds until somebody sets it.
+async fn failover(seconds: i64) {
+    let Some(library) = shifted::faketime() else { return };
+    let mut service = Service::new().await;
+    let told = File::new(&format!("server{seconds}"), "+0s\n");
+    let told = Path::new(told.path());
+    let senders = [0; 2]
+        .map(|_| service.world.start("sender", &[&SENDER[..], &["--time-scale", "0.1"]].concat()));
+    let well = service.endpoint("/well", &[Reply::Status(204)]);
+    // The second attempt of each waits while the clock is wrong.
+    let replies = [Reply::Status(500), Reply::Status(204)];
+    let again = service.endpoint("/again", &replies);
+    service.ping(&well);
+    service.becomes(DELIVERED, 1).await;
+
+    shifted::set(told, seconds);
+    let mut other = Command::new("postgres");
+    shifted::shift_as_told(&mut other, &library, told);
+    for (name, value) in other.get_envs() {
+        service.world.server.set_env(name, value.unwrap());
     }
-    // With nobody to ask, its own is taken for wrong.
-    let world = World::new(Settings::default()).await;
-    let alone = shifted(&world, "sender", &SENDER, 1200);
-    assert_eq!((&alone.first["ready"], readyz(&alone)), (&json!(false), 503));
+    service.ping(&again);
+    service.world.server.kill();
+    service.world.server.launch().unwrap();
+    for sender in &senders {
+        eventually("it rests", || {
+            let ahead = gauge(sender, "call_assistant_clock_ahead_seconds");
+            (readyz(sender) == 503 && (ahead + seconds as f64).abs() < 2.0).then_some(())
+        });
+        sender.logs(DIFFERS);
+    }
+    service.becomes("SELECT count(*) FROM shards WHERE owner IS NULL", 64).await;
+
+    // The API accepts, by the database's clock, and nothing begins.
+    let before = service.receiver.got("/well").len() + service.receiver.got("/again").len();
+    let first = service.count("SELECT count(*) FROM deliveries").await;
+    for _ in 0..10 {
+        service.api.ask("POST", "/accounts/acct_1/calls", &json!({}), 201);
+    }
+    assert_eq!(request(service.api.monitoring(), "GET", "/readyz", "", b"").status, 200);
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let resting = service.receiver.got("/well").len() + service.receiver.got("/again").len();
+    assert_eq!(resting, before);
+    let pending = service.count("SELECT count(*) FROM deliveries").await;
+    assert_eq!(pending, first + 20);
+    service.api.logs(DIFFERS);
+
+    // What was accepted by a clock that was ahead is due by it, so it is late by as much.
+    shifted::set(told, 0);
+    for sender in &senders {
+        eventually("it goes on", || (readyz(sender) == 200).then_some(()));
+    }
+    let corrected = Instant::now();
+    service.becomes("SELECT count(*) FROM deliveries", 0).await;
+    let limit = Duration::from_secs(10 + seconds.max(0).unsigned_abs());
+    assert!(corrected.elapsed() < limit, "{:?}", corrected.elapsed());
+    let lost = "SELECT count(*) FROM ended WHERE status <> 'delivered'";
+    assert_eq!(service.count(lost).await, 0);
+    let disabled = "SELECT count(*) FROM endpoints WHERE disabled IS NOT NULL";
+    assert_eq!(service.count(disabled).await, 0);
+    for got in ["/well", "/again"].iter().flat_map(|path| service.receiver.got(path)) {
+        assert!(wrong_by(&got) <= 31, "{} s", wrong_by(&got));
+    }
 }
 
 // An API process that is wrong goes on, and warns. Whoever died is forgotten by who lives.
@@ -237,28 +284,21 @@ async fn an_api_process_warns_and_the_dead_are_forgotten() {
     service
         .run(
             "INSERT INTO senders (id, expires_at) VALUES
-            ('long', now() - interval '2 hours'), ('just', now() - interval '2 minutes');
-        INSERT INTO clocks (id, ahead_us, expires_at) VALUES
-            ('long', 0, now() - interval '2 hours'), ('just', 0, now() - interval '2 minutes')",
+            ('long', now() - interval '2 hours'), ('just', now() - interval '2 minutes')",
         )
         .await;
     let flags = [&API[..], &["--metrics", "127.0.0.1:0"]].concat();
     let wrong = shifted(&service.world, "api", &flags, -1200);
     assert_eq!((wrong.get("/v1/account").status, readyz(&wrong)), (200, 200));
-    wrong.logs("and is wrong");
+    wrong.logs(DIFFERS);
     let key = wrong.ask("GET", "/accounts/acct_1/keys", &json!({}), 200)["data"][0].clone();
     let used = Timestamp::parse(key["last_used_at"].as_str().unwrap()).unwrap();
     let epoch = service.count("SELECT extract(epoch FROM now())::bigint").await;
     assert!((epoch - used.unix_seconds()).abs() < 30, "{key}");
 
     let _sender = service.world.start("sender", &SENDER);
-    for table in ["senders", "clocks"] {
-        service.becomes(&format!("SELECT count(*) FROM {table} WHERE id = 'long'"), 0).await;
-        assert_eq!(
-            service.count(&format!("SELECT count(*) FROM {table} WHERE id = 'just'")).await,
-            1
-        );
-    }
+    service.becomes("SELECT count(*) FROM senders WHERE id = 'long'", 0).await;
+    assert_eq!(service.count("SELECT count(*) FROM senders WHERE id = 'just'").await, 1);
 }
 
 // D-62: a day that is dropped does not come back, so both clocks have to call it old.

@@ -161,7 +161,6 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("alerts/missed", ":endpoint, 1, 5"),
     ("alerts/drop", "'2026-03-02 00:00+00', 2000"),
     ("clocks/now", ""),
-    ("clocks/share", "'sender', 0, 5"),
     ("owners/forget", ""),
     ("owners/claim", "'sender', 4, 4"),
     ("owners/live", "'sender', 4, 'host', 17"),
