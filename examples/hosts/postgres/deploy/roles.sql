@@ -26,7 +26,7 @@ REVOKE EXECUTE ON FUNCTION add_day(date), drop_day(date) FROM PUBLIC;
 
 -- `api`: the public API and the dashboard.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    accounts, keys, request_windows, calls, endpoints, events, deliveries, ended, alerts, recoveries, clocks, logins,
+    accounts, keys, request_windows, calls, endpoints, events, deliveries, ended, alerts, recoveries, logins,
     levers
     TO call_assistant_api;
 GRANT SELECT ON attempts, shards, senders, erased_accounts TO call_assistant_api;
@@ -39,7 +39,7 @@ GRANT EXECUTE ON FUNCTION add_day(date) TO call_assistant_api;
 
 -- `sender`: no key of a customer, and no call but in the events that it sends.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    endpoints, deliveries, ended, attempts, alerts, recoveries, shards, senders, clocks
+    endpoints, deliveries, ended, attempts, alerts, recoveries, shards, senders
     TO call_assistant_sender;
 GRANT SELECT ON accounts, events, erased_accounts, levers TO call_assistant_sender;
 GRANT SELECT, UPDATE ON gauges TO call_assistant_sender;
@@ -49,7 +49,7 @@ GRANT EXECUTE ON FUNCTION add_day(date), drop_day(date) TO call_assistant_sender
 
 -- The commands of operators.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    accounts, keys, request_windows, calls, endpoints, events, deliveries, ended, attempts, alerts, recoveries, clocks,
+    accounts, keys, request_windows, calls, endpoints, events, deliveries, ended, attempts, alerts, recoveries,
     erased_accounts, levers
     TO call_assistant_operator;
 GRANT SELECT, INSERT, UPDATE ON journal TO call_assistant_operator;

@@ -365,14 +365,6 @@ CREATE TABLE senders (
     pid        bigint
 );
 
--- How far the clock of each living process is ahead of the database's. Who differs finds out here whether
--- all others differ in the same way.
-CREATE TABLE clocks (
-    id         text COLLATE "C" PRIMARY KEY,
-    ahead_us   bigint NOT NULL,
-    expires_at timestamptz NOT NULL
-) WITH (fillfactor = 50);
-
 -- What operators set to stop sending or to slow it down: of an account, of an endpoint, or of everything where
 -- neither is named. They are few.
 CREATE TABLE levers (

@@ -5,7 +5,7 @@ FROM (VALUES
     ('{api,sender,operator}'::text[], 'table', '{SELECT}'::text[], '{migrations}'::text[]),
 
     ('{api}', 'table', '{SELECT,INSERT,UPDATE,DELETE}', '{accounts,keys,request_windows,calls,endpoints,
-        events,deliveries,ended,alerts,recoveries,clocks,logins,levers}'),
+        events,deliveries,ended,alerts,recoveries,logins,levers}'),
     ('{api}', 'table', '{SELECT}', '{attempts,shards,senders,erased_accounts}'),
     ('{api}', 'table', '{SELECT,INSERT}', '{journal}'),
     ('{api}', 'table', '{SELECT,UPDATE}', '{gauges}'),
@@ -14,14 +14,14 @@ FROM (VALUES
     ('{api}', 'function', '{EXECUTE}', '{add_day(date)}'),
 
     ('{sender}', 'table', '{SELECT,INSERT,UPDATE,DELETE}',
-        '{endpoints,deliveries,ended,attempts,alerts,recoveries,shards,senders,clocks}'),
+        '{endpoints,deliveries,ended,attempts,alerts,recoveries,shards,senders}'),
     ('{sender}', 'table', '{SELECT}', '{accounts,events,erased_accounts,levers}'),
     ('{sender}', 'table', '{SELECT,UPDATE}', '{gauges}'),
     ('{sender}', 'traceparent', '{UPDATE}', '{events}'),
     ('{sender}', 'function', '{EXECUTE}', '{add_day(date),drop_day(date)}'),
 
     ('{operator}', 'table', '{SELECT,INSERT,UPDATE,DELETE}', '{accounts,keys,request_windows,calls,
-        endpoints,events,deliveries,ended,attempts,alerts,recoveries,clocks,erased_accounts,levers}'),
+        endpoints,events,deliveries,ended,attempts,alerts,recoveries,erased_accounts,levers}'),
     ('{operator}', 'table', '{SELECT,INSERT,UPDATE}', '{journal}'),
     ('{operator}', 'table', '{SELECT}', '{shards,senders}')
 ) AS n (roles, kind, rights, things), unnest(n.rights) AS r (name), unnest(n.things) AS t (name)

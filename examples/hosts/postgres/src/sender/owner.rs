@@ -300,7 +300,9 @@ impl Owner {
     async fn stand_down(&mut self) -> Result<(), DbError> {
         let why = "this process's clock and the database's differ: its sender begins nothing";
         self.counted.idles(Some(why));
-        self.let_all_go(PATIENCE).await
+        self.let_all_go(PATIENCE).await?;
+        self.counted.round("leases");
+        Ok(())
     }
 
     /// Begins nothing more and gives the shards back, those of what is in flight after `patience` at the

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -21,6 +22,7 @@ use serde_json::json;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
+use crate::clocks;
 use crate::migrating::log_in;
 use crate::sending::LEAST;
 use crate::support::receiver::{Receiver, Reply};
@@ -548,6 +550,36 @@ async fn a_clock_is_wrong() {
         .row("`call_assistant_clock_ahead_seconds` is beyond 5", "run NTP")
         .of("sender", &sender)
         .run(async |_| {})
+        .await;
+}
+
+// D-103: one alert names it, however many senders rest.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn the_clock_of_the_database_is_wrong() {
+    let Some(library) = shifted::faketime() else {
+        println!("skipped: a wrong clock of the database, for `faketime` is not installed");
+        return;
+    };
+    let mut service = Service::new().await;
+    let senders = [0; 2].map(|_| service.world.start("sender", &SENDER));
+    let told = File::new("leader", "+45s\n");
+    let recording =
+        Recording::new("the_clock_of_the_database_is_wrong", &["DatabaseClockWrong", "NoSender"])
+            .row(
+                "`call_assistant_clock_ahead_seconds` of every process",
+                "on the database's server",
+            )
+            .says("one of the two is wrong")
+            .of("api", &service.api)
+            .of("sender-1", &senders[0])
+            .of("sender-2", &senders[1]);
+    recording
+        .run(async |look| {
+            if look == BEGIN {
+                clocks::fail_over(&mut service.world, &library, Path::new(told.path()));
+            }
+        })
         .await;
 }
 
