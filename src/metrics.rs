@@ -26,8 +26,8 @@
 //! nothing, and `merge` adds the counts of several threads. Serve the text as `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 //!
 //! # Names
-//! A service serves those of its senders and its API, and a receiver its own. Names that end in `_total` and
-//! `_bucket` are rates to be taken, and the others gauges, which are the same of each process: take the maximum.
+//! A service has those of its senders and its API, and a receiver its own. Add up what processes count (`_total`,
+//! `_bucket`). The others are gauges of the store, the same of each process: take their maximum.
 //! Alert on `oldest_due_seconds` above a minute, on 5xx of the API, and at a receiver on `mismatch`, `too_old`
 //! and `too_new`.
 //!
