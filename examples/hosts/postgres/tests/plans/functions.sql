@@ -1,13 +1,13 @@
 -- What `fill.sql` and the parameters of statements are made of, and the days.
 --
--- A month of five thousand accounts with two endpoints each. Number n is a call, an event with its
+-- Up to a month of five thousand accounts with two endpoints each. Number n is a call, an event with its
 -- delivery, which has ended, and an attempt. A fifth more is pending since yesterday. A quarter of
 -- everything is of the first endpoint, and a third of its calls was written late.
 
 CREATE FUNCTION event_at(n bigint) RETURNS timestamptz LANGUAGE sql STABLE AS $$
-    SELECT timestamptz '2026-03-01 00:00+00' + CASE
-        WHEN n <= {rows} THEN n * (interval '29 days' / {rows})
-        ELSE interval '29 days' + (n - {rows}) * (interval '4 days' / {rows}) END
+    SELECT timestamptz '2026-03-30 00:00+00' + CASE
+        WHEN n <= {rows} THEN (n - {rows}) * (interval '{days} days' / {rows})
+        ELSE (n - {rows}) * (interval '4 days' / {rows}) END
 $$;
 
 CREATE FUNCTION endpoint_of(n bigint) RETURNS integer LANGUAGE sql IMMUTABLE AS $$

@@ -1,5 +1,5 @@
-//! How each statement is run over a million rows: whichever plan is forced, none reads a table from end
-//! to end, or much more than it needs.
+//! How each statement is run over 100,000 rows, and over 1,000,000 once a night: whichever plan is forced,
+//! none reads a table from end to end, or much more than it needs.
 //!
 //! ```text
 //! PLANS_ROWS=1000000 cargo test --test plans -- --nocapture
@@ -25,14 +25,21 @@ use private_server::{PrivateServer, Settings};
 use tokio_postgres::NoTls;
 
 use plan::{Explained, Ran, findings, pages};
-use table::{FUNCTIONS, REASONS, STATEMENTS};
+use table::{FUNCTIONS, OF_FEW_ROWS, REASONS, STATEMENTS};
 
 const EARLY: &str = "planned when empty";
+/// How many rows once a night.
+const NIGHTLY: u64 = 1_000_000;
 const PLANS: [&str; 2] = ["force_generic_plan", "force_custom_plan"];
 
 /// How many events have been delivered. There is a call for each, an attempt and a delivery.
 fn rows() -> u64 {
-    std::env::var("PLANS_ROWS").map_or(400_000, |rows| rows.parse().unwrap())
+    std::env::var("PLANS_ROWS").map_or(100_000, |rows| rows.parse().unwrap())
+}
+
+/// Over how many days they are spread: a day of a few rows has other plans than one of a busy service.
+fn days(rows: u64) -> u64 {
+    (rows / 12_500).clamp(1, 29)
 }
 
 /// The parameters of an account that has a quarter of everything, and of one that has little.
@@ -84,7 +91,9 @@ async fn database(rows: u64) -> (PrivateServer, Vec<Case>) {
     for sql in ["ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()"] {
         client.batch_execute(sql).await.unwrap();
     }
-    let filled_in = |sql: &str| sql.replace("{rows}", &rows.to_string());
+    let filled_in = |sql: &str| {
+        sql.replace("{rows}", &rows.to_string()).replace("{days}", &days(rows).to_string())
+    };
     client.batch_execute(&filled_in(include_str!("functions.sql"))).await.unwrap();
     let mut early = Explained::new(&server, "-c plan_cache_mode=force_generic_plan").await;
     let prepared = || STATEMENTS.iter().enumerate().filter(|(_, (_, given))| !given.is_empty());
@@ -197,6 +206,7 @@ impl Report {
                 }
                 match REASONS.iter().find(|(of, what, _)| *of == name && *what == finding) {
                     Some((of, what, _)) => drop(self.needed.insert((of, what))),
+                    None if rows() < NIGHTLY && OF_FEW_ROWS.contains(&(name, &finding)) => {}
                     None => {
                         println!("{name} {finding}: {}", ran.plan);
                         self.faults.push(format!("{name} ({case}) {finding}"));
@@ -220,7 +230,8 @@ impl Report {
 
     fn end(self) {
         assert!(self.faults.is_empty(), "{:#?}", self.faults);
-        for (name, what, reason) in REASONS {
+        // Some statements take more only of so many rows.
+        for (name, what, reason) in REASONS.iter().filter(|_| rows() >= NIGHTLY) {
             assert!(self.needed.contains(&(name, what)), "{name} no longer {what}, for {reason}");
         }
     }

@@ -21,6 +21,16 @@ pub(crate) const FUNCTIONS: &[(&str, &[&str], usize)] = &[
     ("not_erased", &["SELECT not_erased('acct_17')"], 1),
 ];
 
+/// What a plan may do while a day has few rows or an endpoint has few deliveries, where a whole day costs less to read than
+/// each row by an index. Once a night it is a fault.
+pub(crate) const OF_FEW_ROWS: &[(&str, &str)] = &[
+    ("missed/newest", "sorts"),
+    ("sender/log", "reads all of attempts"),
+    ("sender/log", "reads more than it needs of attempts"),
+    ("erase/log_write", "looks into every day of attempts"),
+    ("erase/log_write", "reads all of attempts"),
+];
+
 /// What a plan does, and why this one may.
 pub(crate) const REASONS: &[(&str, &str, &str)] = &[
     ("monitoring/count", "reads all of deliveries", "it counts what is pending"),
