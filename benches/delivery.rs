@@ -16,7 +16,7 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     self, Delivery, DeliveryColumns, DueDelivery, EndedAttempt, EndpointHealth, EndpointUrl,
-    Outcome, Planner, RETRY_WAITS, SenderLimits, SignedDestination, check_public,
+    Outcome, Planner, RETRY_WAITS, SenderLimits, SignedDestination,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use divan::{AllocProfiler, Bencher, black_box};
@@ -315,7 +315,7 @@ mod target {
 
     #[divan::bench(args = ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"])]
     fn address(bencher: Bencher<'_, '_>, text: &str) {
-        let address = text.parse().unwrap();
-        bencher.bench(|| check_public(black_box(address)).is_ok());
+        let (url, address) = (parse(), text.parse().unwrap());
+        bencher.bench(|| url.check(black_box(address)).is_ok());
     }
 }

@@ -238,21 +238,17 @@ fn only_scheduled_first_attempts_count_as_first() {
     let mut metrics = sender::SenderMetrics::default();
     let mut attempt = |delivery: &mut Delivery, outcome, now| {
         let attempt = delivery.begin(&endpoint, now).unwrap();
-        let report = delivery.finish(&attempt, outcome, now).unwrap();
-        let entry = sender::LogEntry::new(
-            &EndedAttempt { delivery: (), endpoint: (), attempt, outcome, at: now, response: None },
-            &report,
-            delivery,
-        );
-        metrics.attempt(&entry, delivery);
-        let again = delivery.finish(&attempt, outcome, now).unwrap();
-        let entry = sender::LogEntry::new(
-            &EndedAttempt { delivery: (), endpoint: (), attempt, outcome, at: now, response: None },
-            &again,
-            delivery,
-        );
-        assert!(entry.late);
-        metrics.attempt(&entry, delivery);
+        for is_late in [false, true] {
+            let (rows, owners) =
+                (BTreeMap::from([(1, *delivery)]), BTreeMap::from([(1, endpoint)]));
+            let response = None;
+            let ended =
+                EndedAttempt { delivery: 1, endpoint: 1, attempt, outcome, at: now, response };
+            let settled = settle(&[ended], &rows, &owners);
+            assert_eq!(settled.log[0].1.late, is_late, "{outcome}");
+            metrics.settled(&settled);
+            *delivery = settled.deliveries[0].1;
+        }
     };
     attempt(&mut delivery, Outcome::Unsent, start());
     let mut now = start();

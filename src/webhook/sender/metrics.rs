@@ -86,12 +86,6 @@ impl SenderMetrics {
         }
     }
 
-    /// Counts an attempt that has ended, without [`settle`](super::settle): its log entry, and its
-    /// delivery after it.
-    pub fn attempt(&mut self, entry: &LogEntry, delivery: &Delivery) {
-        self.attempted(entry, Some(delivery));
-    }
-
     fn attempted(&mut self, entry: &LogEntry, delivery: Option<&Delivery>) {
         self.attempts.count(entry.outcome);
         if entry.outcome == Outcome::Unsent {

@@ -99,8 +99,7 @@ pub use delivery::{
 };
 pub use endpoint::{
     AbandonedReason, AddressError, Alert, AttemptReport, DisabledReason, EndpointChange,
-    EndpointColumns, EndpointHealth, EndpointUrl, EndpointUrlError, SignedDestination,
-    check_public, shard_of,
+    EndpointColumns, EndpointHealth, EndpointUrl, EndpointUrlError, SignedDestination, shard_of,
 };
 pub use log::{EndedAttempt, Excerpt, LogEntry};
 pub use metrics::{SenderGauges, SenderMetrics};
@@ -112,7 +111,7 @@ pub use recovery::{
 pub use schedule::{
     ATTEMPT_LEASE, ATTEMPT_TIMEOUT, FAILURES_TO_DISABLE, FAILURES_TO_WARN,
     FIRST_FAILURES_TO_SUSPECT, LONGEST_DELIVERY, MAX_ATTEMPTS, REMINDER_DAYS, RETENTION,
-    RETRY_WAITS, RetrySchedule, SUSPECT_SPAN, jitter, oldest_kept,
+    RETRY_WAITS, RetrySchedule, SUSPECT_SPAN, oldest_kept,
 };
 pub use settle::{Settled, settle};
 pub use stored::{ColumnError, MismatchError};

@@ -159,27 +159,6 @@ pub(super) fn is_reached(at: Timestamp, longest: Duration, now: Timestamp) -> bo
     at <= now || at.since(now) > farthest(longest)
 }
 
-/// Returns a random share of `wait`, at most `percent` of it, to be added to it.
-///
-/// The published schedule has no jitter, so add it only where you have agreed on it, with
-/// [`Delivery::postpone`](super::Delivery::postpone). The caller supplies the random number.
-///
-/// ```
-/// use core::time::Duration;
-/// use call_assistant::webhook::sender::jitter;
-///
-/// let minute = Duration::from_secs(60);
-/// assert_eq!(jitter(minute, 10, 0), Duration::ZERO);
-/// assert_eq!(jitter(minute, 10, u32::MAX / 2).as_secs(), 2);
-/// assert!(jitter(minute, 10, u32::MAX) < Duration::from_secs(6));
-/// ```
-#[must_use]
-pub fn jitter(wait: Duration, percent: u8, random: u32) -> Duration {
-    let most = wait.as_nanos().saturating_mul(u128::from(percent)) / 100;
-    let share = most.saturating_mul(u128::from(random)) >> 32;
-    Duration::from_nanos(u64::try_from(share).unwrap_or(u64::MAX))
-}
-
 /// The time for which delivery logs and payloads are kept, from the event's `created_at`: 30 days.
 pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, ColumnError, Delivery, DeliveryColumns, DeliveryStatus, DisabledReason,
-    EndpointColumns, EndpointHealth, LogEntry, Outcome, RETENTION, oldest_kept,
+    EndpointChange, EndpointColumns, EndpointHealth, LogEntry, Outcome, RETENTION, oldest_kept,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{answered, at, attempted, event, failed_before, start};
+use super::{answered, at, attempted, event, failed_before, record, start};
 
 /// Every later build must read these lines. A version that stores more adds a file.
 const FIXTURES: [&str; 1] = [include_str!("fixtures/0.1.0.tsv")];
@@ -189,6 +189,21 @@ fn versions_and_generations_fit_a_signed_integer() {
     let json = json.replace(r#""version":1"#, r#""version":2147483648"#);
     let error = super::endpoint_from(&json).unwrap_err().to_string();
     assert!(error.starts_with("invalid value: integer `2147483648`, expected i32"), "{error}");
+}
+
+/// A row that an operator has made active by hand, with the count at its end, stays one that can be read.
+#[test]
+fn no_count_is_written_that_is_refused_when_it_is_read() {
+    let full =
+        EndpointColumns { failures: 20, ..EndpointColumns::from(EndpointHealth::new(1, start())) };
+    let mut endpoint = EndpointHealth::from_columns(1, full).unwrap();
+    assert_eq!(
+        record(&mut endpoint, 5, Outcome::TimedOut, start()),
+        EndpointChange::Disabled(DisabledReason::Failing)
+    );
+    let written = EndpointColumns::from(endpoint);
+    assert_eq!(written.failures, 20);
+    assert_eq!(EndpointHealth::from_columns(1, written), Ok(endpoint));
 }
 
 /// A store that begins deliveries by a statement of its own gets the attempt from the row.

@@ -595,7 +595,7 @@ proptest! {
                 Op::Pass(seconds) => now = now.saturating_add(Duration::from_secs(seconds)),
                 // Of an owner that has lost the endpoint.
                 Op::Forget(endpoint) => {
-                    planner.forget(endpoint);
+                    planner.retain(|_, of| of != endpoint);
                     waiting.retain(|_, row| row.0 != endpoint);
                 }
                 Op::Began(endpoint) => {

@@ -140,12 +140,6 @@ fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
         assert_eq!(read.finish(&early, answered(200), at(1)).map(drop), expected, "{endpoint}");
     }
     assert_eq!(sent(&early, &there), Err(MismatchError::Endpoint));
-    // One that an earlier version began has no numbers, and is sent.
-    let old = serde_json::to_value(attempt).unwrap();
-    let mut old = old.as_object().unwrap().clone();
-    old.remove("of").unwrap();
-    let old: Attempt = serde_json::from_value(old.into()).unwrap();
-    assert_eq!(sent(&old, &there), Ok(()));
 
     // In a batch, whatever is given for it.
     let rows = BTreeMap::from([(1, one), (2, other), (3, abroad)]);

@@ -97,12 +97,13 @@ impl Naive {
 
 fn delivery_of(id: i64, endpoint: i32, state: &str) -> Delivery {
     let columns = serde_json::from_str(state).expect("columns");
-    Delivery::from_columns(id.cast_unsigned(), endpoint.cast_unsigned(), columns).expect("ours")
+    Delivery::from_columns(id.cast_unsigned(), endpoint.cast_unsigned().into(), columns)
+        .expect("ours")
 }
 
 fn endpoint_of(id: i32, state: &str) -> EndpointHealth {
     let columns = serde_json::from_str(state).expect("columns");
-    EndpointHealth::from_columns(id.cast_unsigned(), columns).expect("ours")
+    EndpointHealth::from_columns(id.cast_unsigned().into(), columns).expect("ours")
 }
 
 /// False if nothing is due.

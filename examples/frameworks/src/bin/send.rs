@@ -167,7 +167,7 @@ fn accept(tx: &Transaction<'_>, event: &EventBody, now: Timestamp) -> Result<()>
     }
     let mut endpoints = tx.prepare("SELECT id, health FROM endpoints WHERE account = ?")?;
     for row in endpoints.query_map([account], |row| Ok((row.get(0)?, row.get(1)?)))? {
-        let (endpoint, health): (u32, String) = row?;
+        let (endpoint, health): (u64, String) = row?;
         let endpoint = EndpointHealth::from_columns(endpoint, serde_json::from_str(&health)?)?;
         let delivery = Delivery::accept(event, &endpoint, now);
         let (due, state) =
@@ -280,7 +280,7 @@ fn finish(
 }
 
 fn read(tx: &Transaction<'_>, id: i64) -> Result<(Delivery, EndpointHealth)> {
-    let (endpoint, health, state): (u32, String, String) = tx.query_row(
+    let (endpoint, health, state): (u64, String, String) = tx.query_row(
         "SELECT e.id, health, state FROM deliveries d JOIN endpoints e ON e.id = d.endpoint
             WHERE d.id = ?",
         [id],

@@ -185,7 +185,7 @@ impl Sender {
                     _ => Manner::Leaving,
                 };
                 tallies[manner as usize].endpoints += 1;
-                Target { health: EndpointHealth::new(number, start), manner }
+                Target { health: EndpointHealth::new(number.into(), start), manner }
             })
             .collect();
         Self {

@@ -1,7 +1,6 @@
 //! One attempt: its number, its deadline, and its request.
 
 use alloc::vec::Vec;
-use core::num::NonZeroU32;
 
 use http::Request;
 use serde::{Deserialize, Serialize};
@@ -44,9 +43,8 @@ use crate::webhook::event::EventBody;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[must_use = "send it, and finish the delivery with its outcome"]
 pub struct Attempt {
-    /// The numbers of its delivery and its endpoint. An attempt that an earlier version began has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) of: Option<(u64, u32)>,
+    /// The numbers of its delivery and its endpoint.
+    pub(super) of: (u64, u64),
     #[serde(deserialize_with = "stored::attempt")]
     pub(super) number: u8,
     pub(super) manual: bool,
@@ -56,9 +54,8 @@ pub struct Attempt {
     pub(super) lease: u32,
     /// The endpoint's, when the attempt began.
     pub(super) generation: u32,
-    /// Which life of the endpoint it began in. An attempt that an earlier version began has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) life: Option<NonZeroU32>,
+    /// Which life of the endpoint it began in.
+    pub(super) life: u32,
 }
 
 impl Attempt {
@@ -88,7 +85,7 @@ impl Attempt {
 
     /// Checks that it is an attempt of this delivery.
     pub(in super::super) fn check(&self, delivery: &Delivery) -> Result<(), MismatchError> {
-        let Some((id, endpoint)) = self.of else { return Ok(()) };
+        let (id, endpoint) = self.of;
         // One that began before its row had a number has none.
         let is_known = id != 0 && delivery.id != 0;
         match (is_known && id != delivery.id) || endpoint != delivery.endpoint {
@@ -111,7 +108,7 @@ impl Attempt {
         event: &EventBody,
         now: Timestamp,
     ) -> Result<Request<Vec<u8>>, MismatchError> {
-        if self.of.is_some_and(|(_, endpoint)| endpoint != destination.endpoint) {
+        if self.of.1 != destination.endpoint {
             return Err(MismatchError::Endpoint);
         }
         let mut request = event.signed_request(&destination.signer, now);

@@ -74,15 +74,14 @@ impl From<Delivery> for DeliveryColumns {
 impl Delivery {
     /// Reads a delivery from the columns of its row.
     ///
-    /// `id` is the number of the row, and `endpoint` that of the endpoint: the numbers that a
-    /// [`Planner`](super::super::Planner) has. Attempts have them too, so that no attempt is recorded
-    /// anywhere else.
+    /// `id` is the number of the row, and `endpoint` that of the endpoint's row. Attempts have both, so
+    /// that no attempt is recorded anywhere else.
     ///
     /// # Errors
     /// [`ColumnError`] names a number that is out of range.
     pub fn from_columns(
         id: u64,
-        endpoint: u32,
+        endpoint: u64,
         columns: DeliveryColumns,
     ) -> Result<Self, ColumnError> {
         Ok(Self {

@@ -74,7 +74,7 @@ pub struct Delivery {
     /// The number of its row; 0 if it has none yet.
     pub(super) id: u64,
     /// The number of its endpoint.
-    pub(super) endpoint: u32,
+    pub(super) endpoint: u64,
     pub(super) event_created_at: Timestamp,
     pub(super) status: DeliveryStatus,
     pub(super) at: Timestamp,
@@ -220,8 +220,8 @@ impl Delivery {
         AttemptReport { effect, late: self.version() == before, endpoint: self.endpoint, life }
     }
 
-    /// Makes a waiting delivery wait longer: for [jitter](super::jitter), or while the host cannot
-    /// send. Returns whether the delivery has changed.
+    /// Makes a waiting delivery wait longer: for jitter, which the published schedule does not have,
+    /// or while the host cannot send. Returns whether the delivery has changed.
     ///
     /// Nothing changes if it is not waiting, or if it would become due more than twice the longest
     /// wait, twelve hours, after `now`.
@@ -311,7 +311,7 @@ impl Delivery {
 
     /// Returns the number of its endpoint.
     #[must_use]
-    pub fn endpoint(&self) -> u32 {
+    pub fn endpoint(&self) -> u64 {
         self.endpoint
     }
 
@@ -368,7 +368,7 @@ impl Delivery {
     fn attempt(&self, endpoint: &EndpointHealth, began_at: Timestamp) -> Attempt {
         let next = self.attempts.saturating_add(1).min(MAX_ATTEMPTS);
         Attempt {
-            of: Some((self.id, self.endpoint)),
+            of: (self.id, self.endpoint),
             number: if self.manual { 1 } else { next },
             manual: self.manual,
             began_at,

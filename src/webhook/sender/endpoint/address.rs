@@ -35,27 +35,12 @@ pub(super) const NOT_LOOPBACK: AddressError = AddressError(Reason::NotLoopback);
 
 /// Checks that an address is public, by the IANA registries of special-purpose addresses.
 ///
-/// ```
-/// use call_assistant::webhook::sender::check_public;
-///
-/// assert_eq!(check_public("93.184.215.14".parse()?), Ok(()));
-/// let error = check_public("64:ff9b::7f00:1".parse()?).unwrap_err();
-/// assert_eq!(
-///     error.to_string(),
-///     "address is in 64:ff9b::/96 (NAT64), and the address within it in 127.0.0.0/8 (loopback)",
-/// );
-/// # Ok::<(), std::net::AddrParseError>(())
-/// ```
-///
 /// Every block of the registries is refused, also those of anycast services, and so is every IPv6
 /// form that contains an IPv4 address, even a public one: webhooks are not sent through translators
 /// or tunnels. A translator with a prefix that a network has chosen itself cannot be recognized: if
 /// the service's network has one, keep it from reaching private addresses.
-///
-/// # Errors
-/// The address is in a special-purpose block, or outside `2000::/3`, where all public IPv6 addresses
-/// are. If it contains an IPv4 address, the block of that is named, too.
-pub fn check_public(address: IpAddr) -> Result<(), AddressError> {
+/// An IPv6 address outside `2000::/3` is refused, too.
+pub(super) fn check_public(address: IpAddr) -> Result<(), AddressError> {
     let block = special(address);
     let IpAddr::V6(v6) = address else {
         return block.map_or(Ok(()), |block| Err(AddressError(Reason::Special(block))));

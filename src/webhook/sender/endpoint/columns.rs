@@ -70,7 +70,7 @@ impl EndpointHealth {
     ///
     /// # Errors
     /// [`ColumnError`] names a number that is out of range.
-    pub fn from_columns(id: u32, columns: EndpointColumns) -> Result<Self, ColumnError> {
+    pub fn from_columns(id: u64, columns: EndpointColumns) -> Result<Self, ColumnError> {
         Ok(Self {
             id,
             disabled: columns.disabled,

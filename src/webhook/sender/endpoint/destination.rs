@@ -22,7 +22,7 @@ use crate::webhook::Signer;
 /// these secrets.
 #[derive(Clone, Debug)]
 pub struct SignedDestination {
-    pub(in super::super) endpoint: u32,
+    pub(in super::super) endpoint: u64,
     pub(in super::super) target: EndpointUrl,
     pub(in super::super) signer: Signer,
 }
@@ -34,7 +34,7 @@ impl SignedDestination {
         Self { endpoint: endpoint.id(), target, signer }
     }
 
-    /// Returns the URL and the endpoint's own headers.
+    /// Returns the URL.
     #[must_use]
     pub fn target(&self) -> &EndpointUrl {
         &self.target

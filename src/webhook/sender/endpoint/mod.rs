@@ -8,12 +8,11 @@ mod report;
 mod shard;
 mod url;
 
-use core::num::NonZeroU32;
 use core::time::Duration;
 
 use serde::Serialize;
 
-pub use self::address::{AddressError, check_public};
+pub use self::address::AddressError;
 pub use self::alert::{AbandonedReason, Alert, DisabledReason};
 pub use self::columns::EndpointColumns;
 pub use self::destination::SignedDestination;
@@ -76,7 +75,7 @@ use crate::Timestamp;
 #[serde(into = "EndpointColumns")]
 pub struct EndpointHealth {
     /// The number of its row.
-    pub(super) id: u32,
+    pub(super) id: u64,
     pub(super) disabled: Option<DisabledReason>,
     pub(super) since: Timestamp,
     pub(super) failures: u8,
@@ -92,9 +91,9 @@ pub struct EndpointHealth {
 
 impl EndpointHealth {
     /// Creates an endpoint that has just been registered: active, no failures. `id` is the number
-    /// of its row, the same that a [`Planner`](super::Planner) has.
+    /// of its row.
     #[must_use]
-    pub fn new(id: u32, now: Timestamp) -> Self {
+    pub fn new(id: u64, now: Timestamp) -> Self {
         Self {
             id,
             disabled: None,
@@ -129,7 +128,7 @@ impl EndpointHealth {
 
     /// Records the report of an attempt to this endpoint.
     pub(super) fn recorded(&mut self, report: AttemptReport, now: Timestamp) -> EndpointChange {
-        if self.disabled.is_some() || !self.is_life(report.life) {
+        if self.disabled.is_some() || report.life != self.life() {
             return EndpointChange::Unchanged;
         }
         match report.effect {
@@ -147,7 +146,7 @@ impl EndpointHealth {
                 if warned { EndpointChange::Recovered } else { EndpointChange::Updated }
             }
             Effect::Failure => {
-                self.failures = self.failures.saturating_add(1);
+                self.failures = self.failures.saturating_add(1).min(FAILURES_TO_DISABLE);
                 if self.failures >= FAILURES_TO_DISABLE {
                     return self.disable(DisabledReason::Failing, now);
                 }
@@ -256,7 +255,7 @@ impl EndpointHealth {
 
     /// Returns the number of its row.
     #[must_use]
-    pub fn id(&self) -> u32 {
+    pub fn id(&self) -> u64 {
         self.id
     }
 
@@ -325,14 +324,8 @@ impl EndpointHealth {
     }
 
     pub(super) fn life(&self) -> Life {
-        let micros = self.since.unix_micros().rem_euclid(i64::from(u32::MAX));
-        let began = u32::try_from(micros).ok().and_then(|at| NonZeroU32::MIN.checked_add(at));
-        Life { generation: self.generation, began }
-    }
-
-    fn is_life(&self, life: Life) -> bool {
-        let now = self.life();
-        now.generation == life.generation && (life.began.is_none() || now.began == life.began)
+        let [.., a, b, c, d] = self.since.unix_micros().to_be_bytes();
+        Life { generation: self.generation, began: u32::from_be_bytes([a, b, c, d]) }
     }
 
     fn disable(&mut self, reason: DisabledReason, now: Timestamp) -> EndpointChange {

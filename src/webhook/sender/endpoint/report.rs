@@ -1,7 +1,5 @@
 //! What a finished attempt means for its endpoint, and what became of the endpoint.
 
-use core::num::NonZeroU32;
-
 use super::alert::{Alert, DisabledReason};
 
 /// The meaning of a finished attempt for its endpoint. Made by
@@ -12,7 +10,7 @@ pub struct AttemptReport {
     pub(in super::super) effect: Effect,
     pub(in super::super) late: bool,
     /// The number of the endpoint.
-    pub(in super::super) endpoint: u32,
+    pub(in super::super) endpoint: u64,
     pub(in super::super) life: Life,
 }
 
@@ -23,8 +21,8 @@ pub(in super::super) struct Life {
     /// Deliveries belong to it, however often the endpoint is moved.
     pub(in super::super) generation: u32,
     /// The microsecond in which it began, in four bytes: it comes again after 71 minutes, when no
-    /// attempt is left of it. `None`: not known.
-    pub(in super::super) began: Option<NonZeroU32>,
+    /// attempt is left of it.
+    pub(in super::super) began: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

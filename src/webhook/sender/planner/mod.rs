@@ -218,14 +218,9 @@ impl Planner {
         self.ready.began(endpoint, account);
     }
 
-    /// Forgets the pending deliveries of an endpoint that this process does not own any more, or
-    /// that is disabled. What is in flight stays until it has [`finished`](Self::finished).
-    pub fn forget(&mut self, endpoint: u32) {
-        self.retain(|_, of| of != endpoint);
-    }
-
-    /// Keeps only the pending deliveries, with their endpoints, for which `keep` returns true: one
-    /// pass, when several endpoints go to another owner at once.
+    /// Keeps only the pending deliveries, with their endpoints, for which `keep` returns true: when
+    /// endpoints are disabled or go to another owner. What is in flight stays until it has
+    /// [`finished`](Self::finished).
     pub fn retain(&mut self, mut keep: impl FnMut(u64, u32) -> bool) {
         self.queue.retain(&mut keep);
         self.ready.retain(&mut keep);

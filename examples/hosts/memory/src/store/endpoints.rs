@@ -72,7 +72,7 @@ impl Tables {
             account_id,
             target,
             description,
-            health: EndpointHealth::new(number, now),
+            health: EndpointHealth::new(number.into(), now),
             signer: Signer::new(secret),
             created_at: now,
             hour: Hour::default(),

@@ -107,7 +107,7 @@ pub(crate) fn span(instants: impl Iterator<Item = Timestamp>) -> (At, At) {
 pub fn delivery_of(row: &Row) -> Result<Delivery, DbError> {
     let (id, endpoint): (i64, i32) = (row.try_get("id")?, row.try_get("endpoint")?);
     let columns = delivery_columns(row)?;
-    Delivery::from_columns(id.cast_unsigned(), endpoint.cast_unsigned(), columns)
+    Delivery::from_columns(id.cast_unsigned(), endpoint.cast_unsigned().into(), columns)
         .map_err(DbError::row)
 }
 
@@ -134,7 +134,7 @@ pub fn delivery_columns(row: &Row) -> Result<DeliveryColumns, DbError> {
 pub fn endpoint_of(row: &Row, prefix: &str) -> Result<EndpointHealth, DbError> {
     let number: i32 = row.try_get(format!("{prefix}number").as_str())?;
     let columns = endpoint_columns(row, prefix)?;
-    EndpointHealth::from_columns(number.cast_unsigned(), columns).map_err(DbError::row)
+    EndpointHealth::from_columns(number.cast_unsigned().into(), columns).map_err(DbError::row)
 }
 
 /// Reads the columns of an endpoint.

@@ -192,7 +192,7 @@ async fn what_is_redelivered_is_what_the_library_says() {
         let key = Key { id: row.id, endpoint: row.endpoint, event_created_at };
         // As it is read with another version, and where nothing has changed.
         let other = DeliveryColumns { version: 7_000, ..row.delivery.into() };
-        let mut other = Delivery::from_columns(row.id as u64, row.endpoint as u32, other).unwrap();
+        let mut other = Delivery::from_columns(row.id as u64, row.endpoint as u64, other).unwrap();
         other.redeliver(&endpoint, filled.now).unwrap();
         for (write, expected) in [(other, false), (read.into_stored(), false), (read, true)] {
             let written = queue::write(&change, [(key, table, write)]).await.unwrap();

@@ -86,7 +86,7 @@ impl Filled {
                 version: 1,
             };
             let endpoint = i32::try_from(dice.roll(2)).unwrap();
-            let (number, of) = (id.cast_unsigned(), endpoint.cast_unsigned());
+            let (number, of) = (id.cast_unsigned(), u64::from(endpoint.cast_unsigned()));
             let delivery = Delivery::from_columns(number, of, columns);
             let row = Row {
                 id,
