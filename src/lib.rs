@@ -89,7 +89,8 @@
 //! | `explain` | [`webhook::explain`]; implies `events` |
 //! | `std` | `Timestamp::from(SystemTime::now())` |
 //!
-//! Features only add: no type or function changes with them.
+//! Features only add: no type or function changes with them. The crate is `no_std` in itself, but needs a
+//! target with `std`: the crate `http` does.
 //!
 //! [`json`] says which public enums can grow, and how unknown fields and values are read.
 
