@@ -5,7 +5,9 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{CallId, CredentialId};
 use call_assistant::model::Call;
-use call_assistant::rest::client::{Action, CallSync, Client, Flow, FlowError, Retry, Step, Task};
+use call_assistant::rest::client::{
+    Action, CallSync, Client, Flow, FlowError, FlowTask, Retry, Step,
+};
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::testing::Service;
 use call_assistant::rest::{ApiKey, ApiRequest, GetAccount, GetCall, ListCalls, Scope};
@@ -24,7 +26,7 @@ fn call(number: u32, now: Timestamp) -> Call {
     Call::new(CallId::parse(&format!("call_{number}")).unwrap(), started, now)
 }
 
-fn drive<T: Task>(
+fn drive<T: FlowTask>(
     service: &mut Service,
     mut flow: Flow<T>,
     mut store: impl FnMut(&T::Batch),

@@ -1,6 +1,6 @@
 //! Driving a flow over HTTP: what it says is done, and told to whoever watches.
 
-use call_assistant::rest::client::{Action, Flow, FlowError, Step, Task};
+use call_assistant::rest::client::{Action, Flow, FlowError, FlowTask, Step};
 use http_body_util::Full;
 use tokio::time::{Instant, timeout};
 
@@ -33,7 +33,7 @@ impl Host {
     ///
     /// # Errors
     /// The flow ends with an error, `store` does, or the program is to end.
-    pub(crate) async fn run<T: Task>(
+    pub(crate) async fn run<T: FlowTask>(
         &mut self,
         flow: &mut Flow<T>,
         mut store: impl FnMut(&mut Report, &T::Batch) -> Result<(), String>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use call_assistant::id::{AccountId, CallId, CredentialId};
 use call_assistant::model::{Account, Call};
-use call_assistant::rest::client::{Client, ClientError, Flow, FlowError, Retry, Step, Task};
+use call_assistant::rest::client::{Client, ClientError, Flow, FlowError, FlowTask, Retry, Step};
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::testing::Service;
 use call_assistant::rest::{ApiKey, ApiRequest, BaseUrl, Mode, Scope};
@@ -103,7 +103,7 @@ impl World {
     }
 
     /// Drives a flow to its end, in no time but that of the world.
-    pub(crate) fn run<T: Task>(
+    pub(crate) fn run<T: FlowTask>(
         &mut self,
         flow: &mut Flow<T>,
         mut store: impl FnMut(&mut Self, &T::Batch),

@@ -119,7 +119,7 @@ mod retry_after;
 pub mod testing;
 
 pub use error::{Action, ClientError, ClientErrorReason};
-pub use flow::{Flow, Progress, Step, Task, Ticket};
+pub use flow::{Flow, FlowTask, Progress, Step, Ticket};
 pub use list::{Batch, CallPages, CallSync, FlowError, PagingError};
 pub use pace::Pace;
 pub use request::Client;

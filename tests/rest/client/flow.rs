@@ -8,8 +8,8 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::client::{
-    Action, CallPages, CallSync, Client, ClientError, Flow, FlowError, Progress, Retry, Step, Task,
-    Ticket,
+    Action, CallPages, CallSync, Client, ClientError, Flow, FlowError, FlowTask, Progress, Retry,
+    Step, Ticket,
 };
 use call_assistant::rest::{ErrorCode, GetAccount, GetCall, ListCalls};
 use http::{Request, Response};
@@ -39,7 +39,7 @@ fn refused(status: u16, code: &str) -> Response<Vec<u8>> {
     response(status, error)
 }
 
-fn answer<T: Task>(
+fn answer<T: FlowTask>(
     flow: &mut Flow<T>,
     ticket: Ticket,
     response: Response<Vec<u8>>,
@@ -50,7 +50,7 @@ fn answer<T: Task>(
 }
 
 #[track_caller]
-fn sent<T: Task>(step: Step<'_, T>) -> (Request<()>, Ticket) {
+fn sent<T: FlowTask>(step: Step<'_, T>) -> (Request<()>, Ticket) {
     match step {
         Step::Send { request, ticket, .. } => (request, ticket),
         other => panic!("{other:?} where a request is due"),
@@ -58,7 +58,7 @@ fn sent<T: Task>(step: Step<'_, T>) -> (Request<()>, Ticket) {
 }
 
 #[track_caller]
-fn waits<T: Task>(step: Step<'_, T>) -> Timestamp {
+fn waits<T: FlowTask>(step: Step<'_, T>) -> Timestamp {
     match step {
         Step::Wait(until) => until,
         other => panic!("{other:?} where a wait is due"),
@@ -66,7 +66,7 @@ fn waits<T: Task>(step: Step<'_, T>) -> Timestamp {
 }
 
 #[track_caller]
-fn stopped<T: Task>(step: Step<'_, T>) -> FlowError {
+fn stopped<T: FlowTask>(step: Step<'_, T>) -> FlowError {
     match step {
         Step::Done(Err(error)) => error,
         other => panic!("{other:?} where the flow should stop"),
@@ -75,7 +75,11 @@ fn stopped<T: Task>(step: Step<'_, T>) -> FlowError {
 
 /// Sends the request that is due, answers it, and returns what is to be stored.
 #[track_caller]
-fn batch_of<T: Task>(flow: &mut Flow<T>, response: Response<Vec<u8>>, now: Timestamp) -> &T::Batch {
+fn batch_of<T: FlowTask>(
+    flow: &mut Flow<T>,
+    response: Response<Vec<u8>>,
+    now: Timestamp,
+) -> &T::Batch {
     let (_, ticket) = sent(flow.next(RANDOM, now));
     answer(flow, ticket, response, now);
     match flow.next(RANDOM, now) {
@@ -85,7 +89,7 @@ fn batch_of<T: Task>(flow: &mut Flow<T>, response: Response<Vec<u8>>, now: Times
 }
 
 /// Follows a flow to its end: every request is answered, and every batch is stored.
-fn follow<T: Task>(
+fn follow<T: FlowTask>(
     flow: &mut Flow<T>,
     mut now: Timestamp,
     mut service: impl FnMut(&Request<()>) -> Response<Vec<u8>>,
@@ -449,7 +453,7 @@ fn a_restarted_list_returns_nothing_again_at_ties() {
 /// D-24: a walk ends, also where the same page comes for ever under cursors that never repeat.
 #[test]
 fn pages_that_repeat_under_fresh_cursors_end_with_an_error() {
-    fn requests<T: Task>(
+    fn requests<T: FlowTask>(
         mut flow: Flow<T>,
         all: &str,
         count: impl Fn(&T::Batch) -> usize,
@@ -490,7 +494,7 @@ fn pages_that_repeat_under_fresh_cursors_end_with_an_error() {
 /// RATE-5: a refused cursor is no reason to repeat a request that has none.
 #[test]
 fn a_request_without_a_cursor_is_not_repeated_for_its_cursor() {
-    fn requests<T: Task>(mut flow: Flow<T>) -> (u32, Action) {
+    fn requests<T: FlowTask>(mut flow: Flow<T>) -> (u32, Action) {
         let mut requests = 0;
         let service = |_: &_| {
             requests += 1;
@@ -561,7 +565,11 @@ fn a_state_of_unreadable_items_has_its_bound() {
 /// twice. The next flow needs no help of its host either.
 #[test]
 fn a_list_that_leads_astray_is_restarted() {
-    fn goes_round<T: Task>(mut flow: Flow<T>, astray: u32, ids: impl Fn(&T::Batch) -> Vec<i64>) {
+    fn goes_round<T: FlowTask>(
+        mut flow: Flow<T>,
+        astray: u32,
+        ids: impl Fn(&T::Batch) -> Vec<i64>,
+    ) {
         let (mut pages, mut stored) = ([0; 2], Vec::new());
         let service = |request: &_| {
             let second = cursor(request) == Some("c");
@@ -767,9 +775,9 @@ impl Luck {
 
 /// What a world is about: a flow, made of what is stored.
 trait Kind {
-    type Task: Task;
+    type Task: FlowTask;
     fn flow(stored: Option<&str>) -> Flow<Self::Task>;
-    fn unpack(batch: &<Self::Task as Task>::Batch) -> (Vec<CallId>, String);
+    fn unpack(batch: &<Self::Task as FlowTask>::Batch) -> (Vec<CallId>, String);
 }
 
 struct Syncing;
@@ -782,7 +790,7 @@ impl Kind for Syncing {
         client().sync(state).with_restarts(u32::MAX).with_retry(Retry::new().with_tries(u32::MAX))
     }
 
-    fn unpack(batch: &<Self::Task as Task>::Batch) -> (Vec<CallId>, String) {
+    fn unpack(batch: &<Self::Task as FlowTask>::Batch) -> (Vec<CallId>, String) {
         (handed(&batch.calls, &batch.unreadable), serde_json::to_string(&batch.next).unwrap())
     }
 }
@@ -798,7 +806,7 @@ impl Kind for Listing {
         client().pages(state).with_restarts(u32::MAX).with_retry(Retry::new().with_tries(u32::MAX))
     }
 
-    fn unpack(batch: &<Self::Task as Task>::Batch) -> (Vec<CallId>, String) {
+    fn unpack(batch: &<Self::Task as FlowTask>::Batch) -> (Vec<CallId>, String) {
         (handed(&batch.calls, &batch.unreadable), serde_json::to_string(&batch.next).unwrap())
     }
 }

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::thread::sleep;
 use std::time::Duration;
 
-use call_assistant::rest::client::{Flow, FlowError, Step, Task};
+use call_assistant::rest::client::{Flow, FlowError, FlowTask, Step};
 use http::{Request, Response};
 
 use crate::receiving::now;
@@ -27,7 +27,7 @@ pub type Answer = Result<Response<Vec<u8>>, Box<dyn Error + Send + Sync>>;
 ///
 /// # Errors
 /// The flow ends with an error, or `store` does.
-pub fn run<T: Task, E: From<FlowError>>(
+pub fn run<T: FlowTask, E: From<FlowError>>(
     mut flow: Flow<T>,
     mut send: impl FnMut(Request<()>, Duration) -> Answer,
     mut store: impl FnMut(&T::Batch) -> Result<(), E>,
@@ -48,7 +48,7 @@ pub fn run<T: Task, E: From<FlowError>>(
 ///
 /// # Errors
 /// The flow ends with an error, or `store` does.
-pub async fn run_async<T: Task, E: From<FlowError>>(
+pub async fn run_async<T: FlowTask, E: From<FlowError>>(
     mut flow: Flow<T>,
     mut send: impl AsyncFnMut(Request<()>, Duration) -> Answer,
     mut store: impl AsyncFnMut(&T::Batch) -> Result<(), E>,

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{Flow, Position, Progress, Task, Wait};
+use super::{Flow, FlowTask, Position, Progress, Wait};
 use crate::model::Account;
 use crate::rest::ApiRequest;
 use crate::rest::client::{CallPages, CallSync, Client, FlowError, Pace, Retry};
@@ -54,7 +54,7 @@ impl Client {
     }
 }
 
-impl<T: Task> Flow<T> {
+impl<T: FlowTask> Flow<T> {
     fn new(client: &Client, task: T) -> Self {
         let mut flow = Self {
             client: client.clone(),

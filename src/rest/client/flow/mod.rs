@@ -8,7 +8,7 @@ use core::time::Duration;
 use http::{Request, Response};
 
 pub use step::{Progress, Step, Ticket};
-pub use task::Task;
+pub use task::FlowTask;
 
 use self::task::{Applied, PageCount};
 use super::error::Cause;
@@ -47,7 +47,7 @@ use crate::Timestamp;
 ///
 /// A flow owns the retries, the pace, the paging, the restart of a list that cannot go on, and the
 /// reading of answers. The host owns the socket, the clock, the randomness and the store. The
-/// same loop drives every [`Task`], in blocking and in async code.
+/// same loop drives every [`FlowTask`], in blocking and in async code.
 ///
 /// # Misuse does no harm
 ///
@@ -57,7 +57,7 @@ use crate::Timestamp;
 /// - A request without an answer is a failed try: [report](Self::report) the error.
 /// - A flow can be dropped at any time. A new one, created from the state that was stored last,
 ///   loses nothing and returns nothing again that was stored.
-pub struct Flow<T: Task> {
+pub struct Flow<T: FlowTask> {
     client: Client,
     task: T,
     /// Whether the next end of the task is not its last.
@@ -79,7 +79,7 @@ pub struct Flow<T: Task> {
     progress: Progress,
 }
 
-enum Position<T: Task> {
+enum Position<T: FlowTask> {
     /// Before a request.
     Waiting(Wait),
     /// After a request that was made at this time, and before its answer.
@@ -108,7 +108,7 @@ impl Wait {
     }
 }
 
-impl<T: Task> Flow<T> {
+impl<T: FlowTask> Flow<T> {
     /// Asks for what is next, or ends.
     fn go_on(&mut self) {
         let done = self.task.end().filter(|_| !core::mem::take(&mut self.ends_again));
@@ -381,7 +381,7 @@ impl Flow<CallSync> {
 }
 
 /// Without what the task holds, which may be about people.
-impl<T: Task> fmt::Debug for Flow<T> {
+impl<T: FlowTask> fmt::Debug for Flow<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Flow").field("progress", &self.progress()).finish_non_exhaustive()
     }

@@ -7,7 +7,7 @@ use http::Request;
 use serde::{Deserialize, Serialize};
 
 use super::FlowError;
-use super::task::Task;
+use super::task::FlowTask;
 use crate::Timestamp;
 
 /// The next step of the host.
@@ -15,7 +15,7 @@ use crate::Timestamp;
 /// Closed: a host does something else for each. A single request has nothing to store:
 /// `Store(never) => match *never {}`.
 #[must_use = "do it, and ask again"]
-pub enum Step<'f, T: Task + 'f> {
+pub enum Step<'f, T: FlowTask + 'f> {
     /// A request to send. Report its answer or its loss.
     Send {
         /// The request. It has no body.
@@ -66,7 +66,7 @@ pub struct Progress {
     pub wanted: Option<Timestamp>,
 }
 
-impl<T: Task> fmt::Debug for Step<'_, T> {
+impl<T: FlowTask> fmt::Debug for Step<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Send { request, ticket, .. } => {

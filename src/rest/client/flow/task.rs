@@ -10,7 +10,7 @@ use crate::rest::{ApiRequest, ListCalls};
 /// else.
 ///
 /// The trait is sealed.
-pub trait Task: Run<<Self as Task>::Batch, <Self as Task>::Output> {
+pub trait FlowTask: Run<<Self as FlowTask>::Batch, <Self as FlowTask>::Output> {
     /// The value that the host stores before the flow goes on. [`Infallible`] if there is nothing
     /// to store.
     type Batch;
@@ -89,7 +89,7 @@ pub(super) mod sealed {
     }
 }
 
-impl<R: ApiRequest> Task for R {
+impl<R: ApiRequest> FlowTask for R {
     type Batch = Infallible;
     type Output = R::Response;
 }
@@ -115,7 +115,7 @@ impl<R: ApiRequest> Run<Infallible, R::Response> for R {
     }
 }
 
-impl Task for CallPages {
+impl FlowTask for CallPages {
     type Batch = Batch<Self>;
     type Output = ();
 }
@@ -153,7 +153,7 @@ impl Run<Batch<Self>, ()> for CallPages {
     }
 }
 
-impl Task for CallSync {
+impl FlowTask for CallSync {
     type Batch = Batch<Self>;
     type Output = ();
 }
