@@ -49,8 +49,7 @@ pub(crate) use object::fields;
 pub use open_enum::Unrecognized;
 pub(crate) use open_enum::open_enum;
 pub(crate) use read::{
-    FromJson, Name, Names, ReadObject, deserialize, field_name, json_object, json_text,
-    read_object, read_text,
+    FromJson, Name, Names, ReadObject, field_name, json_object, json_text, read_object, read_text,
 };
 pub(crate) use tracker::Tracker;
 pub(crate) use values::read_items;
@@ -92,9 +91,15 @@ pub(crate) fn write<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("keys are strings, and no `Serialize` here fails by itself")
 }
 
-/// Defines `from_json` and `to_json`, the same for every type that is a whole body.
+/// Defines `Deserialize`, `from_json` and `to_json`, the same for every type that is a whole body.
 macro_rules! json_body {
     ($name:ident) => {
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                $crate::json::FromJson::read(from, &$crate::json::Tracker::new())
+            }
+        }
+
         impl $name {
             /// Reads a value from JSON, by the rules in [`json`](crate::json).
             ///

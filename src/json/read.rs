@@ -160,7 +160,7 @@ pub(crate) const fn field_name(ident: &'static str) -> &'static str {
     }
 }
 
-/// Defines a struct that is read from an object with these fields. An `Option` may be null or
+/// Defines a struct that is read from an object with these fields: `FromJson`. An `Option` may be null or
 /// missing, everything else is required; unknown fields are ignored.
 macro_rules! json_object {
     (
@@ -220,22 +220,10 @@ macro_rules! json_object {
                 }
             }
         };
-        $crate::json::deserialize!($name $(<$life>)?);
     };
 }
 
-/// Implements `Deserialize` for a type that has `FromJson`.
-macro_rules! deserialize {
-    ($name:ident $(<$life:lifetime>)?) => {
-        impl<'de> serde::Deserialize<'de> for $name $(<$life>)? {
-            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                $crate::json::FromJson::read(from, &$crate::json::Tracker::new())
-            }
-        }
-    };
-}
-
-/// Reads a type from a string by a function `&str -> Result<Self, E>`.
+/// Reads a type from a string by a function `&str -> Result<Self, E>`: `FromJson`, `Deserialize`.
 macro_rules! json_text {
     ($name:ident, $expected:expr, $parse:expr) => {
         impl<'de> $crate::json::FromJson<'de> for $name {
@@ -247,8 +235,12 @@ macro_rules! json_text {
             }
         }
 
-        $crate::json::deserialize!($name);
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                $crate::json::FromJson::read(from, &$crate::json::Tracker::new())
+            }
+        }
     };
 }
 
-pub(crate) use {deserialize, json_object, json_text};
+pub(crate) use {json_object, json_text};

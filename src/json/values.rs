@@ -13,21 +13,19 @@ use serde_json::value::RawValue;
 use super::tracker::Tracked;
 use super::{FromJson, ParseErrorKind, Tracker};
 
-macro_rules! plain {
-    ($($type:ty: $expected:literal),+) => {
-        $(impl<'de> FromJson<'de> for $type {
-            fn read<D: Deserializer<'de>>(
-                from: D,
-                tracker: &Tracker<'de>,
-            ) -> Result<Self, D::Error> {
-                tracker.expect($expected);
-                Self::deserialize(from)
-            }
-        })+
-    };
+impl<'de> FromJson<'de> for String {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        tracker.expect("a string");
+        Self::deserialize(from)
+    }
 }
 
-plain!(String: "a string", bool: "a boolean", Number: "a 64-bit integer");
+impl<'de> FromJson<'de> for bool {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        tracker.expect("a boolean");
+        Self::deserialize(from)
+    }
+}
 
 impl<'de> FromJson<'de> for &'de RawValue {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
@@ -39,7 +37,8 @@ impl<'de> FromJson<'de> for &'de RawValue {
 /// An integral number, with or without a fraction of zeros: `240` and `240.0` are one number.
 impl<'de> FromJson<'de> for i64 {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
-        let number = Number::read(from, tracker)?;
+        tracker.expect("a 64-bit integer");
+        let number = Number::deserialize(from)?;
         let integer = number.as_i64().or_else(|| integral(number.as_f64()?));
         integer.ok_or_else(|| tracker.reject(ParseErrorKind::Value, "expected a 64-bit integer"))
     }

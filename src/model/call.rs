@@ -3,11 +3,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Timestamp;
 use crate::id::{AppointmentId, CallId, ContactId};
-use crate::json::{json_body, json_object};
+use crate::json::{FromJson, Tracker, json_body, json_object};
 
 json_object! {
     /// An inbound call that the assistant answered. It never changes once written.
@@ -66,6 +66,12 @@ json_object! {
         pub phone_number: Option<String>,
         /// The caller's name, if the account's owner entered or imported it.
         pub display_name: Option<String>,
+    }
+}
+
+impl<'de> Deserialize<'de> for CallCaller {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::read(from, &Tracker::new())
     }
 }
 

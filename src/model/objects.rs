@@ -9,8 +9,7 @@ use super::Call;
 use crate::Timestamp;
 use crate::id::AppointmentId;
 use crate::json::{
-    FromJson, JsonObject, Names, RawJson, Tracker, deserialize, json_body, json_object, open_enum,
-    read_object,
+    FromJson, JsonObject, Names, RawJson, Tracker, json_body, json_object, open_enum, read_object,
 };
 
 /// A call that the assistant transferred to a person.
@@ -99,7 +98,6 @@ impl<'de> FromJson<'de> for TransferredCall {
     }
 }
 
-deserialize!(TransferredCall);
 json_body!(TransferredCall);
 
 /// A value as it came, or none. (An `Option` would read null as none.)
@@ -140,63 +138,33 @@ open_enum! {
     }
 }
 
-/// Defines a type of its own for an object of which most fields are not specified.
-macro_rules! open_object {
-    ($(#[$meta:meta])* $name:ident) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-        #[serde(transparent)]
-        pub struct $name(JsonObject);
-
-        impl $name {
-            /// Returns the whole object.
-            #[must_use]
-            pub fn object(&self) -> &JsonObject {
-                &self.0
-            }
-        }
-
-        impl From<JsonObject> for $name {
-            fn from(object: JsonObject) -> Self {
-                Self(object)
-            }
-        }
-
-        impl<'de> FromJson<'de> for $name {
-            fn read<D: Deserializer<'de>>(
-                from: D,
-                tracker: &Tracker<'de>,
-            ) -> Result<Self, D::Error> {
-                JsonObject::read(from, tracker).map(Self)
-            }
-        }
-
-        deserialize!($name);
-        json_body!($name);
-    };
-}
-
-open_object! {
-    /// An appointment. The [protocol](crate::guide::protocol) gives only its `status`.
-    ///
-    /// The object is kept as it came. The two fields that this crate uses have methods; the others
-    /// are in [`object`](Self::object).
-    ///
-    /// ```
-    /// use call_assistant::json::JsonObject;
-    /// use call_assistant::model::{Appointment, AppointmentStatus};
-    ///
-    /// let booked = JsonObject::parse(r#"{"id":"appt_7","status":"confirmed","room":3}"#)?;
-    /// let cancelled = Appointment::from(booked).cancelled();
-    ///
-    /// assert_eq!(cancelled.status(), Some(AppointmentStatus::Cancelled));
-    /// assert_eq!(cancelled.object().as_str(), r#"{"id":"appt_7","status":"cancelled","room":3}"#);
-    /// # Ok::<(), call_assistant::json::ParseError>(())
-    /// ```
-    Appointment
-}
+/// An appointment. The [protocol](crate::guide::protocol) gives only its `status`.
+///
+/// The object is kept as it came. The two fields that this crate uses have methods; the others
+/// are in [`object`](Self::object).
+///
+/// ```
+/// use call_assistant::json::JsonObject;
+/// use call_assistant::model::{Appointment, AppointmentStatus};
+///
+/// let booked = JsonObject::parse(r#"{"id":"appt_7","status":"confirmed","room":3}"#)?;
+/// let cancelled = Appointment::from(booked).cancelled();
+///
+/// assert_eq!(cancelled.status(), Some(AppointmentStatus::Cancelled));
+/// assert_eq!(cancelled.object().as_str(), r#"{"id":"appt_7","status":"cancelled","room":3}"#);
+/// # Ok::<(), call_assistant::json::ParseError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Appointment(JsonObject);
 
 impl Appointment {
+    /// Returns the whole object.
+    #[must_use]
+    pub fn object(&self) -> &JsonObject {
+        &self.0
+    }
+
     /// Returns the `status`, if it is a string.
     #[must_use]
     pub fn status(&self) -> Option<AppointmentStatus> {
@@ -217,16 +185,52 @@ impl Appointment {
     }
 }
 
-open_object! {
-    /// A contact in the customer's address book. The
-    /// [protocol](crate::guide::protocol) gives none of its fields.
-    ///
-    /// ```
-    /// use call_assistant::model::Contact;
-    ///
-    /// let contact = Contact::from_json(br#"{"id":"cont_9","name":"Kari"}"#)?;
-    /// assert_eq!(contact.object().get_str("name").as_deref(), Some("Kari"));
-    /// # Ok::<(), call_assistant::json::ParseError>(())
-    /// ```
-    Contact
+impl From<JsonObject> for Appointment {
+    fn from(object: JsonObject) -> Self {
+        Self(object)
+    }
 }
+
+impl<'de> FromJson<'de> for Appointment {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        JsonObject::read(from, tracker).map(Self)
+    }
+}
+
+json_body!(Appointment);
+
+/// A contact in the customer's address book. The
+/// [protocol](crate::guide::protocol) gives none of its fields.
+///
+/// ```
+/// use call_assistant::model::Contact;
+///
+/// let contact = Contact::from_json(br#"{"id":"cont_9","name":"Kari"}"#)?;
+/// assert_eq!(contact.object().get_str("name").as_deref(), Some("Kari"));
+/// # Ok::<(), call_assistant::json::ParseError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Contact(JsonObject);
+
+impl Contact {
+    /// Returns the whole object.
+    #[must_use]
+    pub fn object(&self) -> &JsonObject {
+        &self.0
+    }
+}
+
+impl From<JsonObject> for Contact {
+    fn from(object: JsonObject) -> Self {
+        Self(object)
+    }
+}
+
+impl<'de> FromJson<'de> for Contact {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        JsonObject::read(from, tracker).map(Self)
+    }
+}
+
+json_body!(Contact);

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserializer, Serialize, Serializer};
 
 use crate::id::{MAX_ID_LEN, RequestId};
-use crate::json::{FromJson, RawJson, Tracker, deserialize, json_body, json_object, open_enum};
+use crate::json::{FromJson, RawJson, Tracker, json_body, json_object, open_enum};
 use crate::secret::one_line;
 
 open_enum! {
@@ -240,8 +240,6 @@ impl<'de> FromJson<'de> for ApiError {
         })
     }
 }
-
-deserialize!(ApiError);
 
 /// A value, or `None` if it is missing or of another form.
 struct Lenient<T>(Option<T>);

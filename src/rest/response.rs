@@ -5,8 +5,10 @@ use alloc::vec::Vec;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
+use serde::Serialize;
+
 use crate::id::RequestId;
-use crate::json::ParseError;
+use crate::json::{self, ParseError};
 use crate::model::{Account, Call, CallList};
 
 /// The header of the request id, in every response. The body of an error repeats the id.
@@ -30,27 +32,25 @@ pub trait ApiResponse: Clone + sealed::Body {
     /// Writes the complete response, 200.
     #[must_use]
     fn to_response(&self, request_id: &RequestId) -> Response<Vec<u8>> {
-        response(StatusCode::OK, request_id, self.write())
+        response(StatusCode::OK, request_id, json::write(self))
     }
 }
 
-macro_rules! responses {
-    ($($name:ident),+) => {
-        $(impl ApiResponse for $name {}
+impl ApiResponse for Account {}
+impl ApiResponse for CallList {}
+impl ApiResponse for Call {}
 
-        impl sealed::Body for $name {
-            fn read(body: &[u8]) -> Result<Self, ParseError> {
-                Self::from_json(body)
-            }
-
-            fn write(&self) -> Vec<u8> {
-                self.to_json()
-            }
-        })+
-    };
+impl sealed::Body for Account {
+    const READ: sealed::Read<Self> = Self::from_json;
 }
 
-responses!(Account, CallList, Call);
+impl sealed::Body for CallList {
+    const READ: sealed::Read<Self> = Self::from_json;
+}
+
+impl sealed::Body for Call {
+    const READ: sealed::Read<Self> = Self::from_json;
+}
 
 /// Writes what every response has. There is no CORS header: keys do not belong in browsers.
 #[expect(clippy::expect_used, reason = "ids are visible ASCII, which every header takes")]
@@ -73,11 +73,13 @@ pub(super) fn response(
 }
 
 mod sealed {
-    use super::{ParseError, Vec};
+    use super::{ParseError, Serialize};
 
-    /// A body that is read and written by the methods that each of the types has.
-    pub trait Body: Sized {
-        fn read(body: &[u8]) -> Result<Self, ParseError>;
-        fn write(&self) -> Vec<u8>;
+    /// A function that reads a body.
+    pub(super) type Read<T> = fn(&[u8]) -> Result<T, ParseError>;
+
+    /// A body that is written as it is serialised.
+    pub trait Body: Serialize + Sized {
+        const READ: Read<Self>;
     }
 }

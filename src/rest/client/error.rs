@@ -309,7 +309,7 @@ pub(super) fn read<A: ApiResponse>(
 ) -> Result<A, ClientError> {
     let status = head.status_code();
     let (reason, shown) = match status {
-        Some(StatusCode::OK) => match A::read(body) {
+        Some(StatusCode::OK) => match (A::READ)(body) {
             Ok(answer) if is_awaited(&answer) => return Ok(answer),
             Ok(_) => (ClientErrorReason::NotFromService, &b""[..]),
             Err(error) => (ClientErrorReason::of_success(body, error), body),

@@ -3,10 +3,10 @@
 use alloc::string::String;
 use core::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::id::CredentialId;
-use crate::json::{json_object, json_text, open_enum};
+use crate::json::{FromJson, Tracker, json_object, json_text, open_enum};
 use crate::text::{TextError, TextReason};
 use crate::time;
 
@@ -39,6 +39,12 @@ json_object! {
         pub credential_id: Option<CredentialId>,
         /// The idempotency key of the request that made the change, if one did.
         pub idempotency_key: Option<String>,
+    }
+}
+
+impl<'de> Deserialize<'de> for Origin {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::read(from, &Tracker::new())
     }
 }
 

@@ -7,7 +7,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::client::{
-    Batch, CallPages, CallSync, Client, Flow, Progress, Step, Task, Ticket, testing,
+    Batch, CallPages, CallSync, Client, Flow, FlowTask, Progress, Step, Ticket, testing,
 };
 use call_assistant::rest::{ErrorCode, ListCalls};
 use http::{Response, Uri};
@@ -83,7 +83,7 @@ impl Service {
     }
 }
 
-fn play<T: Task>(
+fn play<T: FlowTask>(
     script: &[u8],
     hostile: bool,
     syncing: bool,
@@ -233,7 +233,7 @@ fn play<T: Task>(
 }
 
 /// Stores the batch if there is one, and says that it is stored in any case.
-fn store_batch<T: Task>(
+fn store_batch<T: FlowTask>(
     flow: &mut Flow<T>,
     state: &mut Option<String>,
     mut store: impl FnMut(Vec<Call>),
@@ -250,12 +250,12 @@ fn store_batch<T: Task>(
 }
 
 /// What a step says, but for what is in a batch.
-fn said<T: Task>(flow: &mut Flow<T>, random: [u8; 8], now: Timestamp) -> (String, Progress) {
+fn said<T: FlowTask>(flow: &mut Flow<T>, random: [u8; 8], now: Timestamp) -> (String, Progress) {
     let step = format!("{:?}", flow.next(random, now));
     (step, flow.progress())
 }
 
-fn sent<T: Task>(step: Step<'_, T>) -> Option<(Uri, Ticket)> {
+fn sent<T: FlowTask>(step: Step<'_, T>) -> Option<(Uri, Ticket)> {
     match step {
         Step::Send { request, ticket, .. } => Some((request.uri().clone(), ticket)),
         _ => None,

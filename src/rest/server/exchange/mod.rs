@@ -82,8 +82,9 @@ impl Asked {
     }
 }
 
+/// Defines the methods of every state, and those of the states that have an owner.
 macro_rules! states {
-    ($($name:ident),+) => {
+    ($($name:ident $($owner:ident)?;)+) => {
         $(impl $name {
             /// Returns the id of the request, which the response will repeat.
             #[must_use]
@@ -96,22 +97,21 @@ macro_rules! states {
             pub fn internal_error(&self) -> Rejection {
                 self.context.reject(RejectionReason::Internal)
             }
-        })+
-    };
-}
 
-states!(Received, Identified, Admitted, AccountQuery, CallsQuery, CallQuery);
-
-macro_rules! owned {
-    ($($name:ident),+) => {
-        $(impl $name {
-            /// Returns the account of the credential: look up what belongs to it.
+            $(/// Returns the account of the credential: look up what belongs to it.
             #[must_use]
             pub fn account_id(&self) -> &AccountId {
-                &self.owner.account_id
-            }
+                &self.$owner.account_id
+            })?
         })+
     };
 }
 
-owned!(Identified, Admitted, AccountQuery, CallsQuery, CallQuery);
+states! {
+    Received;
+    Identified owner;
+    Admitted owner;
+    AccountQuery owner;
+    CallsQuery owner;
+    CallQuery owner;
+}
