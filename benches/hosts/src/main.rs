@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     let first = arguments.first().map_or("", String::as_str).to_owned();
     // The durable host's processes, and the hosts of `requests`: this binary, started again.
     if matches!(first.as_str(), "sender" | "api") {
-        call_assistant_postgres::main(|_| Err("no demonstration here".to_owned()));
+        call_assistant_postgres::main(|| Err("no demonstration here".to_owned()));
         return ExitCode::SUCCESS;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

@@ -34,8 +34,8 @@ pub(crate) enum Role {
     Sender { options: sender::Options, metrics: Option<SocketAddr> },
     /// `Api` and `Sender` in one process.
     All { serving: Serving, sending: sender::Options },
-    /// `Api` and `Sender`, on a temporary database, or on a cluster of three.
-    Demo { serving: Serving, sending: sender::Options, cluster: bool },
+    /// `Api` and `Sender`, on a temporary database.
+    Demo { serving: Serving, sending: sender::Options },
     /// Erases an account, or a subject from it.
     Erase { database: Address, by: By, account: String, subject: Option<Subject>, which: String },
     /// Recovers what the endpoints of an account, or of all, have missed.
@@ -235,17 +235,11 @@ const ALL: Help = Help {
     positional: 0,
 };
 
-const CLUSTER: Flag = Flag::switch(
-    "--cluster",
-    "use three servers under Patroni with etcd, and say which leads:\nneeds the packages patroni and etcd-server",
-);
-
 const DEMO: Help = Help {
-    usage: "call-assistant-postgres demo [--cluster] [the flags of all, except --drain-seconds and those of the database and the keys]",
+    usage: "call-assistant-postgres demo [the flags of all, except --drain-seconds and those of the database and the keys]",
     about: "The whole service on a temporary PostgreSQL server. The first line on standard output is\n\
             JSON: both addresses, and the keys.",
     flags: &[
-        CLUSTER,
         LISTEN,
         DASHBOARD,
         Access::FLAG,
@@ -416,7 +410,6 @@ fn demo(help: &Help, flags: &Flags) -> Role {
         serving: serving(help, flags),
         // The database is created later, once the command line is known to be right.
         sending: sending(help, flags, |_, _| Address::from(""), |_, _| KeyRing::random()),
-        cluster: flags.has("--cluster"),
     }
 }
 

@@ -27,9 +27,9 @@ use host::watch::Watch;
 use host::{data, demo};
 use host::{log, shutdown};
 
-/// A function that starts a database server for `demo`, or a cluster of them. It returns the URL, and a
-/// value that ends the server when it is dropped.
-pub type OwnServer = fn(is_cluster: bool) -> Result<(String, Box<dyn Send>), String>;
+/// A function that starts a database server for `demo`. It returns the URL, and a value that ends the server when it is
+/// dropped.
+pub type OwnServer = fn() -> Result<(String, Box<dyn Send>), String>;
 
 /// Runs the program: reads the command line, and ends with the role's exit status.
 pub fn main(own_server: OwnServer) {
@@ -179,10 +179,10 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             stopped(&watch)?;
         }
         Role::All { serving, sending } => all(serving, sending, false).await?,
-        Role::Demo { serving, mut sending, cluster } => {
+        Role::Demo { serving, mut sending } => {
             // What is wrong with the data is said before a server is started.
             accounts(&serving, true)?;
-            let (url, server) = tokio::task::spawn_blocking(move || own_server(cluster)).await??;
+            let (url, server) = tokio::task::spawn_blocking(own_server).await??;
             sending.database = url.into();
             db::migrate(&Database::at(&sending.database, 1)?).await?;
             let ended = all(serving, sending, true).await;

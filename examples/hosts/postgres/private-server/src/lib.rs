@@ -1,12 +1,8 @@
 //! A temporary PostgreSQL server from the installed binaries, for `demo` and for tests.
 //!
 //! It listens on a socket in its folder and on no port, so any number of them run beside each other.
-//! It ends with the process that started it, however that ends. [`Cluster`] is three of them under
-//! Patroni.
+//! It ends with the process that started it, however that ends.
 #![allow(clippy::disallowed_methods, reason = "how long a program takes to start")]
-
-mod cluster;
-mod proxy;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -18,8 +14,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-
-pub use cluster::{Cluster, Cut, Paused};
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -58,11 +52,6 @@ pub enum StartError {
     /// PostgreSQL is not installed.
     #[error("PostgreSQL is not installed: on Debian and Ubuntu, `apt-get install postgresql`")]
     NotInstalled,
-    /// Something of what a cluster needs is not installed.
-    #[error(
-        "a cluster is not installed: on Debian and Ubuntu, `apt-get install patroni etcd-server postgresql`"
-    )]
-    NoCluster,
     /// PostgreSQL does not run as root, and there is no user to run it as.
     #[error("PostgreSQL does not run as root, and neither `postgres` nor `nobody` is a user here")]
     Root,
@@ -257,7 +246,7 @@ impl Drop for PrivateServer {
 
 /// Sends a signal to a server's first process, and then to its children: one that was stopped starts no
 /// other meanwhile.
-fn signal_all(server: Pid, signal: Signal) -> Vec<Pid> {
+pub fn signal_all(server: Pid, signal: Signal) -> Vec<Pid> {
     let number = server.as_raw_nonzero();
     let children =
         || fs::read_to_string(format!("/proc/{number}/task/{number}/children")).unwrap_or_default();
@@ -281,7 +270,7 @@ fn random() -> Result<u64, StartError> {
 }
 
 /// Creates a folder that this user owns.
-fn temporary_folder(user: Option<(u32, u32)>) -> Result<PathBuf, StartError> {
+pub fn temporary_folder(user: Option<(u32, u32)>) -> Result<PathBuf, StartError> {
     let folder = std::env::temp_dir().join(format!("call-assistant-{:016x}", random()?));
     let mut builder = fs::DirBuilder::new();
     builder.mode(0o700);
@@ -294,7 +283,7 @@ fn temporary_folder(user: Option<(u32, u32)>) -> Result<PathBuf, StartError> {
 }
 
 /// Prepares a program of this user, in a folder.
-fn command_in(folder: &Path, user: Option<(u32, u32)>, program: impl AsRef<OsStr>) -> Command {
+pub fn command_in(folder: &Path, user: Option<(u32, u32)>, program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).env_clear().env("PATH", "/usr/bin:/bin");
     // In a group of its own: Ctrl-C in a terminal is ours to pass on.
@@ -306,7 +295,7 @@ fn command_in(folder: &Path, user: Option<(u32, u32)>, program: impl AsRef<OsStr
 }
 
 /// Returns the folder of the newest installed server.
-fn programs() -> Option<PathBuf> {
+pub fn programs() -> Option<PathBuf> {
     let debian = fs::read_dir("/usr/lib/postgresql").ok().into_iter().flatten().flatten();
     let mut versions: Vec<(u32, PathBuf)> = debian
         .filter_map(|entry| {
@@ -326,7 +315,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 /// Finds the user and the group to run the server as, if this process is root.
-fn user() -> Result<Option<(u32, u32)>, StartError> {
+pub fn user() -> Result<Option<(u32, u32)>, StartError> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }

@@ -4,10 +4,10 @@ use std::fmt;
 use std::process::Command;
 use std::time::Duration;
 
-use private_server::{Cluster, Cut};
 use rustix::process::Signal;
 
 use crate::fleet::Fleet;
+use crate::servers::{Cluster, Cut};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fault {

@@ -25,11 +25,11 @@
 mod beside;
 mod faults;
 mod fleet;
+mod proxy;
+mod servers;
 mod sync;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -38,12 +38,12 @@ use call_assistant_postgres::db::{self, Database, DbError};
 use call_assistant_postgres::{clock, key_ring};
 use checker::load::{Addresses, Customers, Receiver};
 use checker::{checks, record};
-use private_server::{Cluster, StartError};
-use testing::running::{File, Running, eventually};
+use testing::running::{File, Running};
 
 use crate::beside::{Beside, Lost};
 use crate::faults::Fault;
 use crate::fleet::{EACH, Fleet, program};
+use crate::servers::Cluster;
 
 /// How much longer the host may refuse than the bare client: 1 s.
 const LONGER: Duration = Duration::from_secs(1);
@@ -79,17 +79,13 @@ struct Plan {
 
 fn main() {
     let plan = plan();
-    if plan.is_gate {
-        demo_leaves_nothing();
+    if !Cluster::is_installed() {
+        eprintln!(
+            "cluster: on Debian and Ubuntu, `apt-get install patroni etcd-server postgresql`"
+        );
+        std::process::exit(1);
     }
-    let cluster = match Cluster::start(plan.synchronous) {
-        Ok(cluster) => cluster,
-        Err(error @ StartError::NoCluster) => {
-            eprintln!("cluster: {error}");
-            std::process::exit(1);
-        }
-        Err(error) => panic!("{error}"),
-    };
+    let cluster = Cluster::start(plan.synchronous).unwrap_or_else(|error| panic!("{error}"));
     cluster.follow(|leads| println!("{leads}"));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (seed, expected) = (plan.seed, plan.expected.clone());
@@ -133,26 +129,6 @@ fn plan() -> Plan {
         (plan.is_gate, plan.faults) = (false, faults::in_turn(kinds, count, plan.seed));
     }
     plan
-}
-
-/// A demonstration that is killed: its cluster ends, and its folder goes.
-fn demo_leaves_nothing() {
-    let folder = std::env::temp_dir().join(format!("cluster-{}", std::process::id()));
-    std::fs::create_dir(&folder).unwrap();
-    // Whoever runs the servers removes their folder from it.
-    std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
-    let demo = Running::start(
-        Command::new(program())
-            .args(["demo", "--cluster", "--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"])
-            .env("TMPDIR", &folder),
-    );
-    demo.said("dashboard");
-    demo.logged("leads");
-    demo.kill();
-    eventually("its folder is gone", || {
-        (std::fs::read_dir(&folder).unwrap().count() == 0).then_some(())
-    });
-    std::fs::remove_dir(&folder).unwrap();
 }
 
 async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {

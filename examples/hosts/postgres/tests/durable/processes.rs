@@ -1,6 +1,8 @@
 //! Several processes over one database, and a database that fails them.
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -466,4 +468,21 @@ async fn a_demonstration_names_its_database() {
     assert!(demo.ended().success());
     let gone = db::check(&Database::new(&url, 1).unwrap()).await.unwrap_err();
     assert!(gone.to_string().starts_with("no connection to "), "{gone}");
+}
+
+#[test]
+fn a_demonstration_that_is_killed_leaves_nothing() {
+    let folder = std::env::temp_dir().join(format!("demo-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    // The server's own user removes its folder from it.
+    std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+    command.args(["demo", "--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]);
+    command.env("TMPDIR", &folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    drop(Running::of(command));
+    eventually("its folder is gone", || {
+        (std::fs::read_dir(&folder).unwrap().count() == 0).then_some(())
+    });
+    std::fs::remove_dir(&folder).unwrap();
 }

@@ -1,11 +1,6 @@
-//! Three PostgreSQL servers under Patroni, and etcd, for `demo --cluster` and for tests.
+//! Three PostgreSQL servers under Patroni, and etcd.
 //!
 //! One server leads. Each link goes through a proxy that can be cut.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    reason = "the number of a server is one of three"
-)]
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -18,12 +13,13 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
+use private_server::{StartError, command_in, programs, signal_all, temporary_folder, user};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::proxy::Proxy;
-use crate::{
-    PATIENCE, StartError, command_in, programs, random, signal_all, temporary_folder, user,
-};
+
+/// How long the cluster may take to start: one minute.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The servers of a cluster: 3.
 const NODES: usize = 3;
@@ -46,7 +42,7 @@ const KEEP: &str = "cat >/dev/null
 
 /// A cluster. Dropping it ends all its processes and removes its folder.
 #[derive(Debug)]
-pub struct Cluster {
+pub(crate) struct Cluster {
     folder: PathBuf,
     programs: PathBuf,
     user: Option<(u32, u32)>,
@@ -83,7 +79,7 @@ struct Node {
 
 /// Whom a server is cut off from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub(crate) enum Cut {
     /// etcd alone.
     Etcd,
     /// The other servers alone: they lag, and nobody hears of it.
@@ -94,11 +90,11 @@ pub enum Cut {
 
 /// The processes of a server that is stopped.
 #[derive(Debug)]
-pub struct Paused(Vec<Pid>);
+pub(crate) struct Paused(Vec<Pid>);
 
 impl Paused {
     /// Lets them go on.
-    pub fn resume(self) {
+    pub(crate) fn resume(self) {
         for pid in self.0 {
             let _ = kill_process(pid, Signal::CONT);
         }
@@ -106,17 +102,15 @@ impl Paused {
 }
 
 impl Cluster {
+    /// Tells whether Patroni and etcd are installed.
+    pub(crate) fn is_installed() -> bool {
+        ["etcd", "patroni"].iter().all(|name| Path::new("/usr/bin").join(name).is_file())
+    }
+
     /// Starts etcd and three servers, and waits until one leads and, if the cluster is synchronous,
     /// another one has all that is acknowledged.
-    ///
-    /// # Errors
-    /// [`StartError`] says what to install, or what failed.
-    pub fn start(synchronous: bool) -> Result<Self, StartError> {
-        let is_installed = |name: &str| Path::new("/usr/bin").join(name).is_file();
-        if !is_installed("etcd") || !is_installed("patroni") {
-            return Err(StartError::NoCluster);
-        }
-        let programs = programs().ok_or(StartError::NoCluster)?;
+    pub(crate) fn start(synchronous: bool) -> Result<Self, StartError> {
+        let programs = programs().ok_or(StartError::NotInstalled)?;
         let user = user()?;
         let folder = temporary_folder(user)?;
         let mut cluster = Self {
@@ -126,7 +120,7 @@ impl Cluster {
             synchronous,
             has_disks: false,
             etcd: None,
-            etcd_ports: [free_port()?, free_port()?],
+            etcd_ports: [free_port(), free_port()],
             nodes: Vec::new(),
             members: Arc::default(),
             keeper: None,
@@ -138,9 +132,9 @@ impl Cluster {
         let mut members = Vec::new();
         for number in 1..=NODES {
             let name = format!("node{number}");
-            let (port, rest) = (free_port()?, free_port()?);
+            let (port, rest) = (free_port(), free_port());
             let proxy = |to| {
-                let proxy = Proxy::start(free_port()?, to);
+                let proxy = Proxy::start(free_port(), to);
                 proxy.map_err(|error| StartError::Io("a proxy", error))
             };
             let node = Node {
@@ -168,8 +162,7 @@ impl Cluster {
     }
 
     /// Returns the URL of all servers.
-    #[must_use]
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         let place = |node: &Node| format!("127.0.0.1:{}", node.clients.port);
         let places: Vec<String> = self.nodes.iter().map(place).collect();
         format!("postgresql://postgres@{}/postgres", places.join(","))
@@ -177,8 +170,7 @@ impl Cluster {
 
     /// Waits until a server leads and all the others follow it. Returns the numbers of the leader and of
     /// a standby that has all that is acknowledged; of any, if the cluster is not synchronous.
-    #[must_use]
-    pub fn steady_within(&self, limit: Duration) -> Option<[usize; 2]> {
+    pub(crate) fn steady_within(&self, limit: Duration) -> Option<[usize; 2]> {
         let began = Instant::now();
         let path = if self.synchronous { "/synchronous" } else { "/replica" };
         while began.elapsed() < limit {
@@ -196,32 +188,28 @@ impl Cluster {
     }
 
     /// Returns the numbers of all servers.
-    #[must_use]
-    pub fn all(&self) -> Range<usize> {
+    pub(crate) fn all(&self) -> Range<usize> {
         0..self.nodes.len()
     }
 
     /// Returns the name of a server.
-    #[must_use]
-    pub fn name(&self, number: usize) -> &str {
+    pub(crate) fn name(&self, number: usize) -> &str {
         &self.nodes[number].name
     }
 
     /// Returns the file with the settings of a server and of its manager.
-    #[must_use]
-    pub fn settings(&self, number: usize) -> PathBuf {
+    pub(crate) fn settings(&self, number: usize) -> PathBuf {
         self.folder.join(format!("{}.yml", self.name(number)))
     }
 
     /// Returns what a server and its manager, or `etcd`, have written.
-    #[must_use]
-    pub fn log(&self, name: &str) -> String {
+    pub(crate) fn log(&self, name: &str) -> String {
         fs::read_to_string(self.folder.join(format!("{name}.log"))).unwrap_or_default()
     }
 
     /// Says who leads, each time that it is another server, on a thread of its own, until the cluster
     /// is dropped.
-    pub fn follow(&self, say: impl Fn(&str) + Send + 'static) {
+    pub(crate) fn follow(&self, say: impl Fn(&str) + Send + 'static) {
         let members: Weak<Vec<Member>> = Arc::downgrade(&self.members);
         thread::spawn(move || {
             let mut last = None;
@@ -237,20 +225,18 @@ impl Cluster {
     }
 
     /// Has another server lead, as an operator does, and waits for it.
-    #[must_use]
-    pub fn switch_over(&self, from: usize) -> bool {
+    pub(crate) fn switch_over(&self, from: usize) -> bool {
         let member = &self.members[from];
         asks(member.rest, "POST", "/switchover", &format!("{{\"leader\": \"{}\"}}", member.name))
     }
 
     /// Stops all processes of a server, as a machine that hangs.
-    #[must_use]
-    pub fn pause(&self, number: usize) -> Paused {
+    pub(crate) fn pause(&self, number: usize) -> Paused {
         Paused(self.signal(number, Signal::STOP))
     }
 
     /// Kills all processes of a server, as a machine that loses its power.
-    pub fn kill(&mut self, number: usize) {
+    pub(crate) fn kill(&mut self, number: usize) {
         let _ = self.signal(number, Signal::KILL);
         if let Some(mut patroni) = self.nodes[number].patroni.take() {
             let _ = patroni.wait();
@@ -258,10 +244,7 @@ impl Cluster {
     }
 
     /// Starts a server that was killed.
-    ///
-    /// # Errors
-    /// [`StartError`]
-    pub fn start_node(&mut self, number: usize) -> Result<(), StartError> {
+    pub(crate) fn start_node(&mut self, number: usize) -> Result<(), StartError> {
         let name = self.nodes[number].name.clone();
         let patroni = self.spawn(&name, "/usr/bin/patroni", &[format!("{name}.yml")])?;
         self.nodes[number].patroni = Some(patroni);
@@ -269,13 +252,12 @@ impl Cluster {
     }
 
     /// Tells whether each server has a disk of its own, which can be filled: only root can mount one.
-    #[must_use]
-    pub fn has_disks(&self) -> bool {
+    pub(crate) fn has_disks(&self) -> bool {
         self.has_disks
     }
 
     /// Fills the disk of a server, or makes room again.
-    pub fn fill(&self, number: usize, full: bool) {
+    pub(crate) fn fill(&self, number: usize, full: bool) {
         let file = self.folder.join(&self.nodes[number].name).join("filler");
         let _ = match full {
             // It ends with an error, when the disk is full.
@@ -285,7 +267,7 @@ impl Cluster {
     }
 
     /// Stops etcd, or lets it go on.
-    pub fn pause_etcd(&self, pause: bool) {
+    pub(crate) fn pause_etcd(&self, pause: bool) {
         let etcd = self.etcd.as_ref().and_then(|etcd| Pid::from_raw(etcd.id().cast_signed()));
         if let Some(etcd) = etcd {
             let _ = kill_process(etcd, if pause { Signal::STOP } else { Signal::CONT });
@@ -293,7 +275,7 @@ impl Cluster {
     }
 
     /// Cuts a server off, or mends its links. No side hears of it: packets only do not arrive.
-    pub fn cut(&self, number: usize, from: Cut, cut: bool) {
+    pub(crate) fn cut(&self, number: usize, from: Cut, cut: bool) {
         let node = &self.nodes[number];
         let links: &[&Proxy] = match from {
             Cut::Etcd => &[&node.etcd],
@@ -447,12 +429,11 @@ fn leader(members: &[Member]) -> Option<usize> {
 }
 
 /// Returns a port that was free a moment ago, and that no connection is given.
-fn free_port() -> Result<u16, StartError> {
+fn free_port() -> u16 {
     loop {
-        let port = 20_000 + random()? % 12_000;
-        let port = u16::try_from(port).unwrap_or_default();
+        let port = 20_000 + u16::from_le_bytes(host::random::bytes()) % 12_000;
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return Ok(port);
+            return port;
         }
     }
 }
