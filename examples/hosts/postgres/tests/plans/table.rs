@@ -24,7 +24,6 @@ pub(crate) const FUNCTIONS: &[(&str, &[&str], usize)] = &[
 /// What a plan may do while a day has few rows or an endpoint has few deliveries, where a whole day costs less to read than
 /// each row by an index. Once a night it is a fault.
 pub(crate) const OF_FEW_ROWS: &[(&str, &str)] = &[
-    ("missed/newest", "sorts"),
     ("sender/log", "reads all of attempts"),
     ("sender/log", "reads more than it needs of attempts"),
     ("erase/log_write", "looks into every day of attempts"),
@@ -71,6 +70,8 @@ pub(crate) const REASONS: &[(&str, &str, &str)] = &[
     ("endpoints/last_hour", "looks into every day of ended", "ids go through all days"),
     ("deliveries/redeliver_ended", "looks into every day of ended", "an id does not tell the day"),
     ("erase/account_events", "looks into every day of events", "in the end there is nothing left"),
+    ("erase/account_events", "reads many pages", "where a quarter of a million is the account's"),
+    ("missed/newest", "sorts", "what is pending of one endpoint, while much of it is"),
     ("erase/events_read", "looks into every day of events", "any of them may have the number"),
     ("erase/log_read", "looks into every day of ended", "any of them may have the number"),
     ("erase/account_events", "reads all of events", "where a quarter of them is the account's"),
