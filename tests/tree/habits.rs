@@ -48,6 +48,15 @@ fn any_include_and_any_unused_code_is_counted() {
     assert_eq!(counts, all);
 }
 
+// D-99: until 0.1.0 is published nobody has an earlier schema, and no earlier API.
+#[test]
+fn nothing_is_kept_for_a_version_that_nobody_has() {
+    let all = files("");
+    let below = |folder: &str| all.iter().filter(|file| file.starts_with(folder)).count();
+    assert_eq!(below("examples/hosts/postgres/migrations/"), 1, "one schema");
+    assert_eq!(below("tests/api-"), 0, "a baseline comes with the first release");
+}
+
 #[test]
 fn the_listing_is_short() {
     let all = files("");
