@@ -7,7 +7,7 @@ use crate::sender::Pace;
 use host::access::{Access, Ancestors};
 use host::flags::{Flag, Help};
 use host::log;
-use host::scale::{self, Scale};
+use host::scale::Scale;
 use host::store::EndpointLimit;
 
 /// The options of the command line.
@@ -52,16 +52,8 @@ const HELP: Help = Help {
             "--allow-loopback-endpoints",
             "allow webhooks to this machine, also without TLS",
         ),
-        Flag::value(
-            "--time-scale",
-            "F",
-            "multiplies the waits between attempts: with 0.001, six\nhours last 22 seconds [1]",
-        ),
-        Flag::value(
-            "--timeout-scale",
-            "F",
-            "multiplies the ten-second limit of an attempt; at most 2.5 [1]",
-        ),
+        Scale::WAITS,
+        Scale::TIMEOUTS,
         Flag::value(
             "--endpoint-rate",
             "N",
@@ -83,10 +75,6 @@ pub fn read() -> Options {
         let expected = format_args!("an address, such as {default}");
         flags.read(name, default, expected).unwrap_or_else(|error| HELP.exit(&error))
     };
-    let factor = |name, most| match scale::factor(flags.text(name).unwrap_or("1"), most) {
-        Ok(factor) => factor,
-        Err(error) => HELP.exit(&format!("{name}: {error}")),
-    };
     let dashboard = address("--dashboard", 8081);
     let access = Access::read_or_exit(&HELP, &flags, dashboard);
     Options {
@@ -100,10 +88,7 @@ pub fn read() -> Options {
         allow_loopback: flags.has("--allow-loopback-endpoints"),
         endpoint_limit: EndpointLimit::read(&flags).unwrap_or_else(|error| HELP.exit(&error)),
         pace: Pace {
-            scale: Scale {
-                waits: factor("--time-scale", scale::MOST_WAITS),
-                timeouts: factor("--timeout-scale", scale::MOST_TIMEOUTS),
-            },
+            scale: Scale::read(&flags).unwrap_or_else(|error| HELP.exit(&error)),
             per_second: flags
                 .read("--endpoint-rate", 0, "a number of attempts")
                 .unwrap_or_else(|error| HELP.exit(&error)),

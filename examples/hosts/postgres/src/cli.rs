@@ -19,7 +19,7 @@ use crate::sender;
 use host::access::{Access, Ancestors};
 use host::flags::{Command, Commands, Flag, Flags, Help};
 use host::log;
-use host::scale::{self, Scale};
+use host::scale::Scale;
 use host::scope::By;
 use host::store::EndpointLimit;
 
@@ -116,16 +116,6 @@ const TRUST_CA: Flag =
     Flag::value("--trust-ca", "FILE.pem", "extra CA certificates, besides the public ones");
 pub(crate) const LOOPBACK: Flag =
     Flag::switch("--allow-loopback-endpoints", "allow webhooks to this machine, also without TLS");
-const TIME_SCALE: Flag = Flag::value(
-    "--time-scale",
-    "F",
-    "multiplies the waits between attempts: with 0.001, six\nhours last 22 seconds [1]",
-);
-const TIMEOUT_SCALE: Flag = Flag::value(
-    "--timeout-scale",
-    "F",
-    "multiplies the ten-second limit of an attempt; at most 2.5 [1]",
-);
 const ENDPOINT_RATE: Flag = Flag::value(
     "--endpoint-rate",
     "N",
@@ -199,8 +189,8 @@ const SENDER: Help = Help {
         KEYS,
         TRUST_CA,
         LOOPBACK,
-        TIME_SCALE,
-        TIMEOUT_SCALE,
+        Scale::WAITS,
+        Scale::TIMEOUTS,
         ENDPOINT_RATE,
         METRICS,
         log::FORMAT,
@@ -223,8 +213,8 @@ const ALL: Help = Help {
         DATA,
         TRUST_CA,
         LOOPBACK,
-        TIME_SCALE,
-        TIMEOUT_SCALE,
+        Scale::WAITS,
+        Scale::TIMEOUTS,
         ENDPOINT_RATE,
         EndpointLimit::FLAG,
         METRICS,
@@ -247,8 +237,8 @@ const DEMO: Help = Help {
         DATA,
         TRUST_CA,
         LOOPBACK,
-        TIME_SCALE,
-        TIMEOUT_SCALE,
+        Scale::WAITS,
+        Scale::TIMEOUTS,
         ENDPOINT_RATE,
         EndpointLimit::FLAG,
         METRICS,
@@ -483,17 +473,10 @@ fn sending(
     database: fn(&Help, &Flags) -> Address,
     ring: fn(&Help, &Flags) -> KeyRing,
 ) -> sender::Options {
-    let factor = |name, most| match scale::factor(flags.text(name).unwrap_or("1"), most) {
-        Ok(factor) => factor,
-        Err(error) => help.exit(&format!("{name}: {error}")),
-    };
     sender::Options {
         allow_loopback: flags.has("--allow-loopback-endpoints"),
         trust_ca: flags.text("--trust-ca").map(PathBuf::from),
-        scale: Scale {
-            waits: factor("--time-scale", scale::MOST_WAITS),
-            timeouts: factor("--timeout-scale", scale::MOST_TIMEOUTS),
-        },
+        scale: Scale::read(flags).unwrap_or_else(|error| help.exit(&error)),
         per_second: flags
             .read("--endpoint-rate", 0, "a number of attempts")
             .unwrap_or_else(|error| help.exit(&error)),
