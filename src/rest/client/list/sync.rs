@@ -138,7 +138,7 @@ impl CallSync {
     /// The default lag: one minute below the watermark.
     pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 
-    /// The longest lag: a day. The state keeps the ids of all calls within it.
+    /// The longest lag: 24 hours. The state keeps the ids of all calls within it.
     pub const MAX_LAG: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// Creates a sync of all calls, from the first one on.
