@@ -23,7 +23,7 @@
 //! [`ReceiverMetrics`](crate::webhook::receiver::ReceiverMetrics) and
 //! [`ApiMetrics`](crate::rest::server::ApiMetrics). A host counts each transition when it is stored,
 //! so that no store is searched for a number. Each takes a few hundred bytes, counting allocates
-//! nothing, and `merge` adds the counts of several threads. Serve the text as `application/openmetrics-text; version=1.0.0; charset=utf-8`.
+//! nothing. Serve the text as `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 //!
 //! # Names
 //! A service has those of its senders and its API, and a receiver its own. Add up what processes count (`_total`,
@@ -249,12 +249,6 @@ impl<L: Label> Counters<L> {
         }
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
-        for (count, more) in self.0.as_mut().iter_mut().zip(other.0.as_ref()) {
-            *count = count.saturating_add(*more);
-        }
-    }
-
     pub(crate) fn write<W: fmt::Write>(
         &self,
         text: &mut OpenMetrics<W>,
@@ -280,11 +274,6 @@ macro_rules! side_metrics {
         }
 
         impl $side {
-            /// Adds the counts of another thread.
-            pub fn merge(&mut self, other: &Self) {
-                $(self.$field.merge(&other.$field);)+
-            }
-
             /// Writes what was counted.
             ///
             /// # Errors
@@ -335,14 +324,6 @@ impl<const N: usize> Histogram<N> {
         let count = bucket.map_or(&mut self.longer, |(_, count)| count);
         *count = count.saturating_add(1);
         self.sum = self.sum.saturating_add(took);
-    }
-
-    pub(crate) fn merge(&mut self, other: &Self) {
-        for (count, more) in self.counts.iter_mut().zip(other.counts) {
-            *count = count.saturating_add(more);
-        }
-        self.longer = self.longer.saturating_add(other.longer);
-        self.sum = self.sum.saturating_add(other.sum);
     }
 
     pub(crate) fn write<W: fmt::Write>(

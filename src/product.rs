@@ -20,8 +20,6 @@ use crate::text::{TextError, TextReason, check_len, check_present};
 /// let product = Product::new("Acme-Voice")?;
 /// assert_eq!(product.signature_header(), "x-acme-voice-signature");
 /// assert_eq!(product.delivery_header(), "x-acme-voice-delivery");
-/// assert_eq!(product.live_key_prefix(), "acme_voice_live_");
-/// assert_eq!(product.test_key_prefix(), "acme_voice_test_");
 /// assert_eq!(product.user_agent(), "Acme-Voice-Webhooks/1.0");
 ///
 /// assert_eq!(Product::default().event_header(), "x-service-event");
@@ -109,14 +107,12 @@ impl Product {
     }
 
     /// Returns `service_live_`, the prefix of production keys.
-    #[must_use]
-    pub fn live_key_prefix(&self) -> &str {
+    pub(crate) fn live_key_prefix(&self) -> &str {
         &self.0.live_key_prefix
     }
 
     /// Returns `service_test_`, the prefix of test keys.
-    #[must_use]
-    pub fn test_key_prefix(&self) -> &str {
+    pub(crate) fn test_key_prefix(&self) -> &str {
         &self.0.test_key_prefix
     }
 }

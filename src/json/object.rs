@@ -23,8 +23,7 @@ use super::{FromJson, Name, ParseError, ParseErrorKind, Tracker, read};
 ///
 /// let object = JsonObject::parse(r#"{"minutes_used": 75.00, "plan": {"minutes": 1e2}}"#)?;
 /// assert_eq!(object.get("minutes_used").unwrap().get(), "75.00");
-/// let named = object.with_str("name", "Starter");
-/// assert_eq!(named.get_str("name").as_deref(), Some("Starter"));
+/// assert_eq!(object.get_str("plan"), None);
 /// # Ok::<(), call_assistant::json::ParseError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Serialize)]
@@ -76,7 +75,7 @@ impl JsonObject {
     /// end if not. All other names and values stay unchanged to the letter.
     #[must_use]
     #[expect(clippy::expect_used, reason = "it is made of the parts of an object")]
-    pub fn with_str(&self, name: &str, text: &str) -> Self {
+    pub(crate) fn with_str(&self, name: &str, text: &str) -> Self {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let changed = alloc::format!("{}:{}", quoted(name), quoted(text));
         let mut changed = Some(changed);

@@ -84,7 +84,7 @@ pub struct UnreadableCall {
 impl CallList {
     /// The most unreadable items of a page: 100, as many as a page has calls. A text with more
     /// unreadable items is not a page, and its error says so.
-    pub const MAX_UNREADABLE: usize = 100;
+    const MAX_UNREADABLE: usize = 100;
 
     /// Creates a page. `next_cursor` leads to the next one; the last page has none.
     #[must_use]

@@ -203,33 +203,6 @@ fn the_text_is_in_the_order_of_openmetrics() {
     assert!(text.contains("host_threads{name=\"a \\\"quoted\\\"\\nname \\\\\"} 4\n"));
 }
 
-/// The counts of several threads are added.
-#[test]
-fn merging_adds_everything_up() {
-    let write = |sender: &sender::SenderMetrics,
-                 server: &server::ApiMetrics,
-                 receiver: &receiver::ReceiverMetrics| {
-        let mut text = OpenMetrics::new(String::new());
-        sender.write(&mut text).unwrap();
-        server.write(&mut text).unwrap();
-        receiver.write(&mut text).unwrap();
-        text.end().unwrap()
-    };
-    let (once, other, third) = (sent(), answered(), verified());
-    let (mut twice, mut both, mut all) = (once, other, third);
-    twice.merge(&once);
-    both.merge(&other);
-    all.merge(&third);
-    let value = |line: &str| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
-    let (one, two) = (write(&once, &other, &third), write(&twice, &both, &all));
-    for (one, two) in one.lines().zip(two.lines()).filter(|(one, _)| !one.starts_with('#')) {
-        assert!((value(two) - 2.0 * value(one)).abs() < 1e-9, "{one}, merged {two}");
-    }
-    let mut from_nothing = sender::SenderMetrics::default();
-    from_nothing.merge(&once);
-    assert_eq!(from_nothing, once);
-}
-
 /// What is not an attempt, and what comes late, is counted as such and as nothing else.
 #[test]
 fn only_scheduled_first_attempts_count_as_first() {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
 use call_assistant::model::AppointmentStatus;
-use call_assistant::rest::{ErrorCode, ErrorType};
-use call_assistant::{Product, TextReason, rest::Scope};
+use call_assistant::rest::{ApiKey, ErrorCode, ErrorType, Mode, Scope};
+use call_assistant::{Product, TextReason};
 
 /// Names of the specification, written with its neutral word (DEL-1, KEY-1).
 #[test]
@@ -18,8 +18,9 @@ fn the_default_product_is_the_specifications() {
     assert_eq!(product.event_header(), "X-Service-Event");
     assert_eq!(product.delivery_header(), "X-Service-Delivery");
     assert_eq!(product.user_agent(), "Service-Webhooks/1.0");
-    assert_eq!(product.live_key_prefix(), "service_live_");
-    assert_eq!(product.test_key_prefix(), "service_test_");
+    for (mode, prefix) in [(Mode::Live, "service_live_"), (Mode::Test, "service_test_")] {
+        assert!(ApiKey::from_random(&product, mode, [7; 32]).reveal().starts_with(prefix));
+    }
     assert_eq!(format!("{product:?}"), r#"Product("Service")"#);
 }
 

@@ -29,7 +29,7 @@ pub(super) type Cause = Box<dyn Error + Send + Sync>;
 /// assert_eq!(error.to_string(), "service refused with 403: plan_upgrade_required (req_1)");
 ///
 /// let error = client.read(&GetAccount, ResponseHead::new(502), b"<h1>Bad gateway</h1>");
-/// assert!(error.unwrap_err().is_transient());
+/// assert_eq!(error.unwrap_err().action(), Action::Retry);
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
@@ -160,12 +160,6 @@ impl ClientError {
                 Some(action) => action,
             },
         }
-    }
-
-    /// Returns whether the same request may succeed later.
-    #[must_use]
-    pub fn is_transient(&self) -> bool {
-        self.action() == Action::Retry
     }
 
     /// Returns what the program has to do if it lost a part of the answer before it reported it.

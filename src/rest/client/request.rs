@@ -6,7 +6,7 @@ use http::{HeaderValue, Request, Uri};
 
 use super::{ClientError, ResponseHead, error};
 use crate::rest::{ApiKey, ApiRequest, BaseUrl, ParameterError};
-use crate::text::{TextError, TextReason};
+use crate::text::TextError;
 
 /// A client of the service: it turns operations into requests, and responses into what was asked
 /// for.
@@ -38,13 +38,12 @@ use crate::text::{TextError, TextReason};
 pub struct Client {
     base: BaseUrl,
     key: ApiKey,
-    user_agent: HeaderValue,
 }
 
-impl Client {
-    /// The longest `User-Agent`: 255 bytes.
-    pub const MAX_USER_AGENT_LEN: usize = 255;
+/// The `User-Agent` of a request, unless the program sets its own in the request that it is given.
+const AGENT: &str = concat!("call-assistant/", env!("CARGO_PKG_VERSION"));
 
+impl Client {
     /// Creates a client of the service at a base URL, with an API key.
     ///
     /// # Errors
@@ -56,42 +55,13 @@ impl Client {
     /// Creates a client from values that have been parsed already.
     #[must_use]
     pub fn from_parts(base: BaseUrl, key: ApiKey) -> Self {
-        const DEFAULT: &str = concat!("call-assistant/", env!("CARGO_PKG_VERSION"));
-        Self { base, key, user_agent: HeaderValue::from_static(DEFAULT) }
+        Self { base, key }
     }
 
     /// Returns the same client with another key: after a new key has been checked.
     #[must_use]
     pub fn with_key(self, key: ApiKey) -> Self {
         Self { key, ..self }
-    }
-
-    /// Sets the `User-Agent` of the requests, by which the service's support recognises your
-    /// program: `call-assistant/` and the version of this crate by default.
-    ///
-    /// ```
-    /// use call_assistant::rest::GetAccount;
-    /// use call_assistant::rest::client::Client;
-    ///
-    /// let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?
-    ///     .with_user_agent("acme-crm/2.1 (ops@acme.example)")?;
-    /// let request = client.request(&GetAccount)?;
-    /// assert_eq!(request.headers()["user-agent"], "acme-crm/2.1 (ops@acme.example)");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Returns an error if the text is empty, longer than
-    /// [`MAX_USER_AGENT_LEN`](Self::MAX_USER_AGENT_LEN), begins or ends with a space, or has a
-    /// character other than visible ASCII and spaces.
-    pub fn with_user_agent(self, text: &str) -> Result<Self, TextError> {
-        let form = "is not 1 to 255 visible ASCII characters and spaces";
-        let refused = TextError::new("user agent", TextReason::Form, form);
-        let printable = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-        let fits = (1..=Self::MAX_USER_AGENT_LEN).contains(&text.len());
-        let value = HeaderValue::from_str(text).ok();
-        let value = value.filter(|_| fits && printable && text.trim_ascii() == text);
-        Ok(Self { user_agent: value.ok_or(refused)?, ..self })
     }
 
     /// Returns the key.
@@ -116,7 +86,7 @@ impl Client {
         authorization.set_sensitive(true);
         request.headers_mut().insert(AUTHORIZATION, authorization);
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
-        request.headers_mut().insert(USER_AGENT, self.user_agent.clone());
+        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
         Ok(request)
     }
 

@@ -1,6 +1,6 @@
 use core::time::Duration;
 
-use super::ClientError;
+use super::{Action, ClientError};
 use crate::Timestamp;
 
 /// The policy by which a failed request is made again.
@@ -19,13 +19,12 @@ use crate::Timestamp;
 /// // For a nightly program that nobody watches: an hour and more.
 /// let patient = Retry::new()
 ///     .with_tries(20)
-///     .with_backoff(Duration::from_secs(1), Duration::from_secs(300))
-///     .with_longest_retry_after(Duration::from_secs(600));
+///     .with_backoff(Duration::from_secs(1), Duration::from_secs(300));
 /// assert_eq!(patient.wait(&error, 19, random, now), Some(Duration::from_secs(300)));
 /// ```
 ///
 /// - **Which errors**: no response at all, a truncated one, 408, 425, 429, and 5xx except 501 and
-///   505 (see [`ClientError::is_transient`]). Everything else would be refused in the same way
+///   505 (see [`ClientError::action`]). Everything else would be refused in the same way
 ///   again. Every request of this API reads, so asking twice does no harm.
 /// - **How long**: what `Retry-After` says, up to a cap, plus a backoff that doubles with every
 ///   try, up to a cap of its own, and is stretched at random up to twice its length. Randomness
@@ -36,8 +35,11 @@ pub struct Retry {
     tries: u32,
     first_backoff: Duration,
     longest_backoff: Duration,
-    longest_retry_after: Duration,
 }
+
+/// The longest `Retry-After` that is honoured: an hour. A longer one is capped: a wrong header of some
+/// proxy must not put a client to sleep for a year.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
 impl Retry {
     /// Creates a policy of five tries, with backoffs of half a second, one, two and four seconds
@@ -48,7 +50,6 @@ impl Retry {
             tries: 5,
             first_backoff: Duration::from_millis(500),
             longest_backoff: Duration::from_secs(30),
-            longest_retry_after: Duration::from_secs(3600),
         }
     }
 
@@ -65,13 +66,6 @@ impl Retry {
         Self { first_backoff: first, longest_backoff: longest, ..self }
     }
 
-    /// Sets the longest `Retry-After` that is honoured. A longer one is capped: a wrong header of
-    /// some proxy must not put a client to sleep for a year.
-    #[must_use]
-    pub const fn with_longest_retry_after(self, longest: Duration) -> Self {
-        Self { longest_retry_after: longest, ..self }
-    }
-
     /// Returns how long to wait before the same request is made again. `None` means to give up: the
     /// answer would be the same, or the tries are used up.
     ///
@@ -85,12 +79,12 @@ impl Retry {
         random: [u8; 8],
         now: Timestamp,
     ) -> Option<Duration> {
-        if !error.is_transient() {
+        if error.action() != Action::Retry {
             return None;
         }
         let asked = error.retry_after.map_or(Duration::ZERO, |after| after.from_now(now));
         let backoff = self.wait_unasked(tried, random)?;
-        Some(asked.min(self.longest_retry_after).saturating_add(backoff))
+        Some(asked.min(LONGEST_RETRY_AFTER).saturating_add(backoff))
     }
 
     /// Returns how long to wait where no answer says it.

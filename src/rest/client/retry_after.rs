@@ -37,8 +37,7 @@ impl RetryAfter {
     }
 
     /// Returns how long that is from now. Zero if it has passed.
-    #[must_use]
-    pub fn from_now(self, now: Timestamp) -> Duration {
+    pub(super) fn from_now(self, now: Timestamp) -> Duration {
         match self {
             Self::Seconds(seconds) => Duration::from_secs(seconds),
             Self::At(instant) => instant.since(now),
@@ -47,8 +46,7 @@ impl RetryAfter {
 
     /// Converts an instant into the seconds from the response's own `Date` header, so that a wrong
     /// clock on this side does no harm. An unreadable date changes nothing.
-    #[must_use]
-    pub fn relative_to(self, date: &str) -> Self {
+    pub(super) fn relative_to(self, date: &str) -> Self {
         match (self, http_date::parse(date)) {
             (Self::At(instant), Some(answered)) => Self::Seconds(instant.since(answered).as_secs()),
             _ => self,

@@ -239,7 +239,7 @@ pub use exchange::{
     AccountQuery, Admitted, Authorized, CallQuery, CallsQuery, Identified, Received, RequestHead,
 };
 pub use metrics::ApiMetrics;
-pub use rate::{RateLimitError, RateLimitReason, RateWindows};
+pub use rate::{RateLimitError, RateWindows};
 pub use rejection::{Rejection, RejectionReason};
 pub use stored_key::{KeyDigest, KeyState, StoredKey};
 

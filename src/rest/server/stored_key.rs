@@ -54,7 +54,7 @@ use crate::secret::mac;
 /// An account can have several valid keys, so no request fails while one replaces another:
 ///
 /// 1. The service stores the [`new`](Self::new) key, with the scopes of the old one, and shows it.
-///    The old one may get an end, [`with_expiry`](Self::with_expiry).
+///    The old one may get an end, [`expires_at`](Self::expires_at).
 /// 2. The customer switches to it: `Client::with_key`.
 /// 3. When `last_used_at` of the old key no longer changes, the service [revokes](Self::revoke) it.
 ///    It changes only if the host calls [`note_use`](Self::note_use) for each request that is identified.
@@ -132,12 +132,6 @@ impl StoredKey {
     #[must_use]
     pub fn with_scopes(self, scopes: impl IntoIterator<Item = Scope>) -> Self {
         Self { scopes: scopes.into_iter().collect(), ..self }
-    }
-
-    /// Returns the same key, expired from this instant on.
-    #[must_use]
-    pub fn with_expiry(self, at: Timestamp) -> Self {
-        Self { expires_at: Some(at), ..self }
     }
 
     /// Revokes the key at once. A recorded revocation counts whatever the clock says, so a clock

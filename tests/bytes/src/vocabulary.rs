@@ -3,7 +3,9 @@
 use call_assistant::TextReason;
 use call_assistant::id::{CallId, EventId, MAX_ID_LEN};
 use call_assistant::json::{JsonObject, ParseError};
-use call_assistant::model::{Account, Appointment, Call, CallList, Contact, TransferredCall};
+use call_assistant::model::{
+    Account, Appointment, AppointmentStatus, Call, CallList, Contact, TransferredCall,
+};
 use call_assistant::rest::ApiError;
 use call_assistant::rest::server::StoredKey;
 
@@ -56,9 +58,13 @@ pub fn json(bytes: &[u8]) {
     if let Ok(text) = core::str::from_utf8(bytes)
         && let Ok(object) = JsonObject::parse(text)
     {
-        let changed = object.with_str("status", "cancelled");
-        assert_eq!(changed.get_str("status").as_deref(), Some("cancelled"), "{text}");
-        assert_eq!(changed.with_str("status", "cancelled"), changed, "{text}");
-        assert_eq!(JsonObject::parse(changed.as_str()), Ok(changed), "{text}");
+        let changed = Appointment::from(object).cancelled();
+        assert_eq!(changed.status(), Some(AppointmentStatus::Cancelled), "{text}");
+        assert_eq!(changed.cancelled(), changed, "{text}");
+        assert_eq!(
+            JsonObject::parse(changed.object().as_str()).as_ref(),
+            Ok(changed.object()),
+            "{text}"
+        );
     }
 }

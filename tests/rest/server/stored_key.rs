@@ -68,10 +68,12 @@ fn a_secret_shows_only_where_it_is_revealed() {
 #[test]
 fn a_stored_key_is_stable_in_storage() {
     let key = ApiKey::parse_for(&product(), SECRET).unwrap();
-    let mut stored = stored(&key)
-        .with_name("Nightly sync")
-        .with_scopes([Scope::CallsRead, Scope::AccountRead, Scope::from("contacts:read")])
-        .with_expiry(now().saturating_add(Duration::from_secs(60)));
+    let mut stored = stored(&key).with_name("Nightly sync").with_scopes([
+        Scope::CallsRead,
+        Scope::AccountRead,
+        Scope::from("contacts:read"),
+    ]);
+    stored.expires_at = Some(now().saturating_add(Duration::from_secs(60)));
     stored.last_used_at = Some(now());
     stored.revoke(now());
     let json = serde_json::json!({
@@ -109,7 +111,7 @@ fn a_key_is_valid_until_it_expires_or_is_revoked() {
     let nano = Duration::from_nanos(1);
     assert_eq!(stored(&key).state(Timestamp::MAX), KeyState::Valid);
 
-    let mut stored = stored(&key).with_expiry(now());
+    let mut stored = StoredKey { expires_at: Some(now()), ..stored(&key) };
     assert_eq!(stored.state(now().saturating_sub(nano)), KeyState::Valid);
     assert_eq!(stored.state(now()), KeyState::Expired);
     assert_eq!(stored.state(now().saturating_add(nano)), KeyState::Expired);

@@ -258,11 +258,7 @@ impl<T: FlowTask> Flow<T> {
     /// Returns how far the flow has come.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        let waits_until = match &self.position {
-            Position::Waiting(wait) if !wait.length.is_zero() => Some(wait.until),
-            _ => None,
-        };
-        Progress { waits_until, ..self.progress }
+        self.progress
     }
 
     /// Returns why the last try failed, for a log. `None` once a request has succeeded.

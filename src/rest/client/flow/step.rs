@@ -58,8 +58,6 @@ pub struct Progress {
     pub failures: u64,
     /// The restarts of the list: see [`Flow::with_restarts`](super::Flow::with_restarts).
     pub restarts: u32,
-    /// The end of the wait, if the flow waits.
-    pub waits_until: Option<Timestamp>,
     /// The `started_at` of the last call read. A list goes from the newest call to the oldest.
     pub reached: Option<Timestamp>,
     /// The `created_after` that the list is read down to; `None` if it has no such bound.

@@ -135,9 +135,6 @@ pub struct CallSync {
 }
 
 impl CallSync {
-    /// The default lag: one minute below the watermark.
-    pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
-
     /// The longest lag: 24 hours. The state keeps the ids of all calls within it.
     pub const MAX_LAG: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -145,7 +142,7 @@ impl CallSync {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            lag: Self::DEFAULT_LAG,
+            lag: Duration::from_secs(60),
             mode: None,
             account_id: None,
             since: None,

@@ -68,10 +68,9 @@ use window::RateWindow;
 /// as often as they may take at most 10 GB; a million that ask once a minute take 0.3 GB.
 ///
 /// A new credential makes the table forget a few windows that have been idle for 60 seconds, so
-/// nobody has to clean up. A host to which no new credential comes keeps what it has, until it calls
-/// [`forget_idle`](Self::forget_idle). When the table is full and each window could still refuse, none is
+/// nobody has to clean up. A host to which no new credential comes keeps what it has. When the table is full and each window could still refuse, none is
 /// dropped: its credential would be admitted twice its quota. A credential without a window is
-/// refused instead ([`RateLimitReason::Room`]); the others are not affected. A check looks at 64 windows
+/// refused instead; the others are not affected. A check looks at 64 windows
 /// at most to make room; if none of them is idle, it refuses with a short wait, and the next one looks
 /// further. Only existing credentials come this far, so a maximum above the number of issued keys,
 /// times two quotas, is never reached.
@@ -164,14 +163,6 @@ impl RateWindows {
         self.windows.is_empty()
     }
 
-    /// Forgets all idle windows at once, for a host that falls silent: while new credentials come,
-    /// they do that.
-    pub fn forget_idle(&mut self, now: Timestamp) {
-        self.windows.retain(|_, window| !window.becomes_idle(now));
-        let due = |(key, window): (&Key, &RateWindow)| (window.idle_at(), *key);
-        self.due = self.windows.iter().map(due).collect();
-    }
-
     /// Looks at some due windows, and at more until one is idle and goes.
     fn make_room(&mut self, now: Timestamp) -> Result<(), RateLimitError> {
         for looks in 0..MOST_LOOKS {
@@ -234,15 +225,15 @@ impl fmt::Debug for RateWindows {
     }
 }
 
-/// A request that came too soon: 429 `rate_limit_exceeded`.
+/// A request that came too soon: 429 `rate_limit_exceeded`. Its message says for the operator's log
+/// whether the quota is used up, or whether there is no room for another credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}, a request is admitted in {wait:?}")]
 #[non_exhaustive]
 pub struct RateLimitError {
     /// The exact time until a request is admitted.
     pub wait: Duration,
-    /// The reason, for the operator's log.
-    pub reason: RateLimitReason,
+    pub(in crate::rest::server) reason: RateLimitReason,
 }
 
 impl RateLimitError {
@@ -254,10 +245,8 @@ impl RateLimitError {
     }
 }
 
-/// The reason why a request is not admitted. Open: a later version may have more limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RateLimitReason {
+pub(in crate::rest::server) enum RateLimitReason {
     /// A credential that has used up its quota.
     #[error("the quota is used up")]
     Quota,
