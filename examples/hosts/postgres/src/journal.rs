@@ -1,5 +1,6 @@
 //! Who did what: written in the transaction of what was done, and read in the order of commits.
 
+use call_assistant::id::AccountId;
 use deadpool_postgres::GenericClient;
 use serde_json::Value;
 use tokio_postgres::types::ToSql;
@@ -9,32 +10,35 @@ use crate::db::{DbError, Fields as _, execute, query, query_opt};
 use host::input::Bad;
 use host::log;
 use host::rows::JournalRow;
-use host::scope::By;
+use host::scope::{Allowed, By};
 use host::store::{Done, Refused};
 
 /// Something that is done.
 #[derive(Clone, Debug)]
-pub(crate) struct Deed<'a> {
-    pub(crate) by: By,
+pub(crate) struct Deed {
+    by: By,
     /// A word that programs branch on.
-    pub(crate) action: &'static str,
-    pub(crate) account: Option<&'a str>,
+    action: &'static str,
+    account: Option<String>,
     /// The id of what it is done to.
-    pub(crate) target: &'a str,
+    target: String,
     /// What is changed, as it was and as it becomes. It has no secret and no person's data.
-    pub(crate) before: Value,
-    pub(crate) after: Value,
+    before: Value,
+    after: Value,
+    is_logged: bool,
 }
 
-impl<'a> Deed<'a> {
+impl Deed {
     /// Creates a deed that changes nothing which can be shown.
-    pub(crate) fn new(
-        by: By,
-        action: &'static str,
-        account: Option<&'a str>,
-        target: &'a str,
-    ) -> Self {
-        Self { by, action, account, target, before: Value::Null, after: Value::Null }
+    pub(crate) fn new(by: By, action: &'static str, account: Option<&str>, target: &str) -> Self {
+        let (account, target) = (account.map(str::to_owned), target.to_owned());
+        let (before, after) = (Value::Null, Value::Null);
+        Self { by, action, account, target, before, after, is_logged: false }
+    }
+
+    /// Creates a deed of who was allowed the target.
+    pub(crate) fn to<T>(target: Allowed<'_, T>, action: &'static str, account: &AccountId) -> Self {
+        Self::new(target.by(), action, Some(account.as_str()), target.as_str())
     }
 
     /// Adds what it changes.
@@ -42,20 +46,24 @@ impl<'a> Deed<'a> {
         Self { before, after, ..self }
     }
 
-    /// Writes it, and returns the line of the log about it.
-    pub(crate) async fn told(self, change: &impl GenericClient) -> Result<log::Line, DbError> {
+    /// Has the log tell of it as well.
+    pub(crate) fn logged(self) -> Self {
+        Self { is_logged: true, ..self }
+    }
+
+    /// Returns the line of the log about it, if the log tells of it: to be written once it is committed.
+    pub(crate) fn line(&self) -> Option<log::Line> {
         let line = log::info("an operator acts")
             .with("by", self.by.as_str())
             .with("action", self.action)
-            .with("on", self.target)
+            .with("on", self.target.as_str())
             .with("after", Some(self.after.to_string()).filter(|_| !self.after.is_null()));
-        self.note(change).await?;
-        Ok(line)
+        Some(line).filter(|_| self.is_logged)
     }
 
     /// Writes it, unless all is as it was.
     pub(crate) async fn note(self, change: &impl GenericClient) -> Result<(), DbError> {
-        let Self { by, action, account, target, before, after } = self;
+        let Self { by, action, account, target, before, after, .. } = self;
         if before == after && !before.is_null() {
             return Ok(());
         }

@@ -194,7 +194,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
 }
 
 /// Notes what takes several transactions, before the first of them.
-async fn note(database: &Database, deed: &Deed<'_>) -> Result<(), DbError> {
+async fn note(database: &Database, deed: &Deed) -> Result<(), DbError> {
     database.change(async |change| deed.clone().note(change).await).await
 }
 

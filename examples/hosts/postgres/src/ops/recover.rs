@@ -20,7 +20,7 @@ pub(crate) async fn all(
     database: &Database,
     account: Option<&str>,
     missed: &RecoveryFilter,
-    deed: Deed<'_>,
+    deed: Deed,
     now: Timestamp,
 ) -> Result<usize, Refused> {
     let (mut started, mut after) = (0_usize, None);

@@ -18,7 +18,7 @@ use super::{
 };
 // What is stored here is compared by other processes: nothing of it is of this one's clock.
 use crate::clock::database as clock;
-use crate::db::{Class, DbError};
+use crate::db::Class;
 use crate::journal::{self, Deed};
 use crate::queue::{self, Accepted};
 use host::levers::{Cancelled, LeverOf, LeverRow, Levers};
@@ -60,29 +60,27 @@ impl Store for Postgres {
 
     async fn add_account(&self, by: Operator, new: Account) -> Done<Account> {
         let id = new.id.as_str();
-        self.dashboard
-            .change(async |change| {
-                if !accounts::insert(change, &new).await? {
-                    let why = "an account with this id already exists";
-                    return Err(Refused::Conflict(why.into()));
-                }
-                let deed = Deed::new(by.by(), "account.created", Some(id), id);
-                deed.changing(Value::Null, standing(&new)).note(change).await?;
-                accounts::one(change, id).await
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            if !accounts::insert(change, &new).await? {
+                let why = "an account with this id already exists";
+                return Err(Refused::Conflict(why.into()));
+            }
+            let deed = Deed::new(by.by(), "account.created", Some(id), id);
+            let deed = deed.changing(Value::Null, standing(&new));
+            Ok((accounts::one(change, id).await?, Some(deed)))
+        })
+        .await
     }
 
     async fn change_account(&self, by: Operator, id: &str, change: AccountChange) -> Done<Account> {
-        self.dashboard
-            .change(async |stored| {
-                let before = accounts::locked(stored, id).await?;
-                let after = accounts::change(stored, id, change).await?;
-                let deed = Deed::new(by.by(), "account.changed", Some(id), id);
-                deed.changing(standing(&before), standing(&after)).note(stored).await?;
-                Ok(after)
-            })
-            .await
+        self.act(async |stored: &Transaction<'_>| {
+            let before = accounts::locked(stored, id).await?;
+            let after = accounts::change(stored, id, change).await?;
+            let deed = Deed::new(by.by(), "account.changed", Some(id), id);
+            let deed = deed.changing(standing(&before), standing(&after));
+            Ok((after, Some(deed)))
+        })
+        .await
     }
 
     async fn knows_timezone(&self, _: Operator, name: &str) -> Done<bool> {
@@ -94,33 +92,29 @@ impl Store for Postgres {
     }
 
     async fn add_key(&self, account: Allowed<'_, Account>, key: StoredKey) -> Done<()> {
-        self.dashboard
-            .change(async |change| {
-                accounts::add_key(change, &key).await?;
-                let (account, id) = (Some(account.as_str()), account.by());
-                let deed = Deed::new(id, "key.created", account, key.id.as_str());
-                let after = json!({
-                    "mode": key.mode,
-                    "scopes": key.scopes,
-                    "expires_at": key.expires_at,
-                });
-                Ok(deed.changing(Value::Null, after).note(change).await?)
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            accounts::add_key(change, &key).await?;
+            let (account, by) = (Some(account.as_str()), account.by());
+            let deed = Deed::new(by, "key.created", account, key.id.as_str());
+            let after = json!({
+                "mode": key.mode,
+                "scopes": key.scopes,
+                "expires_at": key.expires_at,
+            });
+            Ok(((), Some(deed.changing(Value::Null, after))))
+        })
+        .await
     }
 
     async fn revoke_key(&self, id: Allowed<'_, StoredKey>) -> Done<StoredKey> {
-        let (id, by) = (id.as_str(), id.by());
-        self.dashboard
-            .change(async |change| {
-                let now = clock::now();
-                let (before, key) = accounts::revoke(change, id, now).await?;
-                let deed = Deed::new(by, "key.revoked", Some(key.account_id.as_str()), id);
-                let revoked = |at: Option<Timestamp>| json!({ "revoked_at": at });
-                deed.changing(revoked(before), revoked(key.revoked_at)).note(change).await?;
-                Ok(key)
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            let (before, key) = accounts::revoke(change, id.as_str(), clock::now()).await?;
+            let revoked = |at: Option<Timestamp>| json!({ "revoked_at": at });
+            let deed = Deed::to(id, "key.revoked", &key.account_id);
+            let deed = deed.changing(revoked(before), revoked(key.revoked_at));
+            Ok((key, Some(deed)))
+        })
+        .await
     }
 
     async fn latest_calls(
@@ -216,18 +210,16 @@ impl Store for Postgres {
         account: Allowed<'_, Account>,
         new: NewEndpoint,
     ) -> Done<EndpointRow> {
-        let by = account.by();
         let now = clock::now();
-        self.dashboard
-            .change(async |change| {
-                let account = accounts::one(change, new.account_id.as_str()).await?;
-                account.plan.webhooks.check_webhooks()?;
-                endpoints::insert(change, &self.ring, self.endpoint_limit, &new, now).await?;
-                let row = endpoints::one(change, &self.ring, new.id.as_str(), now).await?.shown;
-                note_endpoint(change, by, "endpoint.created", None, &row).await?;
-                Ok(row)
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            let owner = accounts::one(change, new.account_id.as_str()).await?;
+            owner.plan.webhooks.check_webhooks()?;
+            endpoints::insert(change, &self.ring, self.endpoint_limit, &new, now).await?;
+            let row = endpoints::one(change, &self.ring, new.id.as_str(), now).await?.shown;
+            let deed = endpoint_deed(account.by(), "endpoint.created", None, &row);
+            Ok((row, Some(deed)))
+        })
+        .await
     }
 
     async fn edit_endpoint(
@@ -236,15 +228,14 @@ impl Store for Postgres {
         edit: EndpointEdit,
     ) -> Done<EndpointRow> {
         let now = clock::now();
-        self.dashboard
-            .change(async |change| {
-                let (ring, by, id) = (&self.ring, id.by(), id.as_str());
-                let before = endpoints::locked(change, ring, id, now).await?;
-                let row = endpoints::edit(change, ring, id, &edit, now).await?;
-                note_endpoint(change, by, "endpoint.changed", Some(&before), &row).await?;
-                Ok(row)
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            let (ring, by, id) = (&self.ring, id.by(), id.as_str());
+            let before = endpoints::locked(change, ring, id, now).await?;
+            let row = endpoints::edit(change, ring, id, &edit, now).await?;
+            let deed = endpoint_deed(by, "endpoint.changed", Some(&before), &row);
+            Ok((row, Some(deed)))
+        })
+        .await
     }
 
     async fn pause(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
@@ -254,16 +245,14 @@ impl Store for Postgres {
     async fn enable(&self, id: Allowed<'_, EndpointRow>) -> Done<Enabled> {
         let (id, by) = (id.as_str(), id.by());
         let now = clock::now();
-        let (found, enabled) = self
-            .dashboard
-            .change(async |change| {
-                let before = endpoints::locked(change, &self.ring, id, now).await?;
-                let (found, enabled) = endpoints::enable(change, &self.ring, id, now).await?;
-                let after = &found.shown;
-                note_endpoint(change, by, "endpoint.enabled", Some(&before), after).await?;
-                Ok::<_, Refused>((found, enabled))
-            })
-            .await?;
+        let enable = self.act(async |change: &Transaction<'_>| {
+            let before = endpoints::locked(change, &self.ring, id, now).await?;
+            let enabled = endpoints::enable(change, &self.ring, id, now).await?;
+            let after = &enabled.0.shown;
+            let deed = endpoint_deed(by, "endpoint.enabled", Some(&before), after);
+            Ok((enabled, Some(deed)))
+        });
+        let (found, enabled) = enable.await?;
         let Some(missed) = enabled else {
             let counted = Some(Missed::default());
             return Ok(Enabled { endpoint: found.shown, missed: Vec::new(), counted });
@@ -297,13 +286,12 @@ impl Store for Postgres {
         new: NewSecret,
     ) -> Done<EndpointRow> {
         let now = clock::now();
-        self.dashboard
-            .change(async |change| {
-                let row = endpoints::rotate(change, &self.ring, id.as_str(), new, now).await?;
-                note_endpoint(change, id.by(), "endpoint.rotated", None, &row).await?;
-                Ok(row)
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            let row = endpoints::rotate(change, &self.ring, id.as_str(), new, now).await?;
+            let deed = endpoint_deed(id.by(), "endpoint.rotated", None, &row);
+            Ok((row, Some(deed)))
+        })
+        .await
     }
 
     async fn last_hour(&self, account: Allowed<'_, Account>) -> Done<Vec<(EndpointId, LastHour)>> {
@@ -357,30 +345,24 @@ impl Store for Postgres {
 
     async fn redeliver(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
         let (key, now): (DeliveryKey, _) = (id.as_str().parse()?, clock::now());
-        self.dashboard
-            .change(async |change| {
-                deliveries::redeliver(change, key, now).await?;
-                let row = deliveries::one(change, key, now).await?;
-                let account = Some(row.account_id.as_str());
-                let deed = Deed::new(id.by(), "delivery.redelivered", account, id.as_str());
-                deed.note(change).await?;
-                Ok(row)
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            deliveries::redeliver(change, key, now).await?;
+            let row = deliveries::one(change, key, now).await?;
+            let deed = Deed::to(id, "delivery.redelivered", &row.account_id);
+            Ok((row, Some(deed)))
+        })
+        .await
     }
 
     async fn send_now(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
         let (key, now): (DeliveryKey, _) = (id.as_str().parse()?, clock::now());
-        self.dashboard
-            .change(async |change| {
-                deliveries::send_now(change, key, now).await?;
-                let row = deliveries::one(change, key, now).await?;
-                let account = Some(row.account_id.as_str());
-                let deed = Deed::new(id.by(), "delivery.sent", account, id.as_str());
-                deed.note(change).await?;
-                Ok(row)
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            deliveries::send_now(change, key, now).await?;
+            let row = deliveries::one(change, key, now).await?;
+            let deed = Deed::to(id, "delivery.sent", &row.account_id);
+            Ok((row, Some(deed)))
+        })
+        .await
     }
 
     async fn count_missed(
@@ -403,17 +385,15 @@ impl Store for Postgres {
         missed: RecoveryFilter,
     ) -> Done<RecoveryRow> {
         let now = clock::now();
-        self.dashboard
-            .change(async |change| {
-                let found = endpoints::one(change, &self.ring, endpoint.as_str(), now).await?;
-                let row = recoveries::start(change, &found, missed, now).await?;
-                let account = Some(found.shown.account_id.as_str());
-                let deed = Deed::new(endpoint.by(), "recovery.started", account, &row.id);
-                let after = json!({ "endpoint_id": endpoint.as_str(), "from": row.missed.from() });
-                deed.changing(Value::Null, after).note(change).await?;
-                Ok(row)
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            let found = endpoints::one(change, &self.ring, endpoint.as_str(), now).await?;
+            let row = recoveries::start(change, &found, missed, now).await?;
+            let account = Some(found.shown.account_id.as_str());
+            let deed = Deed::new(endpoint.by(), "recovery.started", account, &row.id);
+            let after = json!({ "endpoint_id": endpoint.as_str(), "from": row.missed.from() });
+            Ok((row, Some(deed.changing(Value::Null, after))))
+        })
+        .await
     }
 
     async fn recover_all(
@@ -423,16 +403,14 @@ impl Store for Postgres {
         after: Option<&str>,
     ) -> Done<RecoveryPage> {
         let now = clock::now();
-        self.dashboard
-            .change(async |change| {
-                let page = recoveries::start_all(change, of.one(), &missed, after, now).await?;
-                let target = of.one().unwrap_or("all accounts");
-                let deed = Deed::new(of.by(), "recoveries.started", of.one(), target);
-                let started = json!({ "started": page.started.len() });
-                deed.changing(Value::Null, started).note(change).await?;
-                Ok(page)
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            let page = recoveries::start_all(change, of.one(), &missed, after, now).await?;
+            let target = of.one().unwrap_or("all accounts");
+            let deed = Deed::new(of.by(), "recoveries.started", of.one(), target);
+            let started = json!({ "started": page.started.len() });
+            Ok((page, Some(deed.changing(Value::Null, started))))
+        })
+        .await
     }
 
     async fn recoveries(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<RecoveryRow>>> {
@@ -449,32 +427,22 @@ impl Store for Postgres {
         id: Allowed<'_, RecoveryRow>,
         paused: bool,
     ) -> Done<RecoveryRow> {
-        self.dashboard
-            .change(async |change| {
-                let (row, is_changed) = recoveries::pause(change, id.as_str(), paused).await?;
-                if is_changed {
-                    let action = if paused { "recovery.paused" } else { "recovery.continued" };
-                    let account = Some(row.account_id.as_str());
-                    Deed::new(id.by(), action, account, id.as_str()).note(change).await?;
-                }
-                Ok(row)
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            let (row, is_changed) = recoveries::pause(change, id.as_str(), paused).await?;
+            let action = if paused { "recovery.paused" } else { "recovery.continued" };
+            let deed = is_changed.then(|| Deed::to(id, action, &row.account_id));
+            Ok((row, deed))
+        })
+        .await
     }
 
     async fn cancel_recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {
-        let now = clock::now();
-        self.dashboard
-            .change(async |change| {
-                let (row, is_changed) = recoveries::cancel(change, id.as_str(), now).await?;
-                if is_changed {
-                    let account = Some(row.account_id.as_str());
-                    let deed = Deed::new(id.by(), "recovery.cancelled", account, id.as_str());
-                    deed.note(change).await?;
-                }
-                Ok(row)
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            let (row, is_changed) = recoveries::cancel(change, id.as_str(), clock::now()).await?;
+            let deed = is_changed.then(|| Deed::to(id, "recovery.cancelled", &row.account_id));
+            Ok((row, deed))
+        })
+        .await
     }
 
     async fn alerts(&self, account: Allowed<'_, Account>) -> Done<Vec<AlertRow>> {
@@ -491,17 +459,12 @@ impl Store for Postgres {
 
     async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: &str) -> Done<AlertRow> {
         let now = clock::now();
-        self.dashboard
-            .change(async |change| {
-                let (row, is_first) = alerts::acknowledge(change, id.as_str(), by, now).await?;
-                if is_first {
-                    let account = Some(row.account_id.as_str());
-                    let deed = Deed::new(id.by(), "alert.acknowledged", account, id.as_str());
-                    deed.note(change).await?;
-                }
-                Ok(row)
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            let (row, is_first) = alerts::acknowledge(change, id.as_str(), by, now).await?;
+            let deed = is_first.then(|| Deed::to(id, "alert.acknowledged", &row.account_id));
+            Ok((row, deed))
+        })
+        .await
     }
 
     async fn levers(&self, _: Operator) -> Done<Levers> {
@@ -529,8 +492,8 @@ impl Store for Postgres {
             }
             let (account, words) = (of.account_id.as_ref().map(AccountId::as_str), of.words());
             let deed = Deed::new(by, "lever.set", account, &words);
-            let line = deed.changing(json!(before), json!(set)).told(change).await?;
-            Ok((set, Some(line)))
+            let deed = deed.changing(json!(before), json!(set)).logged();
+            Ok((set, Some(deed)))
         })
         .await
     }
@@ -541,8 +504,8 @@ impl Store for Postgres {
             let account = undone.of.account_id.as_ref().map(AccountId::as_str);
             let words = undone.of.words();
             let deed = Deed::new(by.by(), "lever.undone", account, &words);
-            let line = deed.changing(json!(undone), Value::Null).told(change).await?;
-            Ok((undone, Some(line)))
+            let deed = deed.changing(json!(undone), Value::Null).logged();
+            Ok((undone, Some(deed)))
         })
         .await
     }
@@ -562,8 +525,7 @@ impl Store for Postgres {
             }
             let deed = Deed::new(by.by(), "deliveries.cancelled", Some(account), account);
             let step = json!({ "type": event_type, "cancelled": done.cancelled });
-            let line = deed.changing(Value::Null, step).told(change).await?;
-            Ok((done, Some(line)))
+            Ok((done, Some(deed.changing(Value::Null, step).logged())))
         })
         .await
     }
@@ -573,29 +535,22 @@ impl Store for Postgres {
     }
 
     async fn write_login(&self, by: By, digest: [u8; 32], row: LoginRow) -> Done<()> {
-        self.dashboard
-            .change(async |change| {
-                logins::write(change, digest, &row).await?;
-                if let Some(account) = row.account.as_ref().filter(|_| !row.ended) {
-                    let account = account.as_str();
-                    Deed::new(by, "link.made", Some(account), account).note(change).await?;
-                }
-                Ok::<_, Refused>(())
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            logins::write(change, digest, &row).await?;
+            let made = row.account.as_ref().filter(|_| !row.ended).map(AccountId::as_str);
+            Ok(((), made.map(|account| Deed::new(by, "link.made", Some(account), account))))
+        })
+        .await
     }
 
     async fn end_logins(&self, by: Operator, account: &str) -> Done<u64> {
-        self.dashboard
-            .change(async |change| {
-                let ended = logins::end(change, account).await?;
-                if ended > 0 {
-                    let deed = Deed::new(by.by(), "links.revoked", Some(account), account);
-                    deed.changing(Value::Null, json!({ "revoked": ended })).note(change).await?;
-                }
-                Ok::<_, Refused>(ended)
-            })
-            .await
+        self.act(async |change: &Transaction<'_>| {
+            let ended = logins::end(change, account).await?;
+            let deed = Deed::new(by.by(), "links.revoked", Some(account), account);
+            let deed = deed.changing(Value::Null, json!({ "revoked": ended }));
+            Ok((ended, Some(deed).filter(|_| ended > 0)))
+        })
+        .await
     }
 
     async fn journal(
@@ -633,6 +588,26 @@ impl Store for Postgres {
 }
 
 impl Postgres {
+    /// Changes something, and notes the deed in the same transaction: none where nothing has changed.
+    async fn act<T>(
+        &self,
+        act: impl AsyncFnOnce(&Transaction<'_>) -> Done<(T, Option<Deed>)>,
+    ) -> Done<T> {
+        let act = async |change: &Transaction<'_>| {
+            let (done, deed) = act(change).await?;
+            let line = deed.as_ref().and_then(Deed::line);
+            if let Some(deed) = deed {
+                deed.note(change).await?;
+            }
+            Ok::<_, Refused>((done, line))
+        };
+        let (done, line) = self.dashboard.change(act).await?;
+        if let Some(line) = line {
+            line.write();
+        }
+        Ok(done)
+    }
+
     /// Adds an account with all that belongs to it, unless it is there already or was erased.
     async fn load_one(&self, new: &NewAccount) -> Done<()> {
         let id = &new.account.id;
@@ -691,15 +666,13 @@ impl Postgres {
             Change::Pause => "endpoint.disabled",
             Change::Delete => "endpoint.deleted",
         };
-        let found = self
-            .dashboard
-            .change(async |change| {
-                let before = endpoints::locked(change, &self.ring, id, now).await?;
-                let found = endpoints::disable(change, &self.ring, id, how, now).await?;
-                note_endpoint(change, by, action, Some(&before), &found.shown).await?;
-                Ok::<_, Refused>(found)
-            })
-            .await?;
+        let disable = self.act(async |change: &Transaction<'_>| {
+            let before = endpoints::locked(change, &self.ring, id, now).await?;
+            let found = endpoints::disable(change, &self.ring, id, how, now).await?;
+            let deed = endpoint_deed(by, action, Some(&before), &found.shown);
+            Ok((found, Some(deed)))
+        });
+        let found = disable.await?;
         if let Some(reason) = found.shown.health.disabled() {
             let account = &found.shown.account_id;
             log::info("an endpoint is disabled")
@@ -724,21 +697,19 @@ fn standing(account: &Account) -> Value {
     })
 }
 
-/// Notes what is done to an endpoint.
-async fn note_endpoint(
-    change: &Transaction<'_>,
+/// Returns what is done to an endpoint, for the journal.
+fn endpoint_deed(
     by: By,
     action: &'static str,
     before: Option<&EndpointRow>,
     after: &EndpointRow,
-) -> Result<(), DbError> {
+) -> Deed {
     let shown = |row: &EndpointRow| {
         let reason = row.health.disabled().map(|reason| reason.as_str());
         json!({ "url": row.url, "description": row.description, "disabled": reason })
     };
-    let account = Some(after.account_id.as_str());
-    let deed = Deed::new(by, action, account, after.id.as_str());
-    deed.changing(before.map(shown).unwrap_or_default(), shown(after)).note(change).await
+    let deed = Deed::new(by, action, Some(after.account_id.as_str()), after.id.as_str());
+    deed.changing(before.map(shown).unwrap_or_default(), shown(after))
 }
 
 /// Returns the ids of what was accepted, in the order of the endpoints. What was accepted before has its own.

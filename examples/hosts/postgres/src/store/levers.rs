@@ -6,27 +6,11 @@ use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::{Postgres, accounts, unreadable};
+use super::{accounts, unreadable};
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, execute, query, query_opt};
 use host::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
-use host::log;
 use host::store::{Done, Refused};
-
-impl Postgres {
-    /// Changes what an operator may change, and then writes the line of the log about it; none where nothing has
-    /// changed.
-    pub(super) async fn act<T>(
-        &self,
-        act: impl AsyncFnOnce(&Transaction<'_>) -> Done<(T, Option<log::Line>)>,
-    ) -> Done<T> {
-        let (done, line) = self.dashboard.change(act).await?;
-        if let Some(line) = line {
-            line.write();
-        }
-        Ok(done)
-    }
-}
 
 /// Reads what is set, and the senders that live.
 pub(super) async fn all(client: &impl GenericClient) -> Done<Levers> {
