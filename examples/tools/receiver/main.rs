@@ -81,7 +81,7 @@ const HELP: Help = Help {
             \x20      [--replay ID | --since TIME])",
     about: "Receives webhooks: verifies, stores, answers, and prints what happened.\n\
             Kill it at any point: no event is acted on twice, and none is lost.",
-    flags: &[
+    flags: &[&[
         Flag::value(
             "--secret",
             "whsec_...",
@@ -130,7 +130,7 @@ const HELP: Help = Help {
             "NAME",
             "sign forwarded requests again, with the secret in this variable",
         ),
-    ],
+    ]],
     positional: 0,
 };
 

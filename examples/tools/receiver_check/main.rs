@@ -46,7 +46,7 @@ const HELP: Help = Help {
     about: "Sends a receiver of webhooks what it has to take and what it has to refuse, and says for each\n\
             rule whether it holds. Exit status: 0 all rules hold, 1 not all do or can be seen, 2 the\n\
             command line is wrong.",
-    flags: &[
+    flags: &[&[
         Flag::value(
             secrets::FILE,
             "FILE",
@@ -66,7 +66,7 @@ const HELP: Help = Help {
         Flag::switch("--json", "print one JSON object instead of lines"),
         Flag::value("--product", "NAME", "the product whose header names are used [Service]"),
         Flag::value("--trust-ca", "FILE.pem", "extra CA certificates, besides the public ones"),
-    ],
+    ]],
     positional: 1,
 };
 

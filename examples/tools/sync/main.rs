@@ -60,7 +60,7 @@ const HELP: Help = Help {
             [--out FILE] [--every SPAN]",
     about: "Writes all calls of an account into a file, each once, as one line of JSON; run again,\n\
             it adds those that are new. Stop it at any point.",
-    flags: &[
+    flags: &[&[
         Flag::value("--api", "URL", "the service's base address: https://api.example.com"),
         Flag::value(
             "--key",
@@ -81,7 +81,7 @@ const HELP: Help = Help {
         Flag::value("--trust-ca", "FILE", "extra CA certificates, as a PEM file"),
         Flag::value("--product", "NAME", "the product of the key [Service]"),
         Flag::value("--time-scale", "F", "multiplies the waits between requests; for tests [1]"),
-    ],
+    ]],
     positional: 0,
 };
 

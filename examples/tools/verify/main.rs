@@ -69,7 +69,17 @@ const CHECK: Help = Help {
             [--secret-file FILE | --secret-env NAME]",
     about: "Checks whether a delivery is genuine. Exit status: 0 accepted, 1 mismatch, 2 nothing\n\
             could be checked, 3 genuine but too old or too new, 4 the header is malformed.",
-    flags: &[SIGNATURE, HEADERS, REQUEST, BODY, SECRET_FILE, SECRET_ENV, NOW, TOLERANCE, PRODUCT],
+    flags: &[&[
+        SIGNATURE,
+        HEADERS,
+        REQUEST,
+        BODY,
+        SECRET_FILE,
+        SECRET_ENV,
+        NOW,
+        TOLERANCE,
+        PRODUCT,
+    ]],
     positional: 0,
 };
 
@@ -79,7 +89,7 @@ const EXPLAIN: Help = Help {
     about: "Looks for the cause of a mismatch: what happened to the body, the secret or the\n\
             header. The secret's text is used exactly as given, with its spaces: they may be the\n\
             cause. Exit status: 0 proven, 1 a guess or nothing found, 2 nothing could be done.",
-    flags: &[
+    flags: &[&[
         SIGNATURE,
         HEADERS,
         REQUEST,
@@ -90,7 +100,7 @@ const EXPLAIN: Help = Help {
         NOW,
         TOLERANCE,
         PRODUCT,
-    ],
+    ]],
     positional: 0,
 };
 
@@ -98,7 +108,7 @@ const SIGN: Help = Help {
     usage: "verify sign [--body FILE] [--headers] [--secret-file FILE | --secret-env NAME]",
     about: "Signs a body, and prints the signature header's value. With several secrets there is\n\
             a v1 for each.",
-    flags: &[
+    flags: &[&[
         BODY,
         Flag::switch(
             "--headers",
@@ -108,7 +118,7 @@ const SIGN: Help = Help {
         SECRET_ENV,
         NOW,
         PRODUCT,
-    ],
+    ]],
     positional: 0,
 };
 

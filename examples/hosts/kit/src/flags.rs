@@ -4,7 +4,7 @@
 //! const HELP: Help = Help {
 //!     usage: "service [--listen ADDR]",
 //!     about: "What it is, in a sentence.",
-//!     flags: &[Flag::value("--listen", "ADDR", "where to listen [127.0.0.1:8080]")],
+//!     flags: &[&[Flag::value("--listen", "ADDR", "where to listen [127.0.0.1:8080]")]],
 //!     positional: 0,
 //! };
 //! let flags = HELP.parse_or_exit();
@@ -14,6 +14,7 @@
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use clap::builder::PossibleValuesParser;
@@ -27,8 +28,8 @@ pub struct Help {
     pub usage: &'static str,
     /// What it does, in a few lines.
     pub about: &'static str,
-    /// All flags except `--help` and `--version`, which every program has.
-    pub flags: &'static [Flag],
+    /// All flags except `--help` and `--version`, which every program has, in groups that several commands share.
+    pub flags: &'static [&'static [Flag]],
     /// The most arguments that are not flags.
     pub positional: usize,
 }
@@ -70,6 +71,32 @@ pub struct Command<T: 'static> {
     /// What the program does for it.
     pub run: T,
 }
+
+/// The address of the public API.
+pub const LISTEN: Flag =
+    Flag::value("--listen", "ADDR", "address of the public API [127.0.0.1:8080]");
+
+/// The address of the dashboard.
+pub const DASHBOARD: Flag = Flag::value(
+    "--dashboard",
+    "ADDR",
+    "address of the dashboard; outside loopback it requires an\noperator's token [127.0.0.1:8081]",
+);
+
+/// The address that only monitoring asks.
+pub const METRICS: Flag = Flag::value(
+    "--metrics",
+    "ADDR",
+    "extra address for /metrics, /healthz and /readyz only; need\nnot be loopback",
+);
+
+/// More authorities for the certificates of endpoints.
+pub const TRUST_CA: Flag =
+    Flag::value("--trust-ca", "FILE.pem", "extra CA certificates, besides the public ones");
+
+/// Whether endpoints may be on this machine.
+pub const LOOPBACK: Flag =
+    Flag::switch("--allow-loopback-endpoints", "allow webhooks to this machine, also without TLS");
 
 /// The name of what is no flag.
 const POSITIONAL: &str = "arguments";
@@ -129,9 +156,21 @@ impl Help {
         exit(message, &format!("Usage: {}\n", self.usage))
     }
 
+    /// Reads an address, or returns this port of this machine alone. Exits with a message if it is not one.
+    pub fn address(&self, flags: &Flags, name: &str, port: u16) -> SocketAddr {
+        let default = SocketAddr::from(([127, 0, 0, 1], port));
+        let expected = format_args!("an address, such as {default}");
+        flags.read(name, default, expected).unwrap_or_else(|error| self.exit(&error))
+    }
+
+    /// Reads [`METRICS`]. Exits with a message if it is not an address.
+    pub fn metrics(&self, flags: &Flags) -> Option<SocketAddr> {
+        flags.has("--metrics").then(|| self.address(flags, "--metrics", 9090))
+    }
+
     /// Returns whether this flag is one of them.
     pub fn takes(&self, flag: &str) -> bool {
-        self.flags.iter().any(|known| known.name == flag)
+        self.flags.iter().copied().flatten().any(|known| known.name == flag)
     }
 
     fn command(&self, name: &'static str) -> clap::Command {
@@ -141,7 +180,7 @@ impl Help {
             .before_help(self.about)
             .help_template("{before-help}{usage-heading} {usage}\n\n{options}{after-help}\n")
             .override_usage(self.usage)
-            .args(self.flags.iter().map(Flag::argument))
+            .args(self.flags.iter().copied().flatten().map(Flag::argument))
             .args((self.positional > 0).then_some(positional))
     }
 }

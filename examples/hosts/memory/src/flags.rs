@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::sender::Pace;
 use host::access::{Access, Ancestors};
-use host::flags::{Flag, Help};
+use host::flags::{DASHBOARD, Flag, Help, LISTEN, LOOPBACK, METRICS, TRUST_CA};
 use host::log;
 use host::scale::Scale;
 use host::store::EndpointLimit;
@@ -32,26 +32,15 @@ const HELP: Help = Help {
             \x20              [--max-endpoints N] [--metrics ADDR] [--log-format FORMAT] [--log-level LEVEL]",
     about: "The whole service on one machine: the public REST API, the webhook sender, and a\n\
             dashboard. The first line on standard output is JSON: both addresses, and the keys.",
-    flags: &[
-        Flag::value("--listen", "ADDR", "address of the public API [127.0.0.1:8080]"),
-        Flag::value(
-            "--dashboard",
-            "ADDR",
-            "address of the dashboard; outside loopback it requires an\noperator's token [127.0.0.1:8081]",
-        ),
+    flags: &[&[
+        LISTEN,
+        DASHBOARD,
         Access::FLAG,
         Ancestors::FLAG,
-        Flag::value(
-            "--metrics",
-            "ADDR",
-            "extra address for /metrics, /healthz and /readyz only; need\nnot be loopback",
-        ),
+        METRICS,
         Flag::value("--data", "FILE.json", "initial accounts [demonstration data]"),
-        Flag::value("--trust-ca", "FILE.pem", "extra CA certificates, besides the public ones"),
-        Flag::switch(
-            "--allow-loopback-endpoints",
-            "allow webhooks to this machine, also without TLS",
-        ),
+        TRUST_CA,
+        LOOPBACK,
         Scale::WAITS,
         Scale::TIMEOUTS,
         Flag::value(
@@ -62,7 +51,7 @@ const HELP: Help = Help {
         EndpointLimit::FLAG,
         log::FORMAT,
         log::LEVEL,
-    ],
+    ]],
     positional: 0,
 };
 
@@ -70,19 +59,14 @@ const HELP: Help = Help {
 pub fn read() -> Options {
     let flags = HELP.parse_or_exit();
     log::set_or_exit(&HELP, &flags);
-    let address = |name, default: u16| -> SocketAddr {
-        let default = SocketAddr::from(([127, 0, 0, 1], default));
-        let expected = format_args!("an address, such as {default}");
-        flags.read(name, default, expected).unwrap_or_else(|error| HELP.exit(&error))
-    };
-    let dashboard = address("--dashboard", 8081);
+    let dashboard = HELP.address(&flags, "--dashboard", 8081);
     let access = Access::read_or_exit(&HELP, &flags, dashboard);
     Options {
-        listen: address("--listen", 8080),
+        listen: HELP.address(&flags, "--listen", 8080),
         dashboard,
         ancestors: Ancestors::read_or_exit(&HELP, &flags, &access),
         access,
-        metrics: flags.has("--metrics").then(|| address("--metrics", 9090)),
+        metrics: HELP.metrics(&flags),
         data: flags.text("--data").map(PathBuf::from),
         trust_ca: flags.text("--trust-ca").map(PathBuf::from),
         allow_loopback: flags.has("--allow-loopback-endpoints"),

@@ -17,7 +17,9 @@ use crate::ops::erase::Subject;
 use crate::rights::Login;
 use crate::sender;
 use host::access::{Access, Ancestors};
-use host::flags::{Command, Commands, Flag, Flags, Help};
+use host::flags::{
+    Command, Commands, DASHBOARD, Flag, Flags, Help, LISTEN, LOOPBACK, METRICS, TRUST_CA,
+};
 use host::log;
 use host::scale::Scale;
 use host::scope::By;
@@ -104,33 +106,24 @@ pub(crate) const KEYS: Flag = Flag::value(
     "FILE",
     "the key ring; `keygen` prints its lines\n[the variable SECRETS_KEY_RING]",
 );
-const LISTEN: Flag = Flag::value("--listen", "ADDR", "address of the public API [127.0.0.1:8080]");
-const DASHBOARD: Flag = Flag::value(
-    "--dashboard",
-    "ADDR",
-    "address of the dashboard; outside loopback it requires an\noperator's token [127.0.0.1:8081]",
-);
 const DATA: Flag =
     Flag::value("--data", "FILE.json", "accounts to add; existing ones do not change");
-const TRUST_CA: Flag =
-    Flag::value("--trust-ca", "FILE.pem", "extra CA certificates, besides the public ones");
-pub(crate) const LOOPBACK: Flag =
-    Flag::switch("--allow-loopback-endpoints", "allow webhooks to this machine, also without TLS");
 const ENDPOINT_RATE: Flag = Flag::value(
     "--endpoint-rate",
     "N",
     "limit, in attempts per second and endpoint, counted by each\nsender; 0: no limit [0]",
-);
-const METRICS: Flag = Flag::value(
-    "--metrics",
-    "ADDR",
-    "extra address for /metrics, /healthz and /readyz only; need\nnot be loopback",
 );
 const DRAIN: Flag = Flag::value(
     "--drain-seconds",
     "N",
     "at SIGTERM, how long to be not ready and serve on, for load\nbalancers to notice; at most 3600 [0]",
 );
+
+/// The flags of several roles: of whoever uses the store, serves requests, sends, or writes the log.
+const STORE: &[Flag] = &[DATABASE, DATABASE_CA, KEYS];
+const SERVES: &[Flag] = &[LISTEN, DASHBOARD, Access::FLAG, Ancestors::FLAG, DATA];
+const SENDS: &[Flag] = &[TRUST_CA, LOOPBACK, Scale::WAITS, Scale::TIMEOUTS, ENDPOINT_RATE];
+const LOG: &[Flag] = &[log::FORMAT, log::LEVEL];
 
 /// The longest drain: 3600 seconds.
 const LONGEST_DRAIN: u64 = 3600;
@@ -139,7 +132,7 @@ const MIGRATE: Help = Help {
     usage: "call-assistant-postgres migrate --database URL [--database-ca FILE.pem]\n\
             \x20              [--status | --dry-run]",
     about: "Migrates the database to this version. Of several at once one does so, and the others wait.",
-    flags: &[
+    flags: &[&[
         DATABASE,
         DATABASE_CA,
         Flag::switch(
@@ -147,7 +140,7 @@ const MIGRATE: Help = Help {
             "print each migration and when it was applied, as JSON; change nothing",
         ),
         Flag::switch("--dry-run", "print the statements that are not applied; change nothing"),
-    ],
+    ]],
     positional: 0,
 };
 
@@ -158,22 +151,7 @@ const API: Help = Help {
             \x20              [--allow-loopback-endpoints] [--max-endpoints N] [--metrics ADDR]\n\
             \x20              [--drain-seconds N] [--log-format FORMAT] [--log-level LEVEL]",
     about: "Serves the public API and the dashboard. Several processes may run at once.",
-    flags: &[
-        DATABASE,
-        DATABASE_CA,
-        KEYS,
-        LISTEN,
-        DASHBOARD,
-        Access::FLAG,
-        Ancestors::FLAG,
-        DATA,
-        LOOPBACK,
-        EndpointLimit::FLAG,
-        METRICS,
-        DRAIN,
-        log::FORMAT,
-        log::LEVEL,
-    ],
+    flags: &[STORE, SERVES, &[LOOPBACK, EndpointLimit::FLAG, METRICS, DRAIN], LOG],
     positional: 0,
 };
 
@@ -183,45 +161,14 @@ const SENDER: Help = Help {
             \x20              [--timeout-scale F] [--endpoint-rate N] [--metrics ADDR]\n\
             \x20              [--log-format FORMAT] [--log-level LEVEL]",
     about: "Sends webhooks. Several senders share the work, and each may stop at any time.",
-    flags: &[
-        DATABASE,
-        DATABASE_CA,
-        KEYS,
-        TRUST_CA,
-        LOOPBACK,
-        Scale::WAITS,
-        Scale::TIMEOUTS,
-        ENDPOINT_RATE,
-        METRICS,
-        log::FORMAT,
-        log::LEVEL,
-    ],
+    flags: &[STORE, SENDS, &[METRICS], LOG],
     positional: 0,
 };
 
 const ALL: Help = Help {
     usage: "call-assistant-postgres all --database URL [the flags of api and sender]",
     about: "The whole service in one process.",
-    flags: &[
-        DATABASE,
-        DATABASE_CA,
-        KEYS,
-        LISTEN,
-        DASHBOARD,
-        Access::FLAG,
-        Ancestors::FLAG,
-        DATA,
-        TRUST_CA,
-        LOOPBACK,
-        Scale::WAITS,
-        Scale::TIMEOUTS,
-        ENDPOINT_RATE,
-        EndpointLimit::FLAG,
-        METRICS,
-        DRAIN,
-        log::FORMAT,
-        log::LEVEL,
-    ],
+    flags: &[STORE, SERVES, SENDS, &[EndpointLimit::FLAG, METRICS, DRAIN], LOG],
     positional: 0,
 };
 
@@ -229,22 +176,7 @@ const DEMO: Help = Help {
     usage: "call-assistant-postgres demo [the flags of all, except --drain-seconds and those of the database and the keys]",
     about: "The whole service on a temporary PostgreSQL server. The first line on standard output is\n\
             JSON: both addresses, and the keys.",
-    flags: &[
-        LISTEN,
-        DASHBOARD,
-        Access::FLAG,
-        Ancestors::FLAG,
-        DATA,
-        TRUST_CA,
-        LOOPBACK,
-        Scale::WAITS,
-        Scale::TIMEOUTS,
-        ENDPOINT_RATE,
-        EndpointLimit::FLAG,
-        METRICS,
-        log::FORMAT,
-        log::LEVEL,
-    ],
+    flags: &[SERVES, SENDS, &[EndpointLimit::FLAG, METRICS], LOG],
     positional: 0,
 };
 
@@ -256,7 +188,7 @@ const ERASE: Help = Help {
             found. It ends with 3 where something may be left, and `left` says why. An erased account's id is\n\
             refused from then on. Events that are accepted after the erasure of a caller are accepted: run it\n\
             again for them.",
-    flags: &[
+    flags: &[&[
         DATABASE,
         DATABASE_CA,
         Flag::value("--account", "ID", "the account"),
@@ -265,7 +197,7 @@ const ERASE: Help = Help {
         Flag::value("--call", "ID", "the caller of one call"),
         Flag::switch("--whole-account", "erase the account, its keys, calls, endpoints and events"),
         AS,
-    ],
+    ]],
     positional: 0,
 };
 
@@ -274,7 +206,7 @@ const RECOVER: Help = Help {
             \x20              [--from INSTANT] [--until INSTANT]",
     about: "Starts a recovery of each active endpoint that has missed something, and prints how many it\n\
             started. Senders make them. It may be run again.",
-    flags: &[
+    flags: &[&[
         DATABASE,
         DATABASE_CA,
         Flag::value("--account", "ID", "the account"),
@@ -286,7 +218,7 @@ const RECOVER: Help = Help {
         ),
         Flag::value("--until", "INSTANT", "events before this [all]"),
         AS,
-    ],
+    ]],
     positional: 0,
 };
 
@@ -294,7 +226,7 @@ const ROTATE_KEYS: Help = Help {
     usage: "call-assistant-postgres rotate-keys --database URL [--keys FILE]",
     about: "Seals the signing secrets again with the first key of the ring. Every process must have the\n\
             ring already.",
-    flags: &[DATABASE, DATABASE_CA, KEYS, AS],
+    flags: &[&[DATABASE, DATABASE_CA, KEYS, AS]],
     positional: 0,
 };
 
@@ -302,7 +234,7 @@ const RING_CHECK: Help = Help {
     usage: "call-assistant-postgres ring check --database URL [--keys FILE] [--json]",
     about: "Opens every sealed secret with the ring, and prints which keys are in use. Changes nothing.\n\
             It ends with 1 where one does not open.",
-    flags: &[DATABASE, DATABASE_CA, KEYS, JSON],
+    flags: &[&[DATABASE, DATABASE_CA, KEYS, JSON]],
     positional: 0,
 };
 
@@ -311,7 +243,7 @@ const DOCTOR: Help = Help {
     about: "Looks at all that the service needs, and prints a line for each: ok, warn or fail, what is found\n\
             and what to do. Changes nothing. It ends with 1 where a line says `fail`, and with 3 where the database\n\
             does not answer.",
-    flags: &[
+    flags: &[&[
         DATABASE,
         DATABASE_CA,
         KEYS,
@@ -322,7 +254,7 @@ const DOCTOR: Help = Help {
         ),
         Flag::switch("--backup", "look, too, for how long ago the write-ahead log was archived"),
         JSON,
-    ],
+    ]],
     positional: 0,
 };
 
@@ -361,7 +293,7 @@ const ROLES: &[Command<Build>] = &[
         help: &SENDER,
         run: |help, flags| Role::Sender {
             options: sending(help, flags, database, ring),
-            metrics: metrics(help, flags),
+            metrics: help.metrics(flags),
         },
     },
     Command {
@@ -434,18 +366,17 @@ fn doctor(help: &Help, flags: &Flags) -> Role {
 }
 
 fn serving(help: &Help, flags: &Flags) -> Serving {
-    let address = |name, default| address(help, flags, name, default);
-    let dashboard = address("--dashboard", 8081);
+    let dashboard = help.address(flags, "--dashboard", 8081);
     let access = Access::read_or_exit(help, flags, dashboard);
     Serving {
-        listen: address("--listen", 8080),
+        listen: help.address(flags, "--listen", 8080),
         dashboard,
         ancestors: Ancestors::read_or_exit(help, flags, &access),
         access,
         data: flags.text("--data").map(PathBuf::from),
         allow_loopback: flags.has("--allow-loopback-endpoints"),
         endpoint_limit: EndpointLimit::read(flags).unwrap_or_else(|error| help.exit(&error)),
-        metrics: metrics(help, flags),
+        metrics: help.metrics(flags),
         drain: drain(help, flags),
     }
 }
@@ -455,16 +386,6 @@ fn drain(help: &Help, flags: &Flags) -> Duration {
         Ok(seconds @ ..=LONGEST_DRAIN) => Duration::from_secs(seconds),
         _ => help.exit(&format!("--drain-seconds: expected 0 to {LONGEST_DRAIN}")),
     }
-}
-
-fn address(help: &Help, flags: &Flags, name: &str, default: u16) -> SocketAddr {
-    let default = SocketAddr::from(([127, 0, 0, 1], default));
-    let expected = format_args!("an address, such as {default}");
-    flags.read(name, default, expected).unwrap_or_else(|error| help.exit(&error))
-}
-
-fn metrics(help: &Help, flags: &Flags) -> Option<SocketAddr> {
-    flags.has("--metrics").then(|| address(help, flags, "--metrics", 9090))
 }
 
 fn sending(

@@ -5,9 +5,9 @@ use call_assistant::webhook::sender::DeliveryStatus;
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::cli::{Build, DATABASE, DATABASE_CA, KEYS, LOOPBACK, Role, database, ring};
+use crate::cli::{Build, DATABASE, DATABASE_CA, KEYS, Role, database, ring};
 use crate::ops::ask::{Asking, Print};
-use host::flags::{Command, Flag, Flags, Help};
+use host::flags::{Command, Flag, Flags, Help, LOOPBACK};
 use host::plan::PLANS;
 use host::scope::By;
 use host::store::EndpointLimit;
@@ -63,7 +63,7 @@ macro_rules! help {
         const $name: Help = Help {
             usage: concat!("call-assistant-postgres ", $usage),
             about: $about,
-            flags: &[DATABASE, DATABASE_CA, $($flag,)* AS, JSON],
+            flags: &[&[DATABASE, DATABASE_CA, $($flag,)* AS, JSON]],
             positional: $positional,
         };
     };
