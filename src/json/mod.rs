@@ -51,6 +51,8 @@ pub(crate) use open_enum::open_enum;
 pub(crate) use read::{
     FromJson, Name, Names, ReadObject, field_name, json_object, json_text, read_object, read_text,
 };
+#[cfg(feature = "client")]
+pub(crate) use read::{ObjectOnly, stored_object};
 pub(crate) use tracker::Tracker;
 pub(crate) use values::read_items;
 

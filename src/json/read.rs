@@ -126,6 +126,33 @@ fn any_name(name: &RawValue) -> Cow<'_, str> {
     }
 }
 
+/// A reader of what serde's derive reads as a struct: of an object, and never of an array of its fields.
+#[cfg(feature = "client")]
+pub(crate) struct ObjectOnly<D>(pub(crate) D);
+
+#[cfg(feature = "client")]
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
+    type Error = D::Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0.deserialize_map(visitor)
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
+        unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
 /// Reads a string and parses it.
 pub(crate) fn read_text<'de, T, E: Display, D: Deserializer<'de>>(
     from: D,
@@ -243,4 +270,25 @@ macro_rules! json_text {
     };
 }
 
+/// Reads and writes a struct as its derive does, which has `#[serde(remote = "Self")]`, but reads objects
+/// only: `Serialize`, `Deserialize`.
+#[cfg(feature = "client")]
+macro_rules! stored_object {
+    ($name:ident) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                Self::serialize(self, to)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                Self::deserialize($crate::json::ObjectOnly(from))
+            }
+        }
+    };
+}
+
+#[cfg(feature = "client")]
+pub(crate) use stored_object;
 pub(crate) use {json_object, json_text};

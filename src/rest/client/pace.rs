@@ -4,6 +4,7 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
+use crate::json::ObjectOnly;
 use crate::rest::Quota;
 
 /// A spread of requests that never exceeds a quota, however long a walk takes.
@@ -73,13 +74,18 @@ impl Pace {
 /// Refuses what no pace has: it would let a client wait for years.
 impl<'de> Deserialize<'de> for Pace {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        fn gap<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+            Duration::deserialize(ObjectOnly(from))
+        }
+
         #[derive(Deserialize)]
         struct Stored {
+            #[serde(deserialize_with = "gap")]
             gap: Duration,
             free_at: Option<Timestamp>,
             latest: Option<Timestamp>,
         }
-        let Stored { gap, free_at, latest } = Stored::deserialize(from)?;
+        let Stored { gap, free_at, latest } = Stored::deserialize(ObjectOnly(from))?;
         if gap > LONGEST_GAP {
             return Err(D::Error::custom("gap is more than a day"));
         }

@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::walk::{UnreadableKey, Walk};
 use super::{Batch, FlowError, PagingError, bind};
+use crate::json::stored_object;
 use crate::model::{Call, CallList, ListedCall, UnreadableCall};
 use crate::rest::{ListCalls, Mode};
 
 /// A walk through all pages of a list, which returns each call once.
 ///
-/// This is the state of the walk. Store it with the calls, as JSON or in any form of serde, to
-/// resume after a restart of the program. [`Client::pages`](super::super::Client::pages) makes the
+/// This is the state of the walk. Store it with the calls, as JSON or in another form of serde that has
+/// names of fields, to resume after a restart of the program. [`Client::pages`](super::super::Client::pages) makes the
 /// requests.
 ///
 /// ```
@@ -49,6 +50,7 @@ use crate::rest::{ListCalls, Mode};
 /// An empty `next_cursor` counts as none. A cursor that comes back is an error: see
 /// [`PagingError::Cycle`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct CallPages {
     /// The list without its cursor, which the walk has.
     #[serde(with = "query_text")]
@@ -56,7 +58,6 @@ pub struct CallPages {
     walk: Walk,
     done: bool,
     /// The mode of the key that the walk was begun with.
-    #[serde(default)]
     mode: Option<Mode>,
     /// Whether the list begins at a cursor, so that its first page is not what came before.
     is_part: bool,
@@ -65,6 +66,8 @@ pub struct CallPages {
     /// The items that earlier passes returned beyond the frontier and this one has not met.
     unmet: BTreeSet<UnreadableKey>,
 }
+
+stored_object!(CallPages);
 
 impl CallPages {
     /// The most pages in a row that bring a walk no further: 10,000. An empty page may lead to

@@ -9,12 +9,14 @@ use super::walk::{UnreadableKey, Walk};
 use super::{Batch, FlowError, PagingError, bind};
 use crate::Timestamp;
 use crate::id::{AccountId, CallId};
+use crate::json::{ObjectOnly, stored_object};
 use crate::model::{Call, CallList, ListedCall, UnreadableCall};
 use crate::rest::{ListCalls, Mode};
 
 /// A copy of all calls of an account, kept up to date without losing or repeating any.
 ///
-/// This is the state of the sync. Store it next to the calls, as JSON or in any form of serde.
+/// This is the state of the sync. Store it next to the calls, as JSON or in another form
+/// of serde that has names of fields.
 ///
 /// ```
 /// use call_assistant::rest::client::CallSync;
@@ -105,34 +107,32 @@ use crate::rest::{ListCalls, Mode};
 ///
 /// A later version of this crate reads what an earlier one stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct CallSync {
     #[serde(deserialize_with = "lag")]
     lag: Duration,
     /// The mode of the key that the sync was begun with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<Mode>,
     /// The account, if the host has named it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     account_id: Option<AccountId>,
-    #[serde(default)]
     since: Option<Timestamp>,
     /// The instant such that every call written a lag or more before it has been returned, but for
     /// those before `since`.
-    #[serde(default)]
     watermark: Option<Timestamp>,
     /// The calls returned that a query may list again, with their `created_at`.
     recent: BTreeMap<CallId, Timestamp>,
     /// A `created_at` that no clock had reached. It becomes the watermark once one has.
-    #[serde(default)]
     kept: Option<Timestamp>,
     /// The unreadable items returned, each with its `created_at`, or else a time after the walk
     /// that showed it last; `None` while that walk is under way.
-    #[serde(default)]
     unreadable: BTreeMap<UnreadableKey, Option<Timestamp>>,
     /// The walk under way, once its first page has been applied.
-    #[serde(default)]
     walk: Option<SyncWalk>,
 }
+
+stored_object!(CallSync);
 
 impl CallSync {
     /// The longest lag: 24 hours. The state keeps the ids of all calls within it.
@@ -350,7 +350,7 @@ impl CallSync {
 
 /// Refuses a lag that no sync has.
 fn lag<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    let lag = Duration::deserialize(from)?;
+    let lag = Duration::deserialize(ObjectOnly(from))?;
     if lag > CallSync::MAX_LAG {
         return Err(D::Error::custom("lag is more than a day"));
     }

@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::walk::Walk;
 use crate::Timestamp;
+use crate::json::stored_object;
 use crate::model::CallList;
 
-/// A walk, and what the watermark becomes at its end.
+/// A walk, and what the watermark becomes at its end. A struct that flattens another is read from an
+/// object only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SyncWalk {
     #[serde(flatten)]
@@ -14,21 +16,22 @@ pub(super) struct SyncWalk {
     /// The watermark at the end of the walk.
     pub(super) goal: Option<Timestamp>,
     /// The value of `CallSync::kept` at the end of the walk.
-    #[serde(default)]
     pub(super) kept: Option<Timestamp>,
     /// The beginning of the walk, while no page has shown a call.
-    #[serde(default)]
     opening: Option<Opening>,
 }
 
 /// The beginning of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 struct Opening {
     /// The `Date` of the first page.
     date: Option<Timestamp>,
     /// Whether the first page is still to be looked at.
     first: bool,
 }
+
+stored_object!(Opening);
 
 impl SyncWalk {
     /// Creates a walk whose first page is about to be looked at.

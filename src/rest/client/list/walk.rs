@@ -11,23 +11,24 @@ use sha2::{Digest, Sha256};
 use super::cursors::{Cursors, PagingError};
 use crate::Timestamp;
 use crate::id::CallId;
+use crate::json::stored_object;
 use crate::model::{Call, CallList, ListedCall, UnreadableCall};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub(super) struct Walk {
     #[serde(rename = "paging")]
     cursors: Cursors,
     /// The last call of this pass over the list.
-    #[serde(default)]
     place: Option<Place>,
     /// The furthest place of the earlier passes, if there were any.
-    #[serde(default)]
     frontier: Option<Place>,
 }
 
 /// The last call of a pass: everything with a later `started_at` has been passed, and these ids
 /// with the same one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 struct Place {
     started_at: Timestamp,
     ids: BTreeSet<CallId>,
@@ -35,6 +36,9 @@ struct Place {
 
 /// The new items of a page, and whether there is a next page.
 pub(super) type Fresh = (Vec<Call>, Vec<UnreadableCall>, bool);
+
+stored_object!(Walk);
+stored_object!(Place);
 
 impl Walk {
     pub(super) fn new(cursor: Option<String>) -> Self {
