@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Macro, Meta};
+use syn::{Attribute, Fields, ItemEnum, Macro, Meta, Visibility};
 
 use crate::api::JSON;
 use crate::paths::path_attribute;
@@ -116,6 +116,42 @@ fn functions_begin_with_a_verb_and_all_else_with_a_noun() {
     assert!(wrong.is_empty(), "{} first lines:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// Open enums of `src` of which a variant with named fields is closed to new fields. None may be added.
+const OF_CLOSED_VARIANTS: [&str; 10] = [
+    "Alert",
+    "BeginError",
+    "EndpointChange",
+    "EventError",
+    "MalformedReason",
+    "ParameterError",
+    "RedeliverError",
+    "RowsReason",
+    "TextReason",
+    "VerifyError",
+];
+
+#[test]
+fn variants_of_open_enums_are_open_to_new_fields() {
+    let mut found = ClosedVariants::default();
+    for file in files(".rs").into_iter().filter(|file| file.starts_with("src/")) {
+        found.visit_file(&syn::parse_file(&read(&file).unwrap_or_default()).unwrap());
+    }
+    let of = |name: &String| name.split("::").next().map(str::to_owned);
+    let enums: BTreeSet<String> = found.0.iter().filter_map(of).collect();
+    let expected: BTreeSet<String> = OF_CLOSED_VARIANTS.map(str::to_owned).into();
+    let found = found.0.join("\n");
+    assert_eq!(enums, expected, "give each #[non_exhaustive], and take its enum out:\n{found}");
+}
+
+#[test]
+fn any_closed_variant_of_an_open_enum_is_found() {
+    let code = "#[non_exhaustive] pub enum A { B { c: u8 }, #[non_exhaustive] D { c: u8 }, E(u8), F } \
+                pub enum G { H { c: u8 } } #[non_exhaustive] enum I { J { c: u8 } }";
+    let mut found = ClosedVariants::default();
+    found.visit_file(&syn::parse_file(code).unwrap());
+    assert_eq!(found.0, ["A::B"]);
+}
+
 #[test]
 fn any_first_line_against_the_rules_is_found() {
     let found = |kind: &str, docs: &str, rest: Value| {
@@ -219,6 +255,25 @@ impl<'ast> Visit<'ast> for Counts {
         let name = mac.path.segments.last().map(|last| last.ident.to_string());
         self.includes += usize::from(name.as_deref() == Some("include"));
         visit::visit_macro(self, mac);
+    }
+}
+
+/// Variants with named fields, of public enums, that are not `#[non_exhaustive]` while their enum is.
+#[derive(Default)]
+struct ClosedVariants(Vec<String>);
+
+impl<'ast> Visit<'ast> for ClosedVariants {
+    fn visit_item_enum(&mut self, item: &'ast ItemEnum) {
+        let is_open =
+            |all: &[Attribute]| all.iter().any(|one| one.path().is_ident("non_exhaustive"));
+        if !matches!(item.vis, Visibility::Public(_)) || !is_open(&item.attrs) {
+            return;
+        }
+        for variant in &item.variants {
+            if matches!(variant.fields, Fields::Named(_)) && !is_open(&variant.attrs) {
+                self.0.push(format!("{}::{}", item.ident, variant.ident));
+            }
+        }
     }
 }
 

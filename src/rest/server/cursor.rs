@@ -256,6 +256,7 @@ pub enum CursorError {
     Empty,
     /// A text that is longer than [`CursorKeys::MAX_LEN`].
     #[error("cursor has {len} bytes, more than {}", CursorKeys::MAX_LEN)]
+    #[non_exhaustive]
     TooLong {
         /// The length, in bytes.
         len: usize,
@@ -268,12 +269,14 @@ pub enum CursorError {
     Short,
     /// A cursor of another version.
     #[error("cursor has version {version}, not {VERSION}")]
+    #[non_exhaustive]
     Version {
         /// The version in the cursor.
         version: u8,
     },
     /// A key that the ring does not have: it was removed, or is not here yet.
     #[error("cursor names key {id}, which the ring does not have")]
+    #[non_exhaustive]
     UnknownKey {
         /// The number of the key.
         id: u8,

@@ -248,6 +248,7 @@ impl NameSource {
 pub enum NewEventError {
     /// An event of more than [`MAX_JSON_LEN`] bytes.
     #[error("event has {len} bytes, more than {MAX_JSON_LEN}")]
+    #[non_exhaustive]
     TooLong {
         /// The length, in bytes.
         len: usize,

@@ -79,6 +79,7 @@ pub enum MismatchError {
 pub enum ColumnError {
     /// A number that this crate never stores.
     #[error("{field} is {value}, not from 0 to {max}")]
+    #[non_exhaustive]
     Number {
         /// The column.
         field: &'static str,
@@ -90,6 +91,7 @@ pub enum ColumnError {
     /// A text that this version does not know, such as a
     /// [`DeliveryStatus`](super::DeliveryStatus) of a later version.
     #[error("{field} is {text:?}, which this version does not know")]
+    #[non_exhaustive]
     Text {
         /// The column.
         field: &'static str,

@@ -408,7 +408,7 @@ pub fn target(bytes: &[u8]) {
     });
     let target = match EndpointUrl::parse(text) {
         Ok(target) => target,
-        Err(EndpointUrlError::TooLong { len }) => return assert!(len > EndpointUrl::MAX_LEN),
+        Err(EndpointUrlError::TooLong { len, .. }) => return assert!(len > EndpointUrl::MAX_LEN),
         Err(_) => return,
     };
     assert_eq!(EndpointUrl::parse(target.as_str()).as_ref(), Ok(&target));

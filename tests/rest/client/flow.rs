@@ -277,7 +277,7 @@ fn a_list_whose_cursor_is_refused_restarts_and_repeats_nothing() {
     };
     let error = follow(&mut flow, at(0), service, |batch| stored.extend_from_slice(&batch.calls));
     let error = error.unwrap_err();
-    assert_eq!(error, FlowError::Restarts { restarts: 2 });
+    assert!(matches!(error, FlowError::Restarts { restarts: 2, .. }), "{error}");
     assert_eq!(error.action(), Action::ContactSupport);
     assert_eq!(stored, [call(5), call(4), call(3)]);
     assert_eq!(first_pages, 4, "the second pass came further, to call 3: two more");
@@ -302,7 +302,7 @@ fn restarts_are_counted_from_where_the_list_came_furthest() {
         answered
     };
     let result = follow(&mut flow, at(0), service, |batch| stored += batch.calls.len());
-    assert_eq!(result, Err(FlowError::Restarts { restarts: 1 }));
+    assert!(matches!(result, Err(FlowError::Restarts { restarts: 1, .. })), "{result:?}");
     assert_eq!((flow.progress().restarts, stored), (4, 9), "four passes came further, one did not");
 }
 

@@ -95,8 +95,8 @@ fn a_cursor_has_to_fit_into_an_address() {
     let next = first().apply(&page(None, Some(&fits), 1)).unwrap().next;
     assert_eq!(next.query().cursor.as_ref(), Some(&fits));
     let long = format!("{fits}c");
-    let error = PagingError::LongCursor { len: ListCalls::MAX_CURSOR_LEN + 1 };
-    assert_eq!(first().apply(&page(None, Some(&long), 1)), Err(error));
+    let error = first().apply(&page(None, Some(&long), 1)).unwrap_err();
+    assert!(matches!(error, PagingError::LongCursor { .. }), "{error}");
     assert_eq!(error.to_string(), "next_cursor has 8193 bytes, more than 8192");
 }
 

@@ -129,13 +129,15 @@ fn every_flipped_bit_is_refused() {
     for bit in 0..bytes.len() * 8 {
         let mut altered = bytes.clone();
         altered[bit / 8] ^= 1 << (bit % 8);
-        let expected = match bit {
-            4..8 => CursorError::Version { version: altered[0] >> 4 },
-            8..16 => CursorError::UnknownKey { id: altered[1] },
-            _ => CursorError::Digest,
+        let error = opened(&URL_SAFE_NO_PAD.encode(&altered)).unwrap_err();
+        let is_expected = match error {
+            CursorError::Version { version, .. } => {
+                (4..8).contains(&bit) && version == altered[0] >> 4
+            }
+            CursorError::UnknownKey { id, .. } => (8..16).contains(&bit) && id == altered[1],
+            _ => !(4..16).contains(&bit) && error == CursorError::Digest,
         };
-        let text = URL_SAFE_NO_PAD.encode(altered);
-        assert_eq!(opened(&text), Err(expected), "bit {bit}");
+        assert!(is_expected, "bit {bit}: {error}");
     }
 }
 
@@ -214,8 +216,8 @@ fn every_other_length_is_refused() {
         assert_eq!(opened(&text), Err(CursorError::Digest));
     }
     let long = "A".repeat(CursorKeys::MAX_LEN + 1);
-    let fault = CursorError::TooLong { len: CursorKeys::MAX_LEN + 1 };
-    assert_eq!(opened(&long), Err(fault));
+    let error = opened(&long).unwrap_err();
+    assert!(matches!(error, CursorError::TooLong { len, .. } if len == long.len()), "{error}");
 }
 
 // D-22: other texts of the same bytes.
@@ -284,9 +286,10 @@ fn other_versions_are_refused() {
     let instant = instant(63_000_000_000, 7);
     for version in (0..16).filter(|version| *version != 1) {
         let body = [&[version << 4, 1], &instant[..], b"call_1"].concat();
-        assert_eq!(
-            opened(&forge(SECRET, "acct_1", true, &body)),
-            Err(CursorError::Version { version })
+        let error = opened(&forge(SECRET, "acct_1", true, &body)).unwrap_err();
+        assert!(
+            matches!(error, CursorError::Version { version: v, .. } if v == version),
+            "{error}"
         );
     }
 }
@@ -333,8 +336,8 @@ fn keys_rotate() {
         assert_eq!(opens(ring, &of_old), Ok(sample()));
         assert_eq!(opens(ring, &of_new), Ok(sample()));
     }
-    assert_eq!(opens(&before, &of_new), Err(CursorError::UnknownKey { id: 8 }));
-    assert_eq!(opens(&after, &of_old), Err(CursorError::UnknownKey { id: 7 }));
+    assert!(matches!(opens(&before, &of_new), Err(CursorError::UnknownKey { id: 8, .. })));
+    assert!(matches!(opens(&after, &of_old), Err(CursorError::UnknownKey { id: 7, .. })));
 
     // Another key under an old number.
     let reused = CursorKeys::new(7, [3; 32]);

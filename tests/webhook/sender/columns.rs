@@ -13,7 +13,8 @@ use serde::de::DeserializeOwned;
 
 use super::{answered, at, attempted, event, failed_before, record, start};
 
-/// Every later build must read these lines. A version that stores more adds a file.
+/// From the release of a version on every later build must read its lines.
+/// A version that stores more adds a file.
 const FIXTURES: [&str; 1] = [include_str!("fixtures/0.1.0.tsv")];
 
 #[track_caller]
@@ -117,7 +118,9 @@ fn a_text_of_a_later_version_is_an_error_that_names_it() {
         [("queued", "\"queued\""), ("Waiting", "\"Waiting\""), ("a\nb", r#""a\nb""#)]
     {
         let error = text.parse::<DeliveryStatus>().unwrap_err();
-        assert_eq!(error, ColumnError::Text { field: "status", text: text.into() });
+        let is_named =
+            matches!(&error, ColumnError::Text { field: "status", text: t, .. } if **t == *text);
+        assert!(is_named, "{error}");
         assert_eq!(
             error.to_string(),
             format!("status is {shown}, which this version does not know")
@@ -156,7 +159,7 @@ fn numbers_that_this_crate_cannot_have_stored_are_refused() {
 #[track_caller]
 fn check(error: ColumnError, field: &str, value: i32, max: i32) {
     assert!(
-        matches!(error, ColumnError::Number { field: f, value: v, max: m } if (f, v, m) == (field, value, max)),
+        matches!(error, ColumnError::Number { field: f, value: v, max: m, .. } if (f, v, m) == (field, value, max)),
         "{error}"
     );
     assert_eq!(error.to_string(), format!("{field} is {value}, not from 0 to {max}"));

@@ -159,7 +159,9 @@ fn every_status_has_its_verdict() {
     }
     for text in ["", "99", "1000", "+200", "20", "OK", "Timeout", "2 0"] {
         let error = text.parse::<Outcome>().unwrap_err();
-        assert_eq!(error, ColumnError::Text { field: "outcome", text: text.into() });
+        let is_named =
+            matches!(&error, ColumnError::Text { field: "outcome", text: t, .. } if **t == *text);
+        assert!(is_named, "{error}");
     }
 }
 

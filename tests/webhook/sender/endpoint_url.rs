@@ -116,10 +116,11 @@ fn everything_else_is_refused_with_its_reason() {
         ("https://a-.com/", EndpointUrlError::HostName),
         ("https://a_b.com/", EndpointUrlError::HostName),
         ("https://a*b.com/", EndpointUrlError::HostName),
-        (&long, EndpointUrlError::TooLong { len: long.len() }),
     ] {
         assert_eq!(parse(text).unwrap_err(), error, "{text}");
     }
+    let error = parse(&long).unwrap_err();
+    assert!(matches!(error, EndpointUrlError::TooLong { len, .. } if len == long.len()), "{error}");
     let longest = &long[..EndpointUrl::MAX_LEN];
     assert_eq!(parse(longest).unwrap().as_str(), longest);
     let label = format!("https://{}.com/", "a".repeat(64));
@@ -348,8 +349,9 @@ fn what_is_kept_can_be_loaded() {
     assert_eq!(parse(target.as_str()), Ok(target));
     let longer = format!("https://example.com/{}", "é".repeat(room / 6 + 1));
     assert!(longer.len() < EndpointUrl::MAX_LEN);
-    let len = EndpointUrl::MAX_LEN - room + (room / 6 + 1) * 6;
-    assert_eq!(parse(&longer).unwrap_err(), EndpointUrlError::TooLong { len });
+    let length = EndpointUrl::MAX_LEN - room + (room / 6 + 1) * 6;
+    let error = parse(&longer).unwrap_err();
+    assert!(matches!(error, EndpointUrlError::TooLong { len, .. } if len == length), "{error}");
 }
 
 #[test]

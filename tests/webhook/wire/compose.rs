@@ -209,9 +209,8 @@ fn an_event_is_no_longer_than_what_is_read() {
     assert_eq!(EventBody::from_stored(longest.as_str()).as_ref(), Ok(&longest));
     assert!(Event::from_bytes_verified_earlier(longest.as_bytes()).is_ok());
 
-    let len = MAX_JSON_LEN + 1;
-    let error = new_event().ping("m".repeat(len - empty)).unwrap_err();
-    assert_eq!(error, NewEventError::TooLong { len });
+    let error = new_event().ping("m".repeat(MAX_JSON_LEN + 1 - empty)).unwrap_err();
+    assert!(matches!(error, NewEventError::TooLong { .. }), "{error}");
     assert_eq!(error.to_string(), "event has 16777217 bytes, more than 16777216");
     // What counts is the length as written.
     let escaped = new_event().ping("\u{1}".repeat(MAX_JSON_LEN / 6 + 1)).unwrap_err();

@@ -24,6 +24,7 @@ pub enum PagingError {
     Cycle,
     /// A cursor that is longer than [`ListCalls::MAX_CURSOR_LEN`].
     #[error("next_cursor has {len} bytes, more than {max}", max = ListCalls::MAX_CURSOR_LEN)]
+    #[non_exhaustive]
     LongCursor {
         /// Its length, in bytes.
         len: usize,
@@ -36,6 +37,7 @@ pub enum PagingError {
     /// asked for, or the service does not order the list by `started_at`. Whether the call has
     /// been returned before cannot be told.
     #[error("item {index} of the page started after the previous call of the list")]
+    #[non_exhaustive]
     Order {
         /// The item's index on the page, from 0.
         index: usize,

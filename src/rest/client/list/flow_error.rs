@@ -18,6 +18,7 @@ pub enum FlowError {
     Paging(#[from] PagingError),
     /// A cursor that the service refused again and again.
     #[error("the list was restarted {restarts} times, and its cursor was refused again")]
+    #[non_exhaustive]
     Restarts {
         /// The restarts of the list that did not read further than before.
         restarts: u32,

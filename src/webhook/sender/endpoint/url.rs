@@ -46,6 +46,7 @@ pub enum EndpointUrlError {
     /// It is longer than [`EndpointUrl::MAX_LEN`] bytes, as entered or as [`EndpointUrl::as_str`] keeps it, where
     /// characters outside ASCII take several bytes each.
     #[error("url has {len} bytes, more than {max}", max = EndpointUrl::MAX_LEN)]
+    #[non_exhaustive]
     TooLong {
         /// The length, in bytes.
         len: usize,
