@@ -51,19 +51,26 @@ const STATUS: Flag = Flag::value(
 const PLAN: Flag = Flag::value("--plan", "PLAN", "its plan; business for a new account")
     .one_of(|| PLANS.map(|plan| plan.name).to_vec());
 const TIMEZONE: Flag = Flag::value("--timezone", "ZONE", "its IANA timezone, such as Europe/Oslo");
-const ENDPOINT: Flag = Flag::value("--endpoint", "ID", "to this endpoint");
 const TYPE: Flag = Flag::value("--type", "TYPE", "of this event type");
-const ID: Flag = Flag::value("--id", "ID", "of this event, or this delivery");
-const FROM: Flag = Flag::value("--from", "INSTANT", "of events from here on");
-const UNTIL: Flag = Flag::value("--until", "INSTANT", "of events before this");
+
+/// The flags of a filter of deliveries.
+const FILTER: &[Flag] = &[
+    KEYS,
+    STATUS,
+    Flag::value("--endpoint", "ID", "to this endpoint"),
+    TYPE,
+    Flag::value("--id", "ID", "of this event, or this delivery"),
+    Flag::value("--from", "INSTANT", "of events from here on"),
+    Flag::value("--until", "INSTANT", "of events before this"),
+];
 
 /// Defines the text of a command that has the flags of the database.
 macro_rules! help {
-    ($name:ident, $positional:literal, $usage:literal, $about:literal $(, $flag:expr)*) => {
+    ($name:ident, $positional:literal, $usage:literal, $about:literal $(, $flag:expr)* $(; $group:ident)?) => {
         const $name: Help = Help {
             usage: concat!("call-assistant-postgres ", $usage),
             about: $about,
-            flags: &[&[DATABASE, DATABASE_CA, $($flag,)* AS, JSON]],
+            flags: &[&[DATABASE, DATABASE_CA, $($flag,)*], $($group,)? &[AS, JSON]],
             positional: $positional,
         };
     };
@@ -149,28 +156,14 @@ help!(
     DELIVERIES_LIST,
     1,
     "deliveries list ACCOUNT [--keys FILE] [the flags of a filter]",
-    "Lists the deliveries of an account, newest first.",
-    KEYS,
-    STATUS,
-    ENDPOINT,
-    TYPE,
-    ID,
-    FROM,
-    UNTIL
+    "Lists the deliveries of an account, newest first."; FILTER
 );
 help!(
     DELIVERIES_EXPORT,
     1,
     "deliveries export ACCOUNT [--keys FILE] [the flags of a filter]",
     "Prints the deliveries of an account with their attempts, each as a line of JSON, newest first.\n\
-     The bodies of their events are left out.",
-    KEYS,
-    STATUS,
-    ENDPOINT,
-    TYPE,
-    ID,
-    FROM,
-    UNTIL
+     The bodies of their events are left out."; FILTER
 );
 help!(DELIVERIES_SHOW, 1, "deliveries show ID", "Shows a delivery with its attempts.");
 help!(
@@ -303,16 +296,13 @@ fn journal(help: &Help, flags: &Flags) -> Role {
 }
 
 fn create_account(help: &Help, flags: &Flags) -> Role {
-    let mut body = given(
-        flags,
-        &[("--timezone", "timezone"), ("--business-name", "business_name"), ("--plan", "plan")],
-    );
+    let mut body = given(flags, &["timezone", "business_name", "plan"]);
     body.insert("id".to_owned(), id(help, flags, "ID").into());
     ask_with(help, flags, Method::POST, "accounts", body)
 }
 
 fn change_account(help: &Help, flags: &Flags) -> Role {
-    let mut body = given(flags, &[("--timezone", "timezone"), ("--plan", "plan")]);
+    let mut body = given(flags, &["timezone", "plan"]);
     for (flag, field) in
         [("--subscription-active", "subscription_active"), ("--closing", "closing")]
     {
@@ -330,8 +320,7 @@ fn change_account(help: &Help, flags: &Flags) -> Role {
 }
 
 fn create_key(help: &Help, flags: &Flags) -> Role {
-    let mut body =
-        given(flags, &[("--name", "name"), ("--mode", "mode"), ("--expires-at", "expires_at")]);
+    let mut body = given(flags, &["name", "mode", "expires_at"]);
     let scopes = match flags.words("--scopes") {
         none if none.is_empty() => Scope::KNOWN.iter().map(Scope::as_str).collect(),
         given => given,
@@ -341,12 +330,12 @@ fn create_key(help: &Help, flags: &Flags) -> Role {
 }
 
 fn create_endpoint(help: &Help, flags: &Flags) -> Role {
-    let body = given(flags, &[("--url", "url")]);
+    let body = given(flags, &["url"]);
     ask_with(help, flags, Method::POST, "accounts/ACCOUNT/endpoints", body)
 }
 
 fn cancel(help: &Help, flags: &Flags) -> Role {
-    let body = given(flags, &[("--type", "type")]);
+    let body = given(flags, &["type"]);
     ask_with(help, flags, Method::POST, "accounts/ACCOUNT/cancel", body)
 }
 
@@ -355,14 +344,10 @@ fn set_lever(help: &Help, flags: &Flags) -> Role {
     if of.iter().filter(|flag| flags.has(flag)).count() != 1 {
         help.exit("expected one of --everything, --account and --endpoint");
     }
-    let mut body = given(
-        flags,
-        &[
-            ("--account", "account_id"),
-            ("--endpoint", "endpoint_id"),
-            ("--instead-of", "instead_of"),
-        ],
-    );
+    let mut body = given(flags, &["instead_of"]);
+    for (flag, field) in [("--account", "account_id"), ("--endpoint", "endpoint_id")] {
+        body.extend(flags.text(flag).map(|id| (field.to_owned(), id.into())));
+    }
     body.insert("per_second".to_owned(), number(flags.text("--per-second").unwrap_or_default()));
     ask_with(help, flags, Method::POST, "levers", body)
 }
@@ -387,14 +372,9 @@ fn filtered(help: &Help, flags: &Flags, print: Print) -> Role {
     let mut asking = asking(help, flags, Method::GET, "accounts/ACCOUNT/deliveries", print);
     let statuses = flags.words("--status").join(",");
     asking.query.extend((!statuses.is_empty()).then(|| ("status".to_owned(), statuses)));
-    for (flag, name) in [
-        ("--endpoint", "endpoint"),
-        ("--type", "type"),
-        ("--id", "id"),
-        ("--from", "from"),
-        ("--until", "until"),
-    ] {
-        asking.query.extend(flags.text(flag).map(|value| (name.to_owned(), value.to_owned())));
+    for name in ["endpoint", "type", "id", "from", "until"] {
+        let value = flags.text(&format!("--{name}"));
+        asking.query.extend(value.map(|value| (name.to_owned(), value.to_owned())));
     }
     Role::Ask(Box::new(asking))
 }
@@ -462,10 +442,9 @@ fn id<'a>(help: &Help, flags: &'a Flags, what: &str) -> &'a str {
     }
 }
 
-/// Returns the values of these flags, as fields.
-fn given(flags: &Flags, fields: &[(&str, &str)]) -> Map<String, Value> {
-    let given = fields
-        .iter()
-        .filter_map(|(flag, field)| Some(((*field).to_owned(), flags.text(flag)?.into())));
-    given.collect()
+/// Returns these fields, each from the flag of its name.
+fn given(flags: &Flags, fields: &[&str]) -> Map<String, Value> {
+    let flag = |field: &str| format!("--{}", field.replace('_', "-"));
+    let given = |field: &&str| Some(((*field).to_owned(), flags.text(&flag(field))?.into()));
+    fields.iter().filter_map(given).collect()
 }

@@ -23,6 +23,7 @@ use host::dashboard::Dashboard;
 use host::first_line::{self, Shown};
 use host::log;
 use host::monitor::Monitor;
+use host::program::listen;
 use host::rows::NewAccount;
 use host::serve::{Limits, serve};
 use host::shutdown::{self, Shutdown, Trigger};
@@ -191,8 +192,4 @@ pub(crate) async fn monitor(
     tokio::spawn(watch.until_shutdown("the readings of monitoring", store.keep_readings()));
     let monitor = Monitor::new(store).until(watch.stop().clone());
     Ok(Some((address, monitoring(listener, monitor, watch))))
-}
-
-async fn listen(flag: &str, address: SocketAddr) -> Result<TcpListener, String> {
-    TcpListener::bind(address).await.map_err(|error| format!("{flag} {address}: {error}"))
 }

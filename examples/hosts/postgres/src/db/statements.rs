@@ -76,7 +76,6 @@ statements! {
     ACCEPT_EVENT = "accept/event";
     ACCEPT_PENDING = "accept/pending";
     ACCEPT_SKIPPED = "accept/skipped";
-    ACCEPT_START = "accept/start";
     ACCOUNTS_CHANGE = "accounts/change";
     ACCOUNTS_INSERT = "accounts/insert";
     ACCOUNTS_INSERT_KEY = "accounts/insert_key";
@@ -104,7 +103,6 @@ statements! {
     API_KEYS = "api/keys";
     API_NOTE_USE = "api/note_use";
     API_PAGE = "api/page";
-    API_READY = "api/ready";
     CALLS_INSERT = "calls/insert";
     CALLS_LATEST = "calls/latest";
     CLOCKS_NOW = "clocks/now";
@@ -125,12 +123,11 @@ statements! {
     ENDPOINTS_ALL = "endpoints/all";
     ENDPOINTS_CHANGE = "endpoints/change";
     ENDPOINTS_COUNT = "endpoints/count";
-    ENDPOINTS_DESCRIBE = "endpoints/describe";
+    ENDPOINTS_EDIT = "endpoints/edit";
     ENDPOINTS_FORGET = "endpoints/forget";
     ENDPOINTS_INSERT = "endpoints/insert";
     ENDPOINTS_DAY = "endpoints/day";
     ENDPOINTS_LAST_HOUR = "endpoints/last_hour";
-    ENDPOINTS_MOVE = "endpoints/move";
     ENDPOINTS_ONE = "endpoints/one";
     ENDPOINTS_SECRETS = "endpoints/secrets";
     ENDPOINTS_SETTLED = "endpoints/settled";

@@ -45,8 +45,8 @@ pub enum Accepted {
 /// # Errors
 /// [`DbError`]
 pub async fn started_at(change: &Transaction<'_>) -> Result<Timestamp, DbError> {
-    let row = query_opt(change, sql::ACCEPT_START, &[]).await?;
-    row.ok_or_else(|| DbError::row("a transaction without a start"))?.instant("at")
+    let row = query_opt(change, sql::CLOCKS_NOW, &[]).await?;
+    row.ok_or_else(|| DbError::row("a transaction without a start"))?.instant("started_at")
 }
 
 /// Accepts an event for each endpoint of its account, or for one of them. It is accepted when the

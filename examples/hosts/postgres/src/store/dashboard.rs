@@ -297,12 +297,7 @@ impl Store for Postgres {
     async fn last_hour(&self, account: Allowed<'_, Account>) -> Done<Vec<(EndpointId, LastHour)>> {
         let account = account.as_str();
         let now = clock::now();
-        self.dashboard
-            .read(async |client| {
-                let of = endpoints::places(client, account, false).await?;
-                endpoints::last_hour(client, &of, now).await
-            })
-            .await
+        self.dashboard.read(async |client| endpoints::last_hour(client, account, now).await).await
     }
 
     async fn day(
@@ -311,12 +306,7 @@ impl Store for Postgres {
         from: Timestamp,
     ) -> Done<Vec<(EndpointId, Day)>> {
         let account = account.as_str();
-        self.dashboard
-            .read(async |client| {
-                let of = endpoints::places(client, account, false).await?;
-                endpoints::day(client, &of, from).await
-            })
-            .await
+        self.dashboard.read(async |client| endpoints::day(client, account, from).await).await
     }
 
     async fn deliveries(

@@ -152,15 +152,19 @@ pub(super) async fn edit(
 ) -> Done<EndpointRow> {
     let (_, mut found) = lock(change, ring, id, now).await?;
     refuse_deleted(&found)?;
-    if let Some(description) = &edit.description {
-        let parameters: [&(dyn ToSql + Sync); 2] = [&found.number, description];
-        execute(change, sql::ENDPOINTS_DESCRIBE, &parameters).await?;
+    let (described, target) = (&edit.description, edit.target.as_ref());
+    let parameters: [&(dyn ToSql + Sync); 5] = [
+        &found.number,
+        &described.is_some(),
+        &described.as_ref().and_then(Option::as_ref),
+        &target.map(|target| target.as_str()),
+        &target.map(needs_loopback),
+    ];
+    execute(change, sql::ENDPOINTS_EDIT, &parameters).await?;
+    if let Some(description) = described {
         found.shown.description.clone_from(description);
     }
-    if let Some(target) = &edit.target {
-        let parameters: [&(dyn ToSql + Sync); 3] =
-            [&found.number, &target.as_str(), &needs_loopback(target)];
-        execute(change, sql::ENDPOINTS_MOVE, &parameters).await?;
+    if let Some(target) = target {
         let _ = found.shown.health.moved(now);
         write(change, &found).await?;
         found.shown.url = target.as_str().to_owned();
@@ -272,9 +276,10 @@ pub(super) async fn missed(
 /// Reads how each endpoint has answered in the last hour, as far as its latest deliveries tell.
 pub(super) async fn last_hour(
     client: &impl GenericClient,
-    places: &BTreeMap<i32, Place>,
+    account: &str,
     now: Timestamp,
 ) -> Done<Vec<(EndpointId, LastHour)>> {
+    let places = places(client, account, false).await?;
     let shards: Vec<i16> = places.values().map(|place| place.shard).collect();
     let numbers: Vec<i32> = places.keys().copied().collect();
     let since = At(now.saturating_sub(Duration::from_secs(3600)));
@@ -370,9 +375,10 @@ fn needs_loopback(target: &EndpointUrl) -> bool {
 /// Reads how the events of the day that begins at `from` stand at each endpoint.
 pub(super) async fn day(
     client: &impl GenericClient,
-    places: &BTreeMap<i32, Place>,
+    account: &str,
     from: Timestamp,
 ) -> Done<Vec<(EndpointId, Day)>> {
+    let places = places(client, account, false).await?;
     let shards: Vec<i16> = places.values().map(|place| place.shard).collect();
     let numbers: Vec<i32> = places.keys().copied().collect();
     let most = Day::most(places.len());

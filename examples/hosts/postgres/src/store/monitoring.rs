@@ -135,7 +135,7 @@ pub(super) async fn writes(database: &Database) -> Result<Writes, DbError> {
         Ok(written) => written,
         Err(_) => {
             let answers = database.read(async |client| {
-                query(client, sql::API_READY, &[]).await?;
+                query(client, sql::CLOCKS_NOW, &[]).await?;
                 Ok(Writes::Waiting)
             });
             answers.await

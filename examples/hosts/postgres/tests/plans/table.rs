@@ -121,10 +121,8 @@ pub(crate) const STATEMENTS: &[Statement] = &[
          '{infinity,2026-03-15 00:00+00,2026-03-01 00:30+00,infinity,infinity,2026-03-20 00:00+00}', \
          '{\"\",call_,call_,\"\",\"\",\"\"}', '{101,101,2,101,2,101}'",
     ),
-    ("api/ready", ""),
     ("commit/waits", ""),
     // Accepting an event.
-    ("accept/start", ""),
     ("accept/endpoints", "':account', '{pro}', NULL"),
     ("accept/event", "':account', 'evt_new', ':now', 'call.ended', 'body', NULL"),
     (
@@ -252,9 +250,8 @@ pub(crate) const STATEMENTS: &[Statement] = &[
         "endpoints/insert",
         "'whep_new', ':account', 1, ':now', 'https://x.example/', false, '', NULL, ':now', 0, 0, 0, NULL",
     ),
-    ("endpoints/describe", ":endpoint, 'what it is for'"),
+    ("endpoints/edit", ":endpoint, true, 'what it is for', 'https://x.example/', false"),
     ("endpoints/count", "':account'"),
-    ("endpoints/move", ":endpoint, 'https://x.example/', false"),
     ("endpoints/secrets", ":endpoint, 'sealed'"),
     ("endpoints/change", "'whep_:endpoint'"),
     ("endpoints/all", "':account', true"),

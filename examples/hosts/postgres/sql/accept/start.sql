@@ -1,2 +1,0 @@
--- The start of this transaction: `created_at` of what it writes.
-SELECT now() AS at;

@@ -1,2 +1,0 @@
--- Whether the database answers.
-SELECT 1;

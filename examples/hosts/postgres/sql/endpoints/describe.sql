@@ -1,2 +1,0 @@
-UPDATE endpoints SET description = $2
-WHERE number = $1;
