@@ -82,7 +82,7 @@ impl Retry {
         if error.action() != Action::Retry {
             return None;
         }
-        let asked = error.retry_after.map_or(Duration::ZERO, |after| after.from_now(now));
+        let asked = error.retry_after.map_or(Duration::ZERO, |after| after.wait_from(now));
         let backoff = self.wait_unasked(tried, random)?;
         Some(asked.min(LONGEST_RETRY_AFTER).saturating_add(backoff))
     }

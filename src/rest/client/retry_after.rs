@@ -36,8 +36,8 @@ impl RetryAfter {
         http_date::parse(text).map(Self::At)
     }
 
-    /// Returns how long that is from now. Zero if it has passed.
-    pub(super) fn from_now(self, now: Timestamp) -> Duration {
+    /// Returns how long that is from `now`. Zero if it has passed.
+    pub(super) fn wait_from(self, now: Timestamp) -> Duration {
         match self {
             Self::Seconds(seconds) => Duration::from_secs(seconds),
             Self::At(instant) => instant.since(now),
