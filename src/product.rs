@@ -107,11 +107,13 @@ impl Product {
     }
 
     /// Returns `service_live_`, the prefix of production keys.
+    #[cfg(any(feature = "client", feature = "service"))]
     pub(crate) fn live_key_prefix(&self) -> &str {
         &self.0.live_key_prefix
     }
 
     /// Returns `service_test_`, the prefix of test keys.
+    #[cfg(any(feature = "client", feature = "service"))]
     pub(crate) fn test_key_prefix(&self) -> &str {
         &self.0.test_key_prefix
     }
