@@ -87,14 +87,17 @@ use crate::rest::{ListCalls, Mode};
 ///
 /// # Clocks
 ///
-/// The first page shows what time it was at the service when the walk began, so no clock of the
-/// customer's has to be right. A `created_at` later than both `now` and the answer's `Date` is not
-/// believed, so that one call dated to the year 9999 does not end the sync. If the first page shows
-/// only such calls (the clock is slow, and there is no `Date`), the watermark stays. The largest
-/// `created_at` of that page becomes the watermark of a walk that begins after `now` or a `Date`
-/// has passed it. Until then each walk asks for the same again, returns nothing twice, and keeps
-/// the id of each call that it returns. The same holds if a first page without calls and without
-/// `Date` leads to a next page.
+/// The first page shows what time it was at the service when the walk began. A `created_at` later
+/// than the answer's `Date` is not believed, so that one call dated to the year 9999 does not end the
+/// sync. `now` counts in place of a `Date` only where the answer has none. So no clock of the customer's has
+/// to be right where answers have a `Date`. Where they have none, a fast clock can lose calls if the
+/// service also dates a call ahead of its own clock. A slow clock loses none.
+///
+/// If the first page shows only calls that are not believed (the clock is slow, and there is no
+/// `Date`), the watermark stays. The largest `created_at` of that page becomes the watermark of a walk
+/// that begins after the clock has passed it. Until then each walk asks for the same again, returns
+/// nothing twice, and keeps the id of each call that it returns. The same holds if a first page without
+/// calls and without `Date` leads to a next page.
 ///
 /// # Size
 ///
@@ -211,10 +214,10 @@ impl CallSync {
     /// Applies the answer to [`query`](Self::query): which calls are fresh, and the state after it.
     ///
     /// `date` is the answer's `Date` header,
-    /// [`ResponseHead::date`](super::super::ResponseHead::date); without it the sync relies on
-    /// `now` alone to tell false dates from right ones. Best, `now` is the time at which the page
-    /// was asked for: an instant that was in the future then may be a false date. The state may
-    /// have [taken a call](Self::take_call) since it was asked; the walk is the same.
+    /// [`ResponseHead::date`](super::super::ResponseHead::date), which tells false dates from right
+    /// ones; `now` does so only without it. Best, `now` is the time at which the page was asked for:
+    /// an instant that was in the future then may be a false date. The state may have
+    /// [taken a call](Self::take_call) since it was asked; the walk is the same.
     ///
     /// # Errors
     /// Returns an error if the page does not follow the previous one. Nothing has changed then; the
@@ -227,10 +230,10 @@ impl CallSync {
         now: Timestamp,
     ) -> Result<Batch<Self>, PagingError> {
         let mut next = self.clone();
-        let latest = date.unwrap_or(now).max(now);
-        let begin = || SyncWalk::new(self.watermark, self.kept, date, latest);
+        let clock = date.unwrap_or(now);
+        let begin = || SyncWalk::new(self.watermark, self.kept, date, clock);
         let mut walk = next.walk.take().unwrap_or_else(begin);
-        walk.look(page, latest);
+        walk.look(page, clock);
         let goal = walk.goal;
         let (calls, unreadable, goes_on) = walk.list.read(page, |list, item| match item {
             ListedCall::Call(call) => next.pass(list, goal, call),
@@ -238,7 +241,7 @@ impl CallSync {
         })?;
         match goes_on {
             true => next.walk = Some(walk),
-            false => next.complete(&walk, latest),
+            false => next.complete(&walk, clock),
         }
         Ok(Batch { calls, unreadable, next })
     }
@@ -333,10 +336,10 @@ impl CallSync {
     }
 
     /// Ends the walk, after its last page.
-    fn complete(&mut self, walk: &SyncWalk, latest: Timestamp) {
+    fn complete(&mut self, walk: &SyncWalk, clock: Timestamp) {
         self.watermark = walk.goal;
         self.kept = walk.kept.filter(|kept| Some(*kept) > walk.goal);
-        let shown = self.watermark.max(self.kept).max(Some(latest));
+        let shown = self.watermark.max(self.kept).max(Some(clock));
         if let Some(from) = self.watermark.map(|watermark| watermark.saturating_sub(self.lag)) {
             self.recent.retain(|_, created_at| *created_at >= from);
             // What this walk has shown, the next one may show again.

@@ -39,9 +39,9 @@ impl SyncWalk {
         watermark: Option<Timestamp>,
         kept: Option<Timestamp>,
         date: Option<Timestamp>,
-        latest: Timestamp,
+        clock: Timestamp,
     ) -> Self {
-        let passed = kept.filter(|kept| *kept <= latest);
+        let passed = kept.filter(|kept| *kept <= clock);
         Self {
             list: Walk::default(),
             goal: watermark.max(passed),
@@ -57,14 +57,14 @@ impl SyncWalk {
 
     /// Looks for the time at which the walk began: `created_at` is never later than now at the
     /// service.
-    pub(super) fn look(&mut self, page: &CallList, latest: Timestamp) {
+    pub(super) fn look(&mut self, page: &CallList, clock: Timestamp) {
         let Some(opening) = self.opening.take() else { return };
         let written = || page.calls().map(|call| call.created_at);
         let Some(largest) = written().max() else {
             self.opening = Some(Opening { first: false, ..opening });
             return;
         };
-        match opening.believed(written(), latest) {
+        match opening.believed(written(), clock) {
             Some(believed) => self.goal = self.goal.max(Some(believed)),
             // D-91: it bounds nothing yet. The earliest is kept, lest a year 9999 be waited for.
             None => {
@@ -79,10 +79,10 @@ impl Opening {
     fn believed(
         self,
         written: impl Iterator<Item = Timestamp>,
-        latest: Timestamp,
+        clock: Timestamp,
     ) -> Option<Timestamp> {
         // Of a later page, only what was written before the first one came.
-        let began = if self.first { Some(latest) } else { self.date }?;
+        let began = if self.first { Some(clock) } else { self.date }?;
         written.filter(|at| *at <= began).max()
     }
 }
