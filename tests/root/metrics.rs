@@ -50,7 +50,8 @@ fn sent() -> sender::SenderMetrics {
     metrics.changed(endpoint.pause(seconds(9)));
     metrics.accepted(&Delivery::accept(&event, &endpoint, seconds(9)));
     metrics.enabled(DisabledReason::Failing);
-    metrics.alerted(&Alert::StillDisabled { reason: DisabledReason::Gone, days: 1 });
+    let reminder = r#"{"kind":"still_disabled","reason":"gone","days":1}"#;
+    metrics.alerted(&serde_json::from_str::<Alert>(reminder).unwrap());
     metrics.lease_expired();
     metrics.lost_write();
     metrics

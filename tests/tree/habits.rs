@@ -117,18 +117,8 @@ fn functions_begin_with_a_verb_and_all_else_with_a_noun() {
 }
 
 /// Open enums of `src` of which a variant with named fields is closed to new fields. None may be added.
-const OF_CLOSED_VARIANTS: [&str; 10] = [
-    "Alert",
-    "BeginError",
-    "EndpointChange",
-    "EventError",
-    "MalformedReason",
-    "ParameterError",
-    "RedeliverError",
-    "RowsReason",
-    "TextReason",
-    "VerifyError",
-];
+const OF_CLOSED_VARIANTS: [&str; 6] =
+    ["EventError", "MalformedReason", "ParameterError", "RowsReason", "TextReason", "VerifyError"];
 
 #[test]
 fn variants_of_open_enums_are_open_to_new_fields() {

@@ -8,7 +8,9 @@ use call_assistant::webhook::sender::{
     FIRST_FAILURES_TO_SUSPECT, Outcome, REMINDER_DAYS, SUSPECT_SPAN,
 };
 
-use super::{answered, at, attempted, event, failed_before, record, start};
+use super::{
+    answered, at, attempted, disabled, event, failed_before, failing, record, start, still_disabled,
+};
 use crate::dice::Dice;
 
 #[test]
@@ -92,12 +94,12 @@ fn the_count_and_the_early_sign_know_nothing_of_each_other() {
         let change = record(&mut endpoint, 5, Outcome::Dns, at(100));
         let warn = [5, 10, 15].contains(&failures);
         assert_eq!(endpoint.failures(), failures);
-        assert_eq!(change.alert(), warn.then_some(Alert::Failing { failures }));
+        assert_eq!(change.alert(), warn.then_some(failing(failures)));
         assert!(endpoint.is_suspect(), "{failures}");
     }
     let change = record(&mut endpoint, 5, Outcome::Dns, at(101));
     let reason = DisabledReason::Failing;
-    assert_eq!(change.alert(), Some(Alert::Disabled { reason }));
+    assert_eq!(change.alert(), Some(disabled(reason)));
     assert!(!endpoint.is_suspect() && endpoint.first_failed_at().is_none());
     assert!(endpoint.missed(at(102)).is_some());
     let _ = endpoint.enable(at(103));
@@ -122,7 +124,7 @@ fn a_wrong_clock_does_not_hide_it() {
 fn owners_are_reminded_after_a_day_and_after_three_and_no_more() {
     assert_eq!(REMINDER_DAYS, [1, 3]);
     let reason = DisabledReason::Gone;
-    let still = |days| Some(Alert::StillDisabled { reason, days });
+    let still = |days| Some(still_disabled(reason, days));
     let mut endpoint = EndpointHealth::new(1, start());
     assert_eq!(endpoint.remind(Timestamp::MAX), None, "active");
     let _ = record(&mut endpoint, 0, answered(410), start());
@@ -172,10 +174,10 @@ impl Naive {
             self.failures += 1;
             if self.failures == 20 {
                 self.disabled = true;
-                return Some(Alert::Disabled { reason: DisabledReason::Failing });
+                return Some(disabled(DisabledReason::Failing));
             }
             let failures = self.failures;
-            return failures.is_multiple_of(5).then_some(Alert::Failing { failures });
+            return failures.is_multiple_of(5).then_some(failing(failures));
         }
         if failed > 0 || self.told {
             return None;
@@ -224,7 +226,6 @@ fn random_lives_are_told_of_each_fact_once() {
 // D-88 among them.
 #[test]
 fn alerts_are_stored_and_told_like_this() {
-    let gone = DisabledReason::Gone;
     for (alert, json, says) in [
         (
             Alert::Suspect,
@@ -233,27 +234,27 @@ fn alerts_are_stored_and_told_like_this() {
         ),
         (Alert::Recovered, r#"{"kind":"recovered"}"#, "deliveries arrive again"),
         (
-            Alert::Failing { failures: 10 },
+            failing(10),
             r#"{"kind":"failing","failures":10}"#,
             "10 deliveries in a row failed; 20 disable the endpoint",
         ),
         (
-            Alert::Disabled { reason: DisabledReason::Failing },
+            disabled(DisabledReason::Failing),
             r#"{"kind":"disabled","reason":"failing"}"#,
             "disabled: too many deliveries in a row failed",
         ),
         (
-            Alert::StillDisabled { reason: gone, days: 1 },
+            still_disabled(DisabledReason::Gone, 1),
             r#"{"kind":"still_disabled","reason":"gone","days":1}"#,
             "disabled for 1 day: it answered 410",
         ),
         (
-            Alert::Abandoned { reason: AbandonedReason::Secret, deliveries: 2 },
+            Alert::abandoned(AbandonedReason::Secret, 2),
             r#"{"kind":"abandoned","reason":"secret","deliveries":2}"#,
             "2 deliveries were given up after 31 days: the signing secrets cannot be decrypted",
         ),
         (
-            Alert::Abandoned { reason: AbandonedReason::Event, deliveries: 1 },
+            Alert::abandoned(AbandonedReason::Event, 1),
             r#"{"kind":"abandoned","reason":"event","deliveries":1}"#,
             "1 delivery was given up after 31 days: the event is missing",
         ),

@@ -100,7 +100,7 @@ fn every_sequence_of_outcomes_follows_the_table() {
             assert_eq!(seen, (DeliveryStatus::Waiting, Some(now), failures), "{row}");
             if let Some(before) = now.checked_sub(Duration::from_nanos(1)).filter(|b| *b >= end) {
                 let early = delivery.begin(&endpoint, before);
-                assert_eq!(early, Err(BeginError::Early { at: now }), "{row}");
+                assert!(matches!(early, Err(BeginError::Early { at, .. }) if at == now), "{row}");
             }
         }
         walked += 1;
@@ -190,7 +190,8 @@ fn a_lease_that_runs_out_is_taken_over() {
     assert_eq!(delivery.due(start()), Some(until));
     for early in [start(), at(1), at(29)] {
         let begun = delivery.begin(&endpoint, early);
-        assert_eq!(begun, Err(BeginError::Leased { until }), "{early}");
+        let told = matches!(begun, Err(BeginError::Leased { until: told, .. }) if told == until);
+        assert!(told, "{early}: {begun:?}");
     }
     let second = delivery.begin(&endpoint, until).unwrap();
     assert_eq!((first.number(), second.number()), (3, 3));
@@ -386,8 +387,8 @@ fn what_is_as_good_as_parked_is_redelivered() {
     let _ = endpoint.record(report, at(1)).unwrap();
 
     assert_eq!(waiting.redeliver(&endpoint, at(2)), Err(RedeliverError::Disabled));
-    let leased = Err(RedeliverError::Leased { until: at(30) });
-    assert_eq!(sending.redeliver(&endpoint, at(2)), leased);
+    let leased = sending.redeliver(&endpoint, at(2));
+    assert!(matches!(leased, Err(RedeliverError::Leased { until, .. }) if until == at(30)));
     let missed = endpoint.enable(at(3)).unwrap();
     assert!([waiting, sending, gone].iter().all(|delivery| missed.includes(delivery)));
     // A span that knows of no endpoint goes by what the rows say.

@@ -8,7 +8,7 @@ use call_assistant::webhook::sender::{Alert, DeliveryStatus, DisabledReason, Out
 use stateright::Property;
 
 use super::world::{Past, Rules, World};
-use super::{answered, start};
+use super::{answered, disabled, failing, start, still_disabled};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ledger {
@@ -123,7 +123,7 @@ impl Ledger {
             self.streak += 1;
             return match self.streak {
                 20 => self.disable(DisabledReason::Failing, now),
-                failures @ (5 | 10 | 15) => Some(Alert::Failing { failures }),
+                failures @ (5 | 10 | 15) => Some(failing(failures)),
                 _ => None,
             };
         }
@@ -139,7 +139,7 @@ impl Ledger {
     fn disable(&mut self, reason: DisabledReason, now: Timestamp) -> Option<Alert> {
         (self.disabled, self.disabled_at, self.was_disabled) = (Some(reason), now, true);
         self.forget();
-        Some(Alert::Disabled { reason })
+        Some(disabled(reason))
     }
 
     fn forget(&mut self) {
@@ -156,7 +156,7 @@ impl Ledger {
     /// Writes down a reminder that was made then, and stored now.
     pub(super) fn reminds(&mut self, alert: Alert, then: Timestamp) {
         let due = self.reminder(then);
-        if due.map(|(reason, days)| Alert::StillDisabled { reason, days }) != Some(alert) {
+        if due.map(|(reason, days)| still_disabled(reason, days)) != Some(alert) {
             self.broken = Some("reminded without a reason, or twice");
         }
         self.reminded = due.map_or(self.reminded, |(_, days)| days);

@@ -30,10 +30,11 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{
-    Attempt, AttemptReport, Delivery, EndedAttempt, EndpointChange, EndpointHealth, LogEntry,
-    Outcome, RETRY_WAITS,
+    Alert, Attempt, AttemptReport, Delivery, DisabledReason, EndedAttempt, EndpointChange,
+    EndpointHealth, LogEntry, Outcome, RETRY_WAITS,
 };
 use http::StatusCode;
+use serde_json::json;
 
 /// A delivery from its JSON, as that of a row.
 pub(crate) fn delivery_from(json: &str) -> Result<Delivery, Box<dyn Error>> {
@@ -92,6 +93,22 @@ pub(crate) fn failed_before(attempts: u8, endpoint: &EndpointHealth, now: Timest
         then = delivery.due(then).unwrap();
     }
     delivery
+}
+
+/// The warning after this many failures in a row. Only the library can write its variants, so these are read.
+pub(crate) fn failing(failures: u8) -> Alert {
+    serde_json::from_value(json!({ "kind": "failing", "failures": failures })).unwrap()
+}
+
+/// The alert that an endpoint was disabled.
+pub(crate) fn disabled(reason: DisabledReason) -> Alert {
+    serde_json::from_value(json!({ "kind": "disabled", "reason": reason })).unwrap()
+}
+
+/// The reminder after these days.
+pub(crate) fn still_disabled(reason: DisabledReason, days: u8) -> Alert {
+    let reminder = json!({ "kind": "still_disabled", "reason": reason, "days": days });
+    serde_json::from_value(reminder).unwrap()
 }
 
 /// Makes one attempt of a delivery, and returns what it reports.

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::sender::{
-    Alert, Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, DisabledReason,
-    EndedAttempt, EndpointColumns, EndpointHealth, EndpointUrl, MismatchError, Outcome,
-    RETRY_WAITS, RedeliverError, RetrySchedule, Settled, SignedDestination, settle,
+    Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, DisabledReason, EndedAttempt,
+    EndpointColumns, EndpointHealth, EndpointUrl, MismatchError, Outcome, RETRY_WAITS,
+    RedeliverError, RetrySchedule, Settled, SignedDestination, settle,
 };
 
-use super::{answered, at, entry, failed_before, record, start};
+use super::{answered, at, entry, failed_before, failing, record, start};
 use crate::dice::Dice;
 
 type Batch = (Vec<EndedAttempt<'static, u32, u8>>, Rows, Owners);
@@ -283,7 +283,7 @@ fn a_batch_is_what_its_attempts_are_one_by_one() {
         if !settled.unknown.is_empty() {
             seen.insert("left");
         }
-        if settled.alerts.iter().any(|(_, alert)| *alert == Alert::Failing { failures: 5 }) {
+        if settled.alerts.iter().any(|(_, alert)| *alert == failing(5)) {
             seen.insert("warn");
         }
         // Pure: again it is the same.

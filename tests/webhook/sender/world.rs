@@ -15,7 +15,7 @@ use stateright::{Checker, Model, Property};
 
 use super::ledger::{self, Ledger, Step};
 use super::owned::Mistake;
-use super::{answered, failed_before, record, start};
+use super::{answered, failed_before, record, start, still_disabled};
 
 /// What the world holds when it begins, how much may happen in it, and how it is stored.
 #[derive(Clone, Debug)]
@@ -480,7 +480,7 @@ impl World {
     pub(super) fn reminds(&self) -> bool {
         let mut endpoint = self.endpoint;
         let due = self.ledger.reminder(self.now);
-        endpoint.remind(self.now) == due.map(|(reason, days)| Alert::StillDisabled { reason, days })
+        endpoint.remind(self.now) == due.map(|(reason, days)| still_disabled(reason, days))
     }
 }
 

@@ -52,7 +52,7 @@ fn a_clock_a_year_ahead_delays_nothing() {
             let next = delivery.due(at(2)).unwrap();
             assert!(next > at(2), "{name}");
             let early = delivery.begin(&endpoint, at(3));
-            assert_eq!(early, Err(BeginError::Early { at: next }), "{name}");
+            assert!(matches!(early, Err(BeginError::Early { at, .. }) if at == next), "{name}");
         }
     }
     // Whoever held the lease comes late: its failure does not count.
@@ -79,11 +79,13 @@ fn a_stored_instant_counts_until_no_correct_clock_can_have_written_it() {
         assert_eq!(delivery.due(before), Some(before), "{name}: too far ahead");
         for now in [last, stored.saturating_sub(NANO)] {
             assert_eq!(delivery.due(now), Some(stored), "{name} at {now}");
-            let refused = match delivery.status() {
-                DeliveryStatus::Sending => BeginError::Leased { until: stored },
-                _ => BeginError::Early { at: stored },
+            let is_leased = delivery.status() == DeliveryStatus::Sending;
+            let until = match delivery.begin(&endpoint, now).unwrap_err() {
+                BeginError::Leased { until, .. } if is_leased => until,
+                BeginError::Early { at, .. } if !is_leased => at,
+                other => panic!("{name} at {now}: {other}"),
             };
-            assert_eq!(delivery.begin(&endpoint, now), Err(refused), "{name} at {now}");
+            assert_eq!(until, stored, "{name} at {now}");
         }
         for now in [stored, stored.saturating_add(YEAR)] {
             assert_eq!(delivery.due(now), Some(stored), "{name} at {now}");
@@ -158,8 +160,9 @@ fn a_lease_from_next_year_does_not_block_a_redelivery() {
     let _ = endpoint.pause(at(1));
     let _ = endpoint.enable(at(2)).unwrap();
     let now = next_year();
-    let leased = RedeliverError::Leased { until: now.saturating_add(ATTEMPT_LEASE) };
-    assert_eq!({ delivery }.redeliver(&endpoint, now), Err(leased));
+    let leased = now.saturating_add(ATTEMPT_LEASE);
+    let refused = { delivery }.redeliver(&endpoint, now);
+    assert!(matches!(refused, Err(RedeliverError::Leased { until, .. }) if until == leased));
     assert_eq!(delivery.redeliver(&endpoint, at(3)), Ok(()));
 }
 

@@ -60,12 +60,14 @@ impl DeliveryStatus {
 pub enum BeginError {
     /// It is not due yet.
     #[error("not due before {at}")]
+    #[non_exhaustive]
     Early {
         /// When it is due.
         at: Timestamp,
     },
     /// Another sender holds the lease.
     #[error("leased to a sender until {until}")]
+    #[non_exhaustive]
     Leased {
         /// When the lease expires.
         until: Timestamp,
@@ -90,6 +92,7 @@ pub enum RedeliverError {
     Pending,
     /// It was being sent when its endpoint was disabled, and the sender may still be sending it.
     #[error("leased to a sender until {until}")]
+    #[non_exhaustive]
     Leased {
         /// When the lease expires.
         until: Timestamp,

@@ -10,13 +10,14 @@ use super::super::stored::stored_enum;
 /// A message to the owner of an endpoint.
 ///
 /// ```
-/// use call_assistant::webhook::sender::{Alert, DisabledReason};
+/// use call_assistant::webhook::sender::{AbandonedReason, Alert};
 ///
-/// let alert = Alert::StillDisabled { reason: DisabledReason::Gone, days: 3 };
-/// assert_eq!(alert.to_string(), "disabled for 3 days: it answered 410"); // for a message
+/// let alert = Alert::abandoned(AbandonedReason::Event, 2);
+/// let message = "2 deliveries were given up after 31 days: the event is missing";
+/// assert_eq!(alert.to_string(), message); // for a message
 /// assert_eq!(
 ///     serde_json::to_string(&alert)?,
-///     r#"{"kind":"still_disabled","reason":"gone","days":3}"#, // for a store
+///     r#"{"kind":"abandoned","reason":"event","deliveries":2}"#, // for a store
 /// );
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -34,25 +35,29 @@ pub enum Alert {
     Recovered,
     /// This many deliveries in a row have failed for good: one of
     /// [`FAILURES_TO_WARN`](super::super::FAILURES_TO_WARN).
+    #[non_exhaustive]
     Failing {
         /// Failed deliveries in a row.
         failures: u8,
     },
     /// The endpoint was disabled, though nobody asked for it.
     /// [`EndpointHealth::missed`](super::super::EndpointHealth::missed) says what it misses.
+    #[non_exhaustive]
     Disabled {
         /// Why.
         reason: DisabledReason,
     },
     /// The endpoint has been disabled for this many days.
+    #[non_exhaustive]
     StillDisabled {
         /// Why.
         reason: DisabledReason,
         /// One of [`REMINDER_DAYS`](super::super::REMINDER_DAYS).
         days: u8,
     },
-    /// Deliveries that nobody could end were parked, because their events are no longer kept. The
-    /// host says so: no transition does.
+    /// Deliveries that nobody could end were parked, because their events are no longer kept.
+    /// [`abandoned`](Self::abandoned) creates it: no transition does.
+    #[non_exhaustive]
     Abandoned {
         /// Why nobody could.
         reason: AbandonedReason,
@@ -66,6 +71,13 @@ impl Alert {
     pub const KINDS: &'static [&'static str] = &Self::NAMES;
     const NAMES: [&'static str; 6] =
         ["suspect", "recovered", "failing", "disabled", "still_disabled", "abandoned"];
+
+    /// Creates the alert of a host that has parked deliveries of an endpoint, because nobody could end
+    /// them while their events were kept.
+    #[must_use]
+    pub const fn abandoned(reason: AbandonedReason, deliveries: u32) -> Self {
+        Self::Abandoned { reason, deliveries }
+    }
 
     /// Returns which kind of alert it is, as in JSON.
     #[must_use]

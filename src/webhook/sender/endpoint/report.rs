@@ -52,6 +52,7 @@ pub enum EndpointChange {
     Suspect,
     /// A delivery failed for good, and the owner is warned: at each of
     /// [`FAILURES_TO_WARN`](super::super::FAILURES_TO_WARN).
+    #[non_exhaustive]
     Failing {
         /// Failed deliveries in a row, this one included.
         failures: u8,

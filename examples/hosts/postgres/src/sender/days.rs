@@ -205,8 +205,7 @@ async fn page(
         if parked == 0 {
             continue;
         }
-        let alert =
-            Alert::Abandoned { reason, deliveries: u32::try_from(parked).unwrap_or(u32::MAX) };
+        let alert = Alert::abandoned(reason, u32::try_from(parked).unwrap_or(u32::MAX));
         if let Some(version) = version {
             let text = serde_json::to_string(&alert).map_err(DbError::row)?;
             let parameters: [&(dyn ToSql + Sync); 4] =

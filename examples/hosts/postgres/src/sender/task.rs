@@ -355,8 +355,10 @@ impl SenderTask {
                 }
                 return self.park(endpoint.cast_signed());
             }
-            Err(BeginError::Early { at }) => return self.put_back(id, endpoint, Some(at)),
-            Err(BeginError::Leased { until }) => return self.put_back(id, endpoint, Some(until)),
+            Err(BeginError::Early { at, .. }) => return self.put_back(id, endpoint, Some(at)),
+            Err(BeginError::Leased { until, .. }) => {
+                return self.put_back(id, endpoint, Some(until));
+            }
             Err(_) => return self.put_back(id, endpoint, None),
         };
         let key = Key { id: id.cast_signed(), endpoint: endpoint.cast_signed(), event_created_at };
