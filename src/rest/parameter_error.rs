@@ -28,6 +28,7 @@ pub enum ParameterError {
         "unknown parameter {}: expected limit, cursor, created_after or created_before",
         describe(name.as_deref(), *position)
     )]
+    #[non_exhaustive]
     Unknown {
         /// The name, if it has at most 32 letters, digits, `_`, `-`, `[` and `]`. Other text may
         /// be an API key, and is not shown.
@@ -37,24 +38,28 @@ pub enum ParameterError {
     },
     /// A repeated parameter.
     #[error("{parameter} is given more than once")]
+    #[non_exhaustive]
     Repeated {
         /// The parameter.
         parameter: &'static str,
     },
     /// A parameter without a value.
     #[error("{parameter} is empty")]
+    #[non_exhaustive]
     Empty {
         /// The parameter.
         parameter: &'static str,
     },
     /// A `%` that is not followed by two hex digits.
     #[error("{parameter} has broken percent-encoding: write % as %25")]
+    #[non_exhaustive]
     Encoding {
         /// The parameter.
         parameter: &'static str,
     },
     /// A decoded value that is not UTF-8.
     #[error("{parameter} is not UTF-8 when percent-decoded")]
+    #[non_exhaustive]
     NotUtf8 {
         /// The parameter.
         parameter: &'static str,
@@ -70,6 +75,7 @@ pub enum ParameterError {
     LimitRange,
     /// An instant that is not RFC 3339.
     #[error("{parameter} is not an RFC 3339 instant like 2026-07-24T10:00:00Z: {error}")]
+    #[non_exhaustive]
     Timestamp {
         /// The parameter.
         parameter: &'static str,

@@ -11,7 +11,7 @@ use core::fmt;
 ///
 /// let error = SigningSecret::parse("whsec_abc\n").unwrap_err();
 /// assert_eq!(error.to_string(), "signing secret has a byte at 9 that is not visible ASCII");
-/// assert_eq!(error.reason(), TextReason::Character { at: 9 });
+/// assert!(matches!(error.reason(), TextReason::Character { at: 9, .. }));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextError {
@@ -27,6 +27,7 @@ pub enum TextReason {
     /// An empty text.
     Empty,
     /// A text that is too long.
+    #[non_exhaustive]
     TooLong {
         /// The length, in bytes.
         len: usize,
@@ -38,6 +39,7 @@ pub enum TextReason {
     /// A prefix that nothing follows.
     PrefixOnly,
     /// A byte that is not allowed: often a space, a line end or a typographic quote.
+    #[non_exhaustive]
     Character {
         /// The byte's position, from 0.
         at: usize,

@@ -208,13 +208,14 @@ fn read_hex(digits: &[u8; DIGITS]) -> Option<([u8; 32], bool)> {
 /// ```
 /// use call_assistant::webhook::{MalformedReason, VerifyError};
 ///
-/// let error = VerifyError::from(MalformedReason::Space { part: 2 });
-/// assert_eq!(error.to_string(), "signature header part 2 has a space or tab inside");
+/// let error = VerifyError::from(MalformedReason::NoDigest);
+/// assert_eq!(error.to_string(), "signature header has no v1");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MalformedReason {
     /// The header is longer than 1024 bytes.
+    #[non_exhaustive]
     TooLong {
         /// The length, in bytes.
         len: usize,
@@ -222,16 +223,19 @@ pub enum MalformedReason {
     /// The header has more than 16 parts.
     TooManyParts,
     /// A part is not `name=value`. An empty part is not either.
+    #[non_exhaustive]
     NotPair {
         /// The part.
         part: usize,
     },
     /// A part has a space or a tab inside. Around a part they are allowed.
+    #[non_exhaustive]
     Space {
         /// The part.
         part: usize,
     },
     /// A part has a byte that is not printable ASCII.
+    #[non_exhaustive]
     NotPrintable {
         /// The part.
         part: usize,
@@ -239,11 +243,13 @@ pub enum MalformedReason {
     /// No `t` is present.
     NoTimestamp,
     /// A second `t` is present.
+    #[non_exhaustive]
     TwoTimestamps {
         /// The part with the second `t`.
         part: usize,
     },
     /// The value of `t` is not 1 to 19 digits without a sign or a leading zero.
+    #[non_exhaustive]
     Timestamp {
         /// The part.
         part: usize,
@@ -251,6 +257,7 @@ pub enum MalformedReason {
     /// No `v1` is present.
     NoDigest,
     /// No `v1` is well formed, and the first one does not have 64 digits.
+    #[non_exhaustive]
     DigestLength {
         /// The part.
         part: usize,
@@ -258,6 +265,7 @@ pub enum MalformedReason {
         len: usize,
     },
     /// No `v1` is well formed, and the first one has a byte that is not a hex digit.
+    #[non_exhaustive]
     DigestCharacter {
         /// The part.
         part: usize,

@@ -35,6 +35,7 @@ pub enum VerifyError {
     /// A signature header that does not have the form `t=UNIX_SECONDS,v1=HEX`.
     Malformed(MalformedReason),
     /// The right digest in uppercase hex. The protocol says lowercase.
+    #[non_exhaustive]
     UppercaseDigest {
         /// The part.
         part: usize,
@@ -44,6 +45,7 @@ pub enum VerifyError {
     /// happened, and proves it.
     Mismatch,
     /// A right signature that is too old, or a local clock that is ahead.
+    #[non_exhaustive]
     TooOld {
         /// The age of the signature.
         age: Duration,
@@ -51,6 +53,7 @@ pub enum VerifyError {
         tolerance: Duration,
     },
     /// A right signature too far in the future, or a local clock that is behind.
+    #[non_exhaustive]
     TooNew {
         /// The time from `now` to the signature.
         ahead: Duration,

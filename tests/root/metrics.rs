@@ -9,14 +9,13 @@ use call_assistant::id::RequestId;
 use call_assistant::metrics::OpenMetrics;
 use call_assistant::rest::Operation;
 use call_assistant::rest::server::{self, Received, RequestHead};
-use call_assistant::webhook::event::EventError;
 use call_assistant::webhook::receiver::{self, ActiveClaim, ClaimOutcome, Inbox};
 use call_assistant::webhook::sender::{
     self, Alert, Delivery, DisabledReason, EndedAttempt, EndpointHealth, Outcome, SenderGauges,
     settle,
 };
 use call_assistant::webhook::{
-    DeliveryHeader, MalformedReason, Signer, SigningSecret, Verifier, VerifyError, testing,
+    DeliveryHeaders, MalformedReason, Signer, SigningSecret, Verifier, VerifyError, testing,
 };
 use http::{Response, StatusCode};
 
@@ -75,24 +74,33 @@ fn answered() -> server::ApiMetrics {
 fn verified() -> receiver::ReceiverMetrics {
     let mut metrics = receiver::ReceiverMetrics::default();
     metrics.received(&Ok(()));
-    let times = Duration::from_secs(301);
+    let secret = SigningSecret::parse("whsec_test").unwrap();
+    let signer = Signer::new(secret.clone());
+    let verifier = Verifier::new(secret);
+    let off = Duration::from_secs(301);
+    let (early, late) = (start().saturating_sub(off), start().saturating_add(off));
+    let refused = |text: &str, now| {
+        let headers = DeliveryHeaders::new().signature(text.as_bytes());
+        verifier.verify_parts(headers, b"{}", now).unwrap_err()
+    };
+    let signed = signer.sign(b"{}", start()).as_str().to_owned();
+    let (time, digest) = signed.split_once("v1=").unwrap();
     for error in [
         VerifyError::Missing,
         VerifyError::Repeated,
         VerifyError::Malformed(MalformedReason::NoDigest),
-        VerifyError::UppercaseDigest { part: 1 },
+        refused(&format!("{time}v1={}", digest.to_uppercase()), start()),
         VerifyError::Mismatch,
-        VerifyError::TooOld { age: times, tolerance: times },
-        VerifyError::TooNew { ahead: times, tolerance: times },
+        refused(&signed, late),
+        refused(&signed, early),
     ] {
         metrics.received(&Err::<(), _>(error.into()));
     }
-    let header = DeliveryHeader::Event;
-    metrics.received(&Err::<(), _>(EventError::Contradiction { header }.into()));
-    let secret = SigningSecret::parse("whsec_test").unwrap();
-    let signer = Signer::new(secret.clone());
+    let body = br#"{"id":"evt_2","type":"ping","created_at":"2026-01-01T00:00:00Z","api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"message":"m"}}"#;
+    let contradicted =
+        testing::signed_request(&signer, "call.ended", "evt_2", body, start()).unwrap();
+    metrics.received(&verifier.receive(contradicted.headers(), body, start()));
     let request = testing::signed_request(&signer, "ping", "evt_1", b"{}", start()).unwrap();
-    let verifier = Verifier::new(secret);
     let mut inbox = Inbox::new(10);
     let mut claim = || {
         let receipt = verifier.receive(request.headers(), request.body(), start()).unwrap();

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
+use call_assistant::Product;
 use call_assistant::model::AppointmentStatus;
 use call_assistant::rest::{ApiKey, ErrorCode, ErrorType, Mode, Scope};
-use call_assistant::{Product, TextReason};
 
 /// Names of the specification, written with its neutral word (DEL-1, KEY-1).
 #[test]
@@ -32,19 +32,19 @@ fn a_name_is_fit_for_headers_keys_and_user_agent_or_refused() {
     }
     let too_long = "a".repeat(Product::MAX_LEN + 1);
     let cases = [
-        ("", TextReason::Empty),
-        (too_long.as_str(), TextReason::TooLong { len: 33, max: 32 }),
-        ("2acme", TextReason::Character { at: 0 }),
-        ("-acme", TextReason::Character { at: 0 }),
-        ("acme-", TextReason::Character { at: 4 }),
-        ("ac--me", TextReason::Character { at: 3 }),
-        ("ac me", TextReason::Character { at: 2 }),
-        ("ac_me", TextReason::Character { at: 2 }),
-        ("acm\u{e9}", TextReason::Character { at: 3 }),
-        ("acme\r\nx: y", TextReason::Character { at: 4 }),
+        ("", "Empty"),
+        (too_long.as_str(), "TooLong { len: 33, max: 32 }"),
+        ("2acme", "Character { at: 0 }"),
+        ("-acme", "Character { at: 0 }"),
+        ("acme-", "Character { at: 4 }"),
+        ("ac--me", "Character { at: 3 }"),
+        ("ac me", "Character { at: 2 }"),
+        ("ac_me", "Character { at: 2 }"),
+        ("acm\u{e9}", "Character { at: 3 }"),
+        ("acme\r\nx: y", "Character { at: 4 }"),
     ];
     for (name, error) in cases {
-        assert_eq!(Product::new(name).unwrap_err().reason(), error, "{name:?}");
+        assert_eq!(format!("{:?}", Product::new(name).unwrap_err().reason()), error, "{name:?}");
     }
     for (name, words) in [
         ("", "product name is empty"),

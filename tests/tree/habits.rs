@@ -116,21 +116,14 @@ fn functions_begin_with_a_verb_and_all_else_with_a_noun() {
     assert!(wrong.is_empty(), "{} first lines:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Open enums of `src` of which a variant with named fields is closed to new fields. None may be added.
-const OF_CLOSED_VARIANTS: [&str; 6] =
-    ["EventError", "MalformedReason", "ParameterError", "RowsReason", "TextReason", "VerifyError"];
-
 #[test]
 fn variants_of_open_enums_are_open_to_new_fields() {
     let mut found = ClosedVariants::default();
     for file in files(".rs").into_iter().filter(|file| file.starts_with("src/")) {
         found.visit_file(&syn::parse_file(&read(&file).unwrap_or_default()).unwrap());
     }
-    let of = |name: &String| name.split("::").next().map(str::to_owned);
-    let enums: BTreeSet<String> = found.0.iter().filter_map(of).collect();
-    let expected: BTreeSet<String> = OF_CLOSED_VARIANTS.map(str::to_owned).into();
-    let found = found.0.join("\n");
-    assert_eq!(enums, expected, "give each #[non_exhaustive], and take its enum out:\n{found}");
+    let found = found.0;
+    assert!(found.is_empty(), "give each #[non_exhaustive]:\n{}", found.join("\n"));
 }
 
 #[test]

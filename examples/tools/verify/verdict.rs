@@ -15,7 +15,7 @@ pub(crate) fn of(result: &Result<Verified<'_>, VerifyError>) -> Value {
             E::Missing => named("missing"),
             E::Repeated => json!({ "verdict": "repeated", "header": "signature" }),
             E::Malformed(reason) => malformed(reason),
-            E::UppercaseDigest { part } => at_part("digest_uppercase", part),
+            E::UppercaseDigest { part, .. } => at_part("digest_uppercase", part),
             E::Mismatch => named("mismatch"),
             E::TooOld { age, .. } => json!({ "verdict": "too_old", "by": age.as_secs() }),
             E::TooNew { ahead, .. } => json!({ "verdict": "too_new", "by": ahead.as_secs() }),
@@ -43,19 +43,19 @@ pub(crate) fn exit_status(verdict: &Value) -> u8 {
 fn malformed(reason: MalformedReason) -> Value {
     use MalformedReason as F;
     match reason {
-        F::TooLong { len } => json!({ "verdict": "too_long", "length": len }),
+        F::TooLong { len, .. } => json!({ "verdict": "too_long", "length": len }),
         F::TooManyParts => named("too_many_parts"),
-        F::NotPair { part } => at_part("not_pair", part),
-        F::Space { part } => at_part("blank", part),
-        F::NotPrintable { part } => at_part("not_printable", part),
+        F::NotPair { part, .. } => at_part("not_pair", part),
+        F::Space { part, .. } => at_part("blank", part),
+        F::NotPrintable { part, .. } => at_part("not_printable", part),
         F::NoTimestamp => named("no_timestamp"),
-        F::TwoTimestamps { part } => at_part("two_timestamps", part),
-        F::Timestamp { part } => at_part("timestamp", part),
+        F::TwoTimestamps { part, .. } => at_part("two_timestamps", part),
+        F::Timestamp { part, .. } => at_part("timestamp", part),
         F::NoDigest => named("no_digest"),
-        F::DigestLength { part, len } => {
+        F::DigestLength { part, len, .. } => {
             json!({ "verdict": "digest_length", "part": part, "length": len })
         }
-        F::DigestCharacter { part, at } => {
+        F::DigestCharacter { part, at, .. } => {
             json!({ "verdict": "digest_character", "part": part, "at": at })
         }
         _ => named("refused"),

@@ -53,6 +53,7 @@ pub(super) struct Owner {
 pub enum RowsReason {
     /// More rows than [`CallsQuery::rows_to_read`](super::CallsQuery::rows_to_read).
     #[error("store gave {rows} rows, {asked} were asked for")]
+    #[non_exhaustive]
     TooMany {
         /// The number of rows.
         rows: usize,
@@ -61,6 +62,7 @@ pub enum RowsReason {
     },
     /// A row of another account or mode.
     #[error("row {row} is another account's or mode's")]
+    #[non_exhaustive]
     WrongOwner {
         /// The position of the row.
         row: usize,
@@ -68,12 +70,14 @@ pub enum RowsReason {
     /// A row that does not come after the previous one, or after the cursor: another order, another
     /// collation, or a repeated row.
     #[error("row {row} does not come after the one before it")]
+    #[non_exhaustive]
     OutOfOrder {
         /// The position of the row.
         row: usize,
     },
     /// A row with a `created_at` outside the bounds.
     #[error("row {row} is outside created_after and created_before")]
+    #[non_exhaustive]
     OutsideRange {
         /// The position of the row.
         row: usize,

@@ -242,6 +242,7 @@ pub enum EventError {
     Malformed(#[from] ParseError),
     /// An unsigned header that is present more than once.
     #[error("{header} header is present more than once")]
+    #[non_exhaustive]
     Repeated {
         /// The header.
         header: DeliveryHeader,
@@ -251,6 +252,7 @@ pub enum EventError {
     /// Somebody may replay a body with headers of their own, or a proxy is at fault. To read the
     /// event all the same, use [`Event::from_bytes_verified_earlier`].
     #[error("{header} header contradicts the body")]
+    #[non_exhaustive]
     Contradiction {
         /// The header.
         header: DeliveryHeader,

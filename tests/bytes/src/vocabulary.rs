@@ -17,7 +17,7 @@ pub fn ids(bytes: &[u8]) {
     match CallId::parse(text) {
         Ok(id) => assert!(fits && id.as_str() == text),
         Err(error) => match error.reason() {
-            TextReason::Character { at } => assert!(!bytes[at].is_ascii_graphic()),
+            TextReason::Character { at, .. } => assert!(!bytes[at].is_ascii_graphic()),
             _ => assert!(!fits),
         },
     }

@@ -8,7 +8,7 @@ use call_assistant::id::{CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Appointment, Call, CallList, TransferredCall};
 use call_assistant::rest::server::{
     Authorized, CallRow, CursorError, RateWindows, Received, Rejection, RejectionReason as Reason,
-    RequestHead, RowsReason, StoredKey,
+    RequestHead, StoredKey,
 };
 use call_assistant::rest::{
     ApiError, ApiKey, BaseUrl, ErrorCode as Code, Mode, ParameterError, Quota, Scope,
@@ -25,7 +25,7 @@ use crate::second;
 type Fault = (fn(&mut Scenario), Reason, Code, u16);
 
 /// Rows that were not asked for, and what is noticed about them.
-type Wrong = (fn(&mut Vec<CallRow>), Reason);
+type Wrong = (fn(&mut Vec<CallRow>), &'static str);
 
 const TARGETS: [&str; 3] = ["/v1/account", "/v1/calls", "/v1/calls/call_1"];
 
@@ -560,22 +560,16 @@ fn records_that_were_not_asked_for_are_not_served() {
     };
     assert!(calls(|_| {}).is_ok());
     let wrong: [Wrong; 5] = [
-        (
-            |rows| rows[1].account_id = other_account_id(),
-            Reason::Rows(RowsReason::WrongOwner { row: 1 }),
-        ),
-        (|rows| rows[2].mode = Mode::Test, Reason::Rows(RowsReason::WrongOwner { row: 2 })),
-        (|rows| rows.reverse(), Reason::Rows(RowsReason::OutOfOrder { row: 1 })),
-        (|rows| rows[1] = rows[0].clone(), Reason::Rows(RowsReason::OutOfOrder { row: 1 })),
-        (
-            |rows| *rows = super::scenario::rows(4),
-            Reason::Rows(RowsReason::TooMany { rows: 4, asked: 3 }),
-        ),
+        (|rows| rows[1].account_id = other_account_id(), "Rows(WrongOwner { row: 1 })"),
+        (|rows| rows[2].mode = Mode::Test, "Rows(WrongOwner { row: 2 })"),
+        (|rows| rows.reverse(), "Rows(OutOfOrder { row: 1 })"),
+        (|rows| rows[1] = rows[0].clone(), "Rows(OutOfOrder { row: 1 })"),
+        (|rows| *rows = super::scenario::rows(4), "Rows(TooMany { rows: 4, asked: 3 })"),
     ];
     let mut rejections = Vec::new();
     for (change, reason) in wrong {
         let rejection = calls(change).unwrap_err();
-        assert_eq!(rejection.reason(), &reason);
+        assert_eq!(format!("{:?}", rejection.reason()), reason);
         rejections.push(rejection);
     }
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
+use call_assistant::Product;
 use call_assistant::rest::server::KeyDigest;
 use call_assistant::rest::{ApiKey, Mode};
-use call_assistant::{Product, TextReason};
 
 const SECRET: &str = "service_live_00112233445566778899aabbccddeeff";
 
@@ -23,20 +23,20 @@ fn a_key_begins_with_one_of_the_products_prefixes() {
     }
     let long = format!("service_live_{}", "x".repeat(ApiKey::MAX_LEN));
     let cases = [
-        ("", TextReason::Prefix),
-        ("acme_live_1234", TextReason::Prefix),
-        ("SERVICE_LIVE_1234", TextReason::Prefix),
-        ("service_live", TextReason::Prefix),
-        ("service_live_", TextReason::PrefixOnly),
-        ("service_test_", TextReason::PrefixOnly),
-        ("service_live_1234\n", TextReason::Character { at: 17 }),
-        (" service_live_1234", TextReason::Character { at: 0 }),
-        ("service_live_\u{e9}", TextReason::Character { at: 13 }),
-        (&long, TextReason::TooLong { len: long.len(), max: ApiKey::MAX_LEN }),
+        ("", "Prefix"),
+        ("acme_live_1234", "Prefix"),
+        ("SERVICE_LIVE_1234", "Prefix"),
+        ("service_live", "Prefix"),
+        ("service_live_", "PrefixOnly"),
+        ("service_test_", "PrefixOnly"),
+        ("service_live_1234\n", "Character { at: 17 }"),
+        (" service_live_1234", "Character { at: 0 }"),
+        ("service_live_\u{e9}", "Character { at: 13 }"),
+        (&long, "TooLong { len: 268, max: 255 }"),
     ];
     for (text, error) in cases {
         let refused = ApiKey::parse_for(&product(), text).unwrap_err();
-        assert_eq!(refused.reason(), error, "{text}");
+        assert_eq!(format!("{:?}", refused.reason()), error, "{text}");
     }
     let longest = &long[..ApiKey::MAX_LEN];
     assert_eq!(ApiKey::parse_for(&product(), longest).unwrap().reveal(), longest);
@@ -73,16 +73,16 @@ fn a_key_is_read_without_its_product() {
     }
     assert_eq!(ApiKey::parse(SECRET), ApiKey::parse_for(&product(), SECRET));
     for (text, error) in [
-        ("", TextReason::Prefix),
-        ("_live_x", TextReason::Prefix),
-        ("9a_live_x", TextReason::Prefix),
-        ("Service_live_x", TextReason::Prefix),
-        ("serv-ice_live_x", TextReason::Prefix),
-        ("whsec_x", TextReason::Prefix),
-        ("service_live_", TextReason::PrefixOnly),
-        ("service_live_ x", TextReason::Character { at: 13 }),
+        ("", "Prefix"),
+        ("_live_x", "Prefix"),
+        ("9a_live_x", "Prefix"),
+        ("Service_live_x", "Prefix"),
+        ("serv-ice_live_x", "Prefix"),
+        ("whsec_x", "Prefix"),
+        ("service_live_", "PrefixOnly"),
+        ("service_live_ x", "Character { at: 13 }"),
     ] {
-        assert_eq!(ApiKey::parse(text).unwrap_err().reason(), error, "{text}");
+        assert_eq!(format!("{:?}", ApiKey::parse(text).unwrap_err().reason()), error, "{text}");
     }
 }
 

@@ -165,8 +165,8 @@ fn parameters_of_other_operations_are_ignored() {
 /// LIST-2, D-5, D-6.
 #[test]
 fn limits_are_read_strictly() {
-    let form = || Err(ParameterError::LimitForm);
-    let range = || Err(ParameterError::LimitRange);
+    let form = || Err("LimitForm");
+    let range = || Err("LimitRange");
     let rows = [
         ("", Ok(50)),
         ("limit=1", Ok(1)),
@@ -189,15 +189,16 @@ fn limits_are_read_strictly() {
         ("limit=0x7", form()),
         ("limit=%D9%A7", form()),
         ("limit=7=7", form()),
-        ("limit=", Err(ParameterError::Empty { parameter: "limit" })),
-        ("limit", Err(ParameterError::Empty { parameter: "limit" })),
-        ("limit=%2", Err(ParameterError::Encoding { parameter: "limit" })),
-        ("limit=%ff", Err(ParameterError::NotUtf8 { parameter: "limit" })),
-        ("limit=7&limit=7", Err(ParameterError::Repeated { parameter: "limit" })),
+        ("limit=", Err(r#"Empty { parameter: "limit" }"#)),
+        ("limit", Err(r#"Empty { parameter: "limit" }"#)),
+        ("limit=%2", Err(r#"Encoding { parameter: "limit" }"#)),
+        ("limit=%ff", Err(r#"NotUtf8 { parameter: "limit" }"#)),
+        ("limit=7&limit=7", Err(r#"Repeated { parameter: "limit" }"#)),
     ];
     for (query, expected) in rows {
         let read = ListCalls::from_query(query);
-        assert_eq!(read.as_ref().map(|list| list.limit), expected.as_ref().copied(), "{query}");
+        let seen = read.as_ref().map(|list| list.limit).map_err(|error| format!("{error:?}"));
+        assert_eq!(seen, expected.map_err(str::to_owned), "{query}");
         if let Err(error) = read {
             assert!(error.to_string().starts_with("limit "), "{query}: {error}");
             assert_eq!(error.parameter(), Some("limit"), "{query}");
@@ -233,7 +234,7 @@ fn instants_are_read_whole_and_named_when_wrong() {
 
     let wrong = |parameter, decoded| {
         let error = Timestamp::parse(decoded).unwrap_err();
-        ParameterError::Timestamp { parameter, error }
+        format!("Timestamp {{ parameter: {parameter:?}, error: {error:?} }}")
     };
     let rows = [
         (
@@ -242,22 +243,22 @@ fn instants_are_read_whole_and_named_when_wrong() {
         ),
         ("created_before=2026-03-05T10:00:00", wrong("created_before", "2026-03-05T10:00:00")),
         ("created_before=2026-03-05+10:00:00Z", wrong("created_before", "2026-03-05 10:00:00Z")),
-        ("created_after=", ParameterError::Empty { parameter: "created_after" }),
-        ("created_after=%C3", ParameterError::NotUtf8 { parameter: "created_after" }),
-        ("created_before=%C", ParameterError::Encoding { parameter: "created_before" }),
+        ("created_after=", r#"Empty { parameter: "created_after" }"#.to_owned()),
+        ("created_after=%C3", r#"NotUtf8 { parameter: "created_after" }"#.to_owned()),
+        ("created_before=%C", r#"Encoding { parameter: "created_before" }"#.to_owned()),
         (
             "created_after=2026-03-05T10:00:00Z&created_after=2026-03-05T10:00:00Z",
-            ParameterError::Repeated { parameter: "created_after" },
+            r#"Repeated { parameter: "created_after" }"#.to_owned(),
         ),
         (
             "created_after=2026-03-05T10:00:00.000000001Z&created_before=2026-03-05T10:00:00Z",
-            ParameterError::CreatedRange,
+            "CreatedRange".to_owned(),
         ),
     ];
     for (query, expected) in rows {
         let error = ListCalls::from_query(query).unwrap_err();
-        assert_eq!(error, expected, "{query}");
-        let name = expected.parameter().unwrap();
+        assert_eq!(format!("{error:?}"), expected, "{query}");
+        let name = error.parameter().unwrap();
         assert!(error.to_string().starts_with(name), "{error}");
         assert!(!error.to_string().contains("05T10"), "no value is repeated: {error}");
     }
@@ -287,7 +288,7 @@ fn unknown_parameters_are_named_but_never_leak() {
 #[test]
 fn an_unknown_parameter_says_where_it_stands() {
     let unknown = |query: &str| match ListCalls::from_query(query) {
-        Err(ParameterError::Unknown { name, position }) => (name, position),
+        Err(ParameterError::Unknown { name, position, .. }) => (name, position),
         other => panic!("{query}: {other:?}"),
     };
     let error = ListCalls::from_query("limit=5&limt=6").unwrap_err();
@@ -319,10 +320,8 @@ fn cursors_are_taken_as_they_are() {
     assert_eq!(cursor("cursor="), Some(String::new()));
     assert_eq!(cursor("cursor"), Some(String::new()));
     assert_eq!(cursor("cursor=%ff"), Some("%ff".into()));
-    assert_eq!(
-        ListCalls::from_query("cursor=a&cursor=a"),
-        Err(ParameterError::Repeated { parameter: "cursor" }),
-    );
+    let repeated = ListCalls::from_query("cursor=a&cursor=a");
+    assert!(matches!(repeated, Err(ParameterError::Repeated { parameter: "cursor", .. })));
 }
 
 /// D-7.
@@ -344,22 +343,22 @@ fn call_ids_are_decoded_once() {
         assert_eq!(read_call_id(segment), Ok(CallId::parse(id).unwrap()), "{segment}");
     }
 
-    let parameter = "call_id";
     let rows = [
-        ("%", ParameterError::Encoding { parameter }),
-        ("%2", ParameterError::Encoding { parameter }),
-        ("a%g0", ParameterError::Encoding { parameter }),
-        ("a%0g", ParameterError::Encoding { parameter }),
-        ("%ff", ParameterError::NotUtf8 { parameter }),
-        (&"x".repeat(256), ParameterError::CallIdLength),
-        (&"%C3%A9".repeat(128), ParameterError::CallIdLength),
+        ("%", r#"Encoding { parameter: "call_id" }"#),
+        ("%2", r#"Encoding { parameter: "call_id" }"#),
+        ("a%g0", r#"Encoding { parameter: "call_id" }"#),
+        ("a%0g", r#"Encoding { parameter: "call_id" }"#),
+        ("%ff", r#"NotUtf8 { parameter: "call_id" }"#),
+        (&"x".repeat(256), "CallIdLength"),
+        (&"%C3%A9".repeat(128), "CallIdLength"),
     ];
-    for (segment, error) in rows {
-        assert!(error.to_string().starts_with("call_id "), "{segment}: {error}");
-        assert_eq!(error.parameter(), Some(parameter), "{segment}");
-        let reason = RejectionReason::Parameter(error);
+    for (segment, expected) in rows {
+        let reason = read_call_id(segment).unwrap_err();
         assert_eq!(reason.code(), ErrorCode::InvalidParameter, "{segment}");
-        assert_eq!(read_call_id(segment), Err(reason), "{segment}");
+        let RejectionReason::Parameter(error) = reason else { panic!("{segment}: {reason}") };
+        assert_eq!(format!("{error:?}"), expected, "{segment}");
+        assert!(error.to_string().starts_with("call_id "), "{segment}: {error}");
+        assert_eq!(error.parameter(), Some("call_id"), "{segment}");
     }
 
     // Text that is no id is nobody's id, which is no fault of the request's form.

@@ -1,7 +1,6 @@
 //! D-46, D-47, D-60, D-75: from a delivery to its acknowledgement.
 
 use call_assistant::Product;
-use call_assistant::webhook::event::EventError;
 use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, EventKey, ReceiptError};
 use call_assistant::webhook::{
     DeliveryHeader, DeliveryHeaders, VerifyError, WebhookResponse, testing,
@@ -49,14 +48,13 @@ fn what_is_not_genuine_gives_no_receipt() {
     let mut repeated = good.clone();
     let name = DeliveryHeader::Event.name(&Product::default()).clone();
     repeated.headers_mut().append(name, "ping".parse().unwrap());
-    let [event, delivery] = [DeliveryHeader::Event, DeliveryHeader::Delivery];
     for (what, request, expected) in [
-        ("tampered", tampered, ReceiptError::Verify(VerifyError::Mismatch)),
-        ("contradicted", other_id, EventError::Contradiction { header: delivery }.into()),
-        ("repeated", repeated, EventError::Repeated { header: event }.into()),
+        ("tampered", tampered, "Verify(Mismatch)"),
+        ("contradicted", other_id, "Event(Contradiction { header: Delivery })"),
+        ("repeated", repeated, "Event(Repeated { header: Event })"),
     ] {
         let error = VERIFIER.receive(request.headers(), request.body(), at(0)).unwrap_err();
-        assert_eq!(error, expected, "{what}");
+        assert_eq!(format!("{error:?}"), expected, "{what}");
         assert_eq!(error.response(), WebhookResponse::Rejected, "{what}");
         let response = error.into_response::<Vec<u8>>();
         assert_eq!(response.status(), 400, "{what}");

@@ -567,7 +567,7 @@ fn a_body_that_is_not_proven_is_not_read() {
 /// D-45: the headers are not signed. They may be missing, but not contradict.
 #[test]
 fn a_header_that_contradicts_the_body_is_its_own_error() {
-    let contradiction = |header| Err(EventError::Contradiction { header });
+    let contradiction = |header| Err(format!("{header} header contradicts the body"));
     let text = body("ping", r#"{"message":"m"}"#);
     for (event, delivery, expected) in [
         ("ping", "evt_1", Ok(())),
@@ -578,7 +578,10 @@ fn a_header_that_contradicts_the_body_is_its_own_error() {
     ] {
         let request = signed(event, delivery, text.as_bytes());
         let verified = verified(&request);
-        assert_eq!(verified.event().map(drop), expected);
+        let seen = verified.event().map(drop);
+        let of_its_own = matches!(seen, Ok(()) | Err(EventError::Contradiction { .. }));
+        assert!(of_its_own, "{event}, {delivery}");
+        assert_eq!(seen.map_err(|error| error.to_string()), expected);
         // The body stays proven, for whoever wants to go on.
         assert_eq!(Event::from_bytes_verified_earlier(verified.bytes()), Ok(read(&text)));
     }
@@ -588,10 +591,6 @@ fn a_header_that_contradicts_the_body_is_its_own_error() {
     request.headers_mut().remove("x-service-delivery");
     let verified = verified(&request);
     assert_eq!(verified.event().map(drop), Ok(()));
-    assert_eq!(
-        EventError::Contradiction { header: DeliveryHeader::Event }.to_string(),
-        "event header contradicts the body",
-    );
 }
 
 /// D-75: repeated, an unsigned header is refused when the event is read, and not before.
@@ -605,7 +604,7 @@ fn a_repeated_claim_is_refused_with_the_event() {
         request.headers_mut().append(name, value);
         let verified = verified(&request);
         let error = verified.event().unwrap_err();
-        assert_eq!(error, EventError::Repeated { header }, "{header}");
+        assert!(matches!(error, EventError::Repeated { header: told, .. } if told == header));
         assert_eq!(error.to_string(), format!("{header} header is present more than once"));
         // The body stays proven.
         assert_eq!(

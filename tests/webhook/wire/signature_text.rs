@@ -1,12 +1,21 @@
 //! The grammar of the signature header, case by case (D-40, D-41).
 
-use call_assistant::webhook::{DeliveryHeaders, MalformedReason, VerifyError};
+use call_assistant::webhook::{DeliveryHeaders, VerifyError};
 
 use super::{NOW, at, signer, verifier};
 
 fn verdict(text: &[u8]) -> Result<(), VerifyError> {
     let headers = DeliveryHeaders::new().signature(text);
     verifier().verify_parts(headers, b"{}", at(NOW)).map(drop)
+}
+
+/// Why a header is malformed, with all fields.
+#[track_caller]
+fn malformed(text: &str) -> String {
+    match verdict(text.as_bytes()) {
+        Err(VerifyError::Malformed(reason)) => format!("{reason:?}"),
+        other => panic!("{text}: {other:?}"),
+    }
 }
 
 fn digest() -> String {
@@ -38,39 +47,37 @@ fn accepts() {
 
 #[test]
 fn refuses_what_is_malformed() {
-    use MalformedReason::*;
     let v1 = digest();
     let cases = [
-        (String::new(), NotPair { part: 1 }),
-        (" ".into(), NotPair { part: 1 }),
-        (",".into(), NotPair { part: 1 }),
-        (format!("t={NOW},,v1={v1}"), NotPair { part: 2 }),
-        (format!("t={NOW},v1={v1},"), NotPair { part: 3 }),
-        (format!("t={NOW},v1={v1},x"), NotPair { part: 3 }),
-        (format!("t={NOW},v1={v1},=x"), NotPair { part: 3 }),
-        (format!("t={NOW};v1={v1}"), Timestamp { part: 1 }),
-        (format!("t ={NOW},v1={v1}"), Space { part: 1 }),
-        (format!("t= {NOW},v1={v1}"), Space { part: 1 }),
-        (format!("t={NOW},v1=\t{v1}"), Space { part: 2 }),
-        (format!("t={NOW},v1={v1},x=a b"), Space { part: 3 }),
-        (format!("t={NOW},v1={v1},x=\u{e9}"), NotPrintable { part: 3 }),
-        (format!("t={NOW},v1={v1},x=\0"), NotPrintable { part: 3 }),
-        (format!("t={NOW},v1={v1}\n"), NotPrintable { part: 2 }),
-        (format!("t={NOW},v1={v1}\x7f"), NotPrintable { part: 2 }),
-        (format!("t={NOW}"), NoDigest),
-        (format!("t={NOW},v0={v1}"), NoDigest),
-        (format!("t={NOW},V1={v1}"), NoDigest),
-        (format!("v1={v1}"), NoTimestamp),
-        (format!("T={NOW},v1={v1}"), NoTimestamp),
-        (format!("t={NOW},t={NOW},v1={v1}"), TwoTimestamps { part: 2 }),
-        (format!("t={NOW},v1={v1},t=1"), TwoTimestamps { part: 3 }),
-        (format!("t={NOW},v1={v1}{}", ",x=y".repeat(15)), TooManyParts),
-        (format!("t={NOW},v1={v1},x={}", "y".repeat(1024)), TooLong { len: 1107 }),
-        ("a".repeat(1025), TooLong { len: 1025 }),
+        (String::new(), "NotPair { part: 1 }"),
+        (" ".into(), "NotPair { part: 1 }"),
+        (",".into(), "NotPair { part: 1 }"),
+        (format!("t={NOW},,v1={v1}"), "NotPair { part: 2 }"),
+        (format!("t={NOW},v1={v1},"), "NotPair { part: 3 }"),
+        (format!("t={NOW},v1={v1},x"), "NotPair { part: 3 }"),
+        (format!("t={NOW},v1={v1},=x"), "NotPair { part: 3 }"),
+        (format!("t={NOW};v1={v1}"), "Timestamp { part: 1 }"),
+        (format!("t ={NOW},v1={v1}"), "Space { part: 1 }"),
+        (format!("t= {NOW},v1={v1}"), "Space { part: 1 }"),
+        (format!("t={NOW},v1=\t{v1}"), "Space { part: 2 }"),
+        (format!("t={NOW},v1={v1},x=a b"), "Space { part: 3 }"),
+        (format!("t={NOW},v1={v1},x=\u{e9}"), "NotPrintable { part: 3 }"),
+        (format!("t={NOW},v1={v1},x=\0"), "NotPrintable { part: 3 }"),
+        (format!("t={NOW},v1={v1}\n"), "NotPrintable { part: 2 }"),
+        (format!("t={NOW},v1={v1}\x7f"), "NotPrintable { part: 2 }"),
+        (format!("t={NOW}"), "NoDigest"),
+        (format!("t={NOW},v0={v1}"), "NoDigest"),
+        (format!("t={NOW},V1={v1}"), "NoDigest"),
+        (format!("v1={v1}"), "NoTimestamp"),
+        (format!("T={NOW},v1={v1}"), "NoTimestamp"),
+        (format!("t={NOW},t={NOW},v1={v1}"), "TwoTimestamps { part: 2 }"),
+        (format!("t={NOW},v1={v1},t=1"), "TwoTimestamps { part: 3 }"),
+        (format!("t={NOW},v1={v1}{}", ",x=y".repeat(15)), "TooManyParts"),
+        (format!("t={NOW},v1={v1},x={}", "y".repeat(1024)), "TooLong { len: 1107 }"),
+        ("a".repeat(1025), "TooLong { len: 1025 }"),
     ];
     for (text, reason) in cases {
-        let expected = Err(VerifyError::Malformed(reason));
-        assert_eq!(verdict(text.as_bytes()), expected, "{text:?}");
+        assert_eq!(malformed(&text), reason, "{text:?}");
     }
 }
 
@@ -99,8 +106,7 @@ fn the_timestamp_is_plain_digits() {
     ];
     for t in refused {
         let text = format!("t={t},v1={}", digest());
-        let reason = MalformedReason::Timestamp { part: 1 };
-        assert_eq!(verdict(text.as_bytes()), Err(VerifyError::Malformed(reason)), "{t:?}");
+        assert_eq!(malformed(&text), "Timestamp { part: 1 }", "{t:?}");
     }
     // These are well-formed, so the digest is judged, and it is not theirs (D-42).
     for t in ["0", "1", "9223372036854775807", "9223372036854775808", "9999999999999999999"] {
@@ -111,9 +117,8 @@ fn the_timestamp_is_plain_digits() {
 
 #[test]
 fn a_malformed_digest_is_described_when_there_is_no_other() {
-    use MalformedReason::{DigestCharacter, DigestLength};
-    let length = |len| DigestLength { part: 2, len };
-    let character = |at| DigestCharacter { part: 2, at };
+    let length = |len| format!("DigestLength {{ part: 2, len: {len} }}");
+    let character = |at| format!("DigestCharacter {{ part: 2, at: {at} }}");
     let v1 = digest();
     let mut off = v1.clone();
     off.replace_range(63.., "g");
@@ -125,11 +130,10 @@ fn a_malformed_digest_is_described_when_there_is_no_other() {
         ("=".repeat(64), character(0)),
     ];
     for (v1, reason) in cases {
-        let error = VerifyError::Malformed(reason);
         let text = format!("t={NOW},v1={v1}");
-        assert_eq!(verdict(text.as_bytes()), Err(error), "{text}");
+        assert_eq!(malformed(&text), reason, "{text}");
         let text = format!("t={NOW},v1={v1},v1=x");
-        assert_eq!(verdict(text.as_bytes()), Err(error), "{text}");
+        assert_eq!(malformed(&text), reason, "{text}");
     }
 }
 
@@ -140,17 +144,11 @@ fn uppercase_is_named_as_the_cause() {
     let mixed = format!("{}{}", &upper[..32], &digest()[32..]);
     for v1 in [&upper, &mixed] {
         let text = format!("t={NOW},x=y,v1={v1}");
-        assert_eq!(
-            verdict(text.as_bytes()),
-            Err(VerifyError::UppercaseDigest { part: 3 }),
-            "{text}"
-        );
+        let seen = verdict(text.as_bytes());
+        assert!(matches!(seen, Err(VerifyError::UppercaseDigest { part: 3, .. })), "{text}");
         let text = format!("t={NOW},v1={},v1={v1},v1={v1}", "F".repeat(64));
-        assert_eq!(
-            verdict(text.as_bytes()),
-            Err(VerifyError::UppercaseDigest { part: 3 }),
-            "{text}"
-        );
+        let seen = verdict(text.as_bytes());
+        assert!(matches!(seen, Err(VerifyError::UppercaseDigest { part: 3, .. })), "{text}");
     }
     let text = format!("t={NOW},v1={}", "F".repeat(64));
     assert_eq!(verdict(text.as_bytes()), Err(VerifyError::Mismatch));

@@ -1,24 +1,31 @@
-use call_assistant::TextReason;
 use call_assistant::webhook::SigningSecret;
 
 // D-73: the prefix and visible ASCII, to the letter.
 #[test]
 fn parses_what_was_shown_and_nothing_else() {
     let cases = [
-        ("", TextReason::Prefix),
-        ("whsec", TextReason::Prefix),
-        ("WHSEC_abc", TextReason::Prefix),
-        (" whsec_abc", TextReason::Prefix),
-        ("\"whsec_abc\"", TextReason::Prefix),
-        ("whsec_", TextReason::PrefixOnly),
-        ("whsec_abc ", TextReason::Character { at: 9 }),
-        ("whsec_abc\r\n", TextReason::Character { at: 9 }),
-        ("whsec_a\u{e9}", TextReason::Character { at: 7 }),
-        ("whsec_a\0", TextReason::Character { at: 7 }),
+        ("", "Prefix"),
+        ("whsec", "Prefix"),
+        ("WHSEC_abc", "Prefix"),
+        (" whsec_abc", "Prefix"),
+        ("\"whsec_abc\"", "Prefix"),
+        ("whsec_", "PrefixOnly"),
+        ("whsec_abc ", "Character { at: 9 }"),
+        ("whsec_abc\r\n", "Character { at: 9 }"),
+        ("whsec_a\u{e9}", "Character { at: 7 }"),
+        ("whsec_a\0", "Character { at: 7 }"),
     ];
     for (text, error) in cases {
-        assert_eq!(SigningSecret::parse(text).unwrap_err().reason(), error, "{text:?}");
-        assert_eq!(text.parse::<SigningSecret>().unwrap_err().reason(), error, "{text:?}");
+        assert_eq!(
+            format!("{:?}", SigningSecret::parse(text).unwrap_err().reason()),
+            error,
+            "{text:?}"
+        );
+        assert_eq!(
+            format!("{:?}", text.parse::<SigningSecret>().unwrap_err().reason()),
+            error,
+            "{text:?}"
+        );
     }
     // From the first visible character to the last, quotes and backslashes included.
     let visible: String = ('!'..='~').collect();
@@ -28,8 +35,12 @@ fn parses_what_was_shown_and_nothing_else() {
     }
     for outside in [' ', '\u{7f}', '\u{80}', '\u{200b}'] {
         let text = format!("whsec_{outside}");
-        let error = TextReason::Character { at: 6 };
-        assert_eq!(SigningSecret::parse(&text).unwrap_err().reason(), error, "{outside:?}");
+        let error = "Character { at: 6 }";
+        assert_eq!(
+            format!("{:?}", SigningSecret::parse(&text).unwrap_err().reason()),
+            error,
+            "{outside:?}"
+        );
     }
     for (text, words) in [
         ("", "signing secret does not begin with whsec_"),
@@ -46,7 +57,7 @@ fn the_length_is_bounded() {
     let longest = format!("whsec_{}", "a".repeat(SigningSecret::MAX_LEN - 6));
     assert_eq!(SigningSecret::parse(&longest).unwrap().reveal(), longest);
     let error = SigningSecret::parse(&format!("{longest}a")).unwrap_err();
-    assert_eq!(error.reason(), TextReason::TooLong { len: 256, max: 255 });
+    assert_eq!(format!("{:?}", error.reason()), "TooLong { len: 256, max: 255 }");
     assert_eq!(error.to_string(), "signing secret has 256 bytes, more than 255");
 }
 

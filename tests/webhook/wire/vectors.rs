@@ -125,24 +125,24 @@ fn verdict(result: Result<Verified<'_>, VerifyError>) -> Verdict {
             ("repeated", Verdict { header: Some("signature".to_owned()), ..none })
         }
         Err(VerifyError::Malformed(reason)) => match reason {
-            TooLong { len } => ("too_long", Verdict { length: Some(len), ..none }),
+            TooLong { len, .. } => ("too_long", Verdict { length: Some(len), ..none }),
             TooManyParts => ("too_many_parts", none),
-            NotPair { part } => ("not_pair", Verdict { part: Some(part), ..none }),
-            Space { part } => ("blank", Verdict { part: Some(part), ..none }),
-            NotPrintable { part } => ("not_printable", Verdict { part: Some(part), ..none }),
+            NotPair { part, .. } => ("not_pair", Verdict { part: Some(part), ..none }),
+            Space { part, .. } => ("blank", Verdict { part: Some(part), ..none }),
+            NotPrintable { part, .. } => ("not_printable", Verdict { part: Some(part), ..none }),
             NoTimestamp => ("no_timestamp", none),
-            TwoTimestamps { part } => ("two_timestamps", Verdict { part: Some(part), ..none }),
-            Timestamp { part } => ("timestamp", Verdict { part: Some(part), ..none }),
+            TwoTimestamps { part, .. } => ("two_timestamps", Verdict { part: Some(part), ..none }),
+            Timestamp { part, .. } => ("timestamp", Verdict { part: Some(part), ..none }),
             NoDigest => ("no_digest", none),
-            DigestLength { part, len } => {
+            DigestLength { part, len, .. } => {
                 ("digest_length", Verdict { part: Some(part), length: Some(len), ..none })
             }
-            DigestCharacter { part, at } => {
+            DigestCharacter { part, at, .. } => {
                 ("digest_character", Verdict { part: Some(part), at: Some(at), ..none })
             }
             reason => panic!("no vector can expect {reason:?}"),
         },
-        Err(VerifyError::UppercaseDigest { part }) => {
+        Err(VerifyError::UppercaseDigest { part, .. }) => {
             ("digest_uppercase", Verdict { part: Some(part), ..none })
         }
         Err(VerifyError::Mismatch) => ("mismatch", none),

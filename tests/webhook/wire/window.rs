@@ -9,16 +9,18 @@ use super::{NOW, at, secret, signer, verifier};
 
 const TOLERANCE: Duration = Duration::from_secs(300);
 
-fn age(verifier: &Verifier, signed: Timestamp, now: Timestamp) -> Result<i64, VerifyError> {
+/// The age, or the error with all fields.
+fn age(verifier: &Verifier, signed: Timestamp, now: Timestamp) -> Result<i64, String> {
     let signature = signer().sign(b"{}", signed);
     let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
-    verifier.verify_parts(headers, b"{}", now).map(|verified| verified.age_seconds())
+    let verified = verifier.verify_parts(headers, b"{}", now);
+    verified.map(|verified| verified.age_seconds()).map_err(|error| format!("{error:?}"))
 }
 
 #[test]
 fn is_300_seconds_either_way() {
-    let old = |age| VerifyError::TooOld { age, tolerance: TOLERANCE };
-    let new = |ahead| VerifyError::TooNew { ahead, tolerance: TOLERANCE };
+    let old = |age: Duration| format!("TooOld {{ age: {age:?}, tolerance: 300s }}");
+    let new = |ahead: Duration| format!("TooNew {{ ahead: {ahead:?}, tolerance: 300s }}");
     let cases = [
         (0, 0, Ok(0)),
         (1, 0, Ok(1)),
@@ -55,15 +57,16 @@ fn no_distance_overflows() {
             let distance = i128::from(t.parse::<u64>().unwrap()) - i128::from(now.unix_seconds());
             let ahead = Duration::from_secs(distance.try_into().unwrap())
                 - Duration::from_nanos(now.subsec_nanos().into());
-            assert_eq!(
-                far(t, now),
-                VerifyError::TooNew { ahead, tolerance: TOLERANCE },
+            let seen = far(t, now);
+            assert!(
+                matches!(seen, VerifyError::TooNew { ahead: by, tolerance: TOLERANCE, .. } if by == ahead),
                 "{t} {now}"
             );
         }
     }
     let age = Timestamp::MAX.since(Timestamp::UNIX_EPOCH);
-    assert_eq!(far("0", Timestamp::MAX), VerifyError::TooOld { age, tolerance: TOLERANCE });
+    let seen = far("0", Timestamp::MAX);
+    assert!(matches!(seen, VerifyError::TooOld { age: of, tolerance: TOLERANCE, .. } if of == age));
 }
 
 // The signer writes no such timestamps, so the digests come from CPython:
@@ -82,7 +85,7 @@ fn digest(t: &str) -> &'static str {
 #[test]
 fn is_judged_after_the_digest() {
     let verifier = Verifier::new(secret("whsec_another"));
-    assert_eq!(age(&verifier, at(0), at(NOW)), Err(VerifyError::Mismatch));
+    assert_eq!(age(&verifier, at(0), at(NOW)), Err("Mismatch".to_owned()));
 }
 
 #[test]
@@ -98,11 +101,8 @@ fn can_be_set_but_not_switched_off() {
     let tolerance = Duration::from_secs(10);
     let narrow = with(tolerance).unwrap();
     assert_eq!(age(&narrow, at(NOW), at(NOW + 10)), Ok(10));
-    let age_11 = Duration::from_secs(11);
-    assert_eq!(
-        age(&narrow, at(NOW), at(NOW + 11)),
-        Err(VerifyError::TooOld { age: age_11, tolerance })
-    );
+    let too_old = Err("TooOld { age: 11s, tolerance: 10s }".to_owned());
+    assert_eq!(age(&narrow, at(NOW), at(NOW + 11)), too_old);
     let wide = with(Verifier::MAX_TOLERANCE).unwrap();
     assert_eq!(age(&wide, at(NOW), at(NOW - 3600)), Ok(-3600));
 }
