@@ -163,7 +163,7 @@ fn twenty_in_a_row_disable_and_one_success_resets() {
     assert_eq!(endpoint.since(), at(3));
 }
 
-/// D-53, D-55: what was pending is parked, what comes is skipped, and enabling sends neither.
+/// D-53, D-55, D-102: what was pending is parked, what comes is skipped, and enabling sends neither.
 #[test]
 fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
     let mut endpoint = EndpointHealth::new(1, start());
@@ -183,6 +183,16 @@ fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
     assert_eq!((waiting.status(), waiting.ended_at()), (DeliveryStatus::Parked, Some(at(2))));
     // Before it is due, too: a host may park them all at once.
     assert_eq!(later.begin(&endpoint, at(2)), Err(BeginError::Parked));
+    // Also while an attempt is in flight, the endpoint is named first, whether it is disabled or deleted.
+    let mut deleted = endpoint;
+    let _ = deleted.delete(at(2));
+    for disabled in [&endpoint, &deleted] {
+        let refused = sending.begin(disabled, at(2));
+        assert!(
+            matches!(refused, Err(BeginError::Disabled { until, .. }) if until == at(30)),
+            "{refused:?}"
+        );
+    }
     // The attempt in flight is heard: it enables nothing, but the receiver has the event.
     let report = sending.finish(&in_flight, answered(200), at(3)).unwrap();
     assert_eq!((report.is_late(), sending.status()), (false, DeliveryStatus::Delivered));

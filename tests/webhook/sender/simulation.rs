@@ -337,7 +337,9 @@ impl World {
                     self.hosts[host].planner.finished(endpoint, Outcome::Unsent, Duration::ZERO);
                     self.hosts[host].known.remove(&at);
                     match error {
-                        BeginError::Early { .. } | BeginError::Leased { .. } => self.plan(host, at),
+                        BeginError::Early { .. }
+                        | BeginError::Leased { .. }
+                        | BeginError::Disabled { .. } => self.plan(host, at),
                         BeginError::Parked => {
                             assert!(receiver.disabled.is_some() || receiver.life > 0)
                         }

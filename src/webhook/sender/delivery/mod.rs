@@ -121,21 +121,24 @@ impl Delivery {
     /// is made again. The receiver may get it twice, but never not at all.
     ///
     /// # Errors
-    /// [`BeginError`] says why there is nothing to send. Only [`BeginError::Parked`] changes the
-    /// delivery, which must then be stored.
+    /// [`BeginError`] says why there is nothing to send: of a pending delivery, first that its endpoint was
+    /// disabled. Only [`BeginError::Parked`] changes the delivery, which must then be stored.
     pub fn begin(
         &mut self,
         endpoint: &EndpointHealth,
         now: Timestamp,
     ) -> Result<Attempt, BeginError> {
-        match self.status {
-            DeliveryStatus::Sending if !self.is_reached(now) => {
-                return Err(BeginError::Leased { until: self.at });
-            }
-            DeliveryStatus::Waiting | DeliveryStatus::Sending => {}
-            _ => return Err(BeginError::Ended),
+        if !self.is_pending() {
+            return Err(BeginError::Ended);
         }
         self.check(endpoint).map_err(BeginError::Mismatch)?;
+        if self.is_leased(now) {
+            let until = self.at;
+            return Err(match self.belongs_to(endpoint) {
+                true => BeginError::Leased { until },
+                false => BeginError::Disabled { until },
+            });
+        }
         // Also before it is due, so that a host may park all that is pending at once.
         if self.park(endpoint, now) {
             return Err(BeginError::Parked);
@@ -163,9 +166,8 @@ impl Delivery {
     ///
     /// Nothing changes while a sender holds the lease.
     pub fn park(&mut self, endpoint: &EndpointHealth, now: Timestamp) -> bool {
-        let leased = self.status == DeliveryStatus::Sending && !self.is_reached(now);
         let parks = self.is_pending()
-            && !leased
+            && !self.is_leased(now)
             && self.check(endpoint).is_ok()
             && !self.belongs_to(endpoint);
         if parks {
@@ -254,7 +256,7 @@ impl Delivery {
         if self.is_pending() && self.belongs_to(endpoint) {
             return Err(RedeliverError::Pending);
         }
-        if self.status == DeliveryStatus::Sending && !self.is_reached(now) {
+        if self.is_leased(now) {
             return Err(RedeliverError::Leased { until: self.at });
         }
         if self.status == DeliveryStatus::Delivered {
@@ -382,6 +384,10 @@ impl Delivery {
     /// Whether attempts of it may begin: its endpoint is active, and has not been disabled since.
     fn belongs_to(&self, endpoint: &EndpointHealth) -> bool {
         endpoint.is_active() && endpoint.generation() == self.generation
+    }
+
+    fn is_leased(&self, now: Timestamp) -> bool {
+        self.status == DeliveryStatus::Sending && !self.is_reached(now)
     }
 
     fn is_reached(&self, now: Timestamp) -> bool {

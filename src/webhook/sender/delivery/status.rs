@@ -72,6 +72,14 @@ pub enum BeginError {
         /// When the lease expires.
         until: Timestamp,
     },
+    /// The endpoint is disabled, or was disabled meanwhile, and a sender may still be sending the
+    /// delivery. Begin again when its lease has expired: the delivery is parked then.
+    #[error("the endpoint was disabled, and a sender holds the lease until {until}")]
+    #[non_exhaustive]
+    Disabled {
+        /// When the lease expires.
+        until: Timestamp,
+    },
     /// The endpoint is disabled, or was disabled meanwhile. The delivery is parked now: store it.
     #[error("parked, for its endpoint was disabled")]
     Parked,

@@ -183,9 +183,11 @@ impl Tables {
                 destination: endpoint.destination(),
                 signer: endpoint.signer.clone(),
             }),
-            Err(BeginError::Early { at, .. } | BeginError::Leased { until: at, .. }) => {
-                Err(Some(at))
-            }
+            Err(
+                BeginError::Early { at, .. }
+                | BeginError::Leased { until: at, .. }
+                | BeginError::Disabled { until: at, .. },
+            ) => Err(Some(at)),
             Err(_) => Err(None),
         };
         self.index(number);

@@ -356,7 +356,7 @@ impl SenderTask {
                 return self.park(endpoint.cast_signed());
             }
             Err(BeginError::Early { at, .. }) => return self.put_back(id, endpoint, Some(at)),
-            Err(BeginError::Leased { until, .. }) => {
+            Err(BeginError::Leased { until, .. } | BeginError::Disabled { until, .. }) => {
                 return self.put_back(id, endpoint, Some(until));
             }
             Err(_) => return self.put_back(id, endpoint, None),
