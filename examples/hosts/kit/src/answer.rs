@@ -46,7 +46,7 @@ pub enum Error {
     NotForOwners,
     /// A login that only reads asks for a change.
     OnlyReads,
-    /// Too many wrong tokens came from there; the seconds to wait.
+    /// A token or a link is wrong, and too many wrong ones came from there; the seconds to wait.
     TooManyTries(u64),
 }
 
@@ -151,7 +151,7 @@ impl Error {
                 return answer;
             }
             Self::TooManyTries(seconds) => {
-                let message = format!("too many wrong tokens; try again in {seconds} s");
+                let message = format!("too many wrong tokens or links; try again in {seconds} s");
                 let status = StatusCode::TOO_MANY_REQUESTS;
                 let mut answer = error(status, "too_many_tries", &message, None);
                 answer.headers_mut().insert(RETRY_AFTER, seconds.into());

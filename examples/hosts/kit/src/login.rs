@@ -4,7 +4,7 @@
 //! from the token. So every process with the token accepts it, and another token ends every login. An owner's
 //! link has a random secret, which is the cookie's, too. What every process has to know is in the store: the
 //! links that were made, and which logins have ended. What a process remembers itself is bounded: how many wrong
-//! secrets came from an address in the last minute.
+//! secrets of each kind came from an address in the last minute. A right secret is accepted whatever was counted.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -16,7 +16,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use call_assistant::Timestamp;
 use call_assistant::id::AccountId;
 use hmac::Mac as _;
-use http::header::{COOKIE, ORIGIN, SET_COOKIE};
+use http::header::{COOKIE, HOST, ORIGIN, SET_COOKIE};
 use http::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -27,7 +27,7 @@ use crate::answer::{Answer, Error, created, ok};
 use crate::input::{Bad, Fields};
 use crate::rows::LoginRow;
 use crate::scope::By;
-use crate::store::Store;
+use crate::store::{Refused, Store};
 use crate::{clock, random};
 
 /// The span of a login, and of a link: one hour.
@@ -36,16 +36,19 @@ const SPAN: Duration = Duration::from_secs(3600);
 /// How far the clocks of two processes may differ: one minute.
 const SKEW: Duration = Duration::from_secs(60);
 
-/// The most wrong tokens from one address in a minute: 10.
+/// The most wrong secrets of a kind from one address in a minute that are answered 401: 10. More are answered 429.
 const MOST_WRONG: u32 = 10;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The most addresses that are remembered: 1,024. One more replaces the oldest.
+/// The most pairs of a kind of secret and an address that are remembered: 1,024. One more replaces the oldest.
 const MOST_ADDRESSES: usize = 1024;
 
-/// The names of the cookies.
+/// The names of the cookies on this machine. Elsewhere they have the prefix [`SECURE`].
 const OPERATOR: &str = "dashboard_login";
 const OWNER: &str = "portal_login";
+
+/// The prefix with which a browser accepts a cookie only from this host and over TLS: no site next to this one can set it.
+const SECURE: &str = "__Host-";
 
 /// The header of each request of an owner's page. Its value is in no cookie, so no other page has it.
 const OWNER_TOKEN: &str = "x-portal-token";
@@ -61,10 +64,19 @@ pub struct Login {
 /// The check of logins. Clones share what it remembers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Logins {
-    /// Wrong secrets by address, and since when they are counted.
-    wrong: Arc<Mutex<HashMap<IpAddr, (Instant, u32)>>>,
+    /// Wrong secrets by their kind and address, and since when they are counted.
+    wrong: Arc<Mutex<HashMap<(Kind, IpAddr), (Instant, u32)>>>,
     /// Whether other sites may frame the owner's page.
     framed: bool,
+}
+
+/// A kind of secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    /// An operator's token.
+    Token,
+    /// The link of an owner.
+    Link,
 }
 
 /// What an operator's cookie says.
@@ -129,8 +141,7 @@ impl Logins {
         }
         let sent = access::sent(headers).ok_or(Error::NoToken)?;
         let holder = Holder::of(holders, &sent);
-        self.is_right(peer, holder.is_some())?;
-        holder.map(Login::of).ok_or(Error::WrongToken)
+        holder.map(Login::of).ok_or_else(|| self.wrong(Kind::Token, peer))
     }
 
     /// Begins an operator's login: `{"token":"..."}`.
@@ -144,8 +155,7 @@ impl Logins {
         let fields = Fields::of("", body, "token")?;
         let sent = fields.required("token", fields.text("token")?)?;
         let holder = Holder::of(holders, sent.as_bytes());
-        self.is_right(peer, holder.is_some())?;
-        let holder = holder.ok_or(Error::WrongToken)?;
+        let holder = holder.ok_or_else(|| self.wrong(Kind::Token, peer))?;
         let cookie =
             Cookie { expires_at: clock::machine().saturating_add(SPAN), number: random::bytes() };
         let mut answer = ok(&json!({
@@ -153,7 +163,8 @@ impl Logins {
             "name": holder.by.as_str(),
             "only_reads": holder.only_reads,
         }));
-        set(&mut answer, OPERATOR, &cookie.text(&holder.token), SPAN, strict(headers))?;
+        let text = cookie.text(&holder.token);
+        set(&mut answer, headers, OPERATOR, &text, SPAN, strict(headers))?;
         Ok(answer)
     }
 
@@ -169,7 +180,7 @@ impl Logins {
             store.write_login(holder.by, cookie.digest(), row).await?;
         }
         let mut answer = ok(&json!({}));
-        set(&mut answer, OPERATOR, "", Duration::ZERO, strict(headers))?;
+        set(&mut answer, headers, OPERATOR, "", Duration::ZERO, strict(headers))?;
         Ok(answer)
     }
 
@@ -206,13 +217,11 @@ impl Logins {
             Some(secret) => lasting(store, secret).await?,
             None => None,
         };
-        if !self.is_right(peer, found.is_some())? {
-            return Err(Error::NoLink);
-        }
-        let (secret, (account, expires_at)) = secret.zip(found).ok_or(Error::NoLink)?;
+        let (secret, (account, expires_at)) =
+            secret.zip(found).ok_or_else(|| self.wrong(Kind::Link, peer))?;
         let mut answer = ok(&secret.shown(&account, expires_at));
         let left = expires_at.since(clock::machine());
-        set(&mut answer, OWNER, &secret.text(), left, self.attributes(headers))?;
+        set(&mut answer, headers, OWNER, &secret.text(), left, self.attributes(headers))?;
         Ok(answer)
     }
 
@@ -237,7 +246,7 @@ impl Logins {
         let row = LoginRow { account: Some(account), expires_at, ended: true };
         store.write_login(By::OWNER, secret.digest(), row).await?;
         let mut answer = ok(&json!({}));
-        set(&mut answer, OWNER, "", Duration::ZERO, self.attributes(headers))?;
+        set(&mut answer, headers, OWNER, "", Duration::ZERO, self.attributes(headers))?;
         Ok(answer)
     }
 
@@ -279,30 +288,27 @@ impl Logins {
         Ok(Some((cookie, holder)).filter(|_| row.is_none_or(|row| !row.ended)))
     }
 
-    /// Counts a try, unless its secret is right.
-    ///
-    /// # Errors
-    /// Too many wrong ones came from this address: whether this one is right is not told.
-    fn is_right(&self, peer: SocketAddr, right: bool) -> Result<bool, Error> {
-        let (now, address) = (Instant::now(), network(peer.ip()));
+    /// Counts a wrong secret, and returns its refusal.
+    fn wrong(&self, kind: Kind, peer: SocketAddr) -> Error {
+        let (now, place) = (Instant::now(), (kind, network(peer.ip())));
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         wrong.retain(|_, (since, _)| now.duration_since(*since) < MINUTE);
-        if let Some((since, _)) = wrong.get(&address).filter(|(_, count)| *count >= MOST_WRONG) {
-            let left = MINUTE.saturating_sub(now.duration_since(*since));
-            return Err(Error::TooManyTries(left.as_secs().saturating_add(1)));
-        }
-        if right {
-            return Ok(true);
-        }
-        if wrong.len() >= MOST_ADDRESSES && !wrong.contains_key(&address) {
+        if wrong.len() >= MOST_ADDRESSES && !wrong.contains_key(&place) {
             let oldest = wrong.iter().min_by_key(|(_, (since, _))| *since);
-            if let Some(oldest) = oldest.map(|(address, _)| *address) {
+            if let Some(oldest) = oldest.map(|(place, _)| *place) {
                 wrong.remove(&oldest);
             }
         }
-        let (_, count) = wrong.entry(address).or_insert((now, 0));
+        let (since, count) = wrong.entry(place).or_insert((now, 0));
+        if *count >= MOST_WRONG {
+            let left = MINUTE.saturating_sub(now.duration_since(*since));
+            return Error::TooManyTries(left.as_secs().saturating_add(1));
+        }
         *count = count.saturating_add(1);
-        Ok(false)
+        match kind {
+            Kind::Token => Error::WrongToken,
+            Kind::Link => Error::NoLink,
+        }
     }
 }
 
@@ -377,31 +383,51 @@ fn lasts(expires_at: Timestamp) -> bool {
     expires_at > now && expires_at <= now.saturating_add(SPAN).saturating_add(SKEW)
 }
 
-/// Finds a cookie of a request.
+/// Finds a cookie of a request. Outside this machine, only the name counts that no other site can set.
 fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let prefix = prefix(headers);
     let cookies = headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
     let mut cookies = cookies.flat_map(|cookies| cookies.split(';'));
-    cookies.find_map(|cookie| cookie.trim().strip_prefix(name)?.strip_prefix('='))
+    cookies.find_map(|cookie| {
+        cookie.trim().strip_prefix(prefix)?.strip_prefix(name)?.strip_prefix('=')
+    })
 }
 
-/// Returns the attributes of a cookie for this site alone. It goes over TLS only where the page came over TLS:
-/// a browser says so in `Origin`.
+/// Returns the prefix of the names of cookies: none where a browser asks for this machine, which has no TLS. Elsewhere
+/// TLS ends in front of the host.
+fn prefix(headers: &HeaderMap) -> &'static str {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    if access::is_local(host) { "" } else { SECURE }
+}
+
+/// Returns the attributes of a cookie for this site alone. It goes over TLS only where the page came over TLS: on this
+/// machine a browser says so in `Origin`.
 fn strict(headers: &HeaderMap) -> (&'static str, &'static str) {
     let over_tls = headers.get(ORIGIN).is_some_and(|o| o.as_bytes().starts_with(b"https://"));
-    ("Strict", if over_tls { "; Secure" } else { "" })
+    ("Strict", if over_tls || prefix(headers) == SECURE { "; Secure" } else { "" })
 }
 
 /// Sets a cookie, which no script reads.
+///
+/// # Errors
+/// No browser would accept it: its page is of another machine, and came without TLS.
 fn set(
     answer: &mut Answer,
+    headers: &HeaderMap,
     name: &str,
     value: &str,
     span: Duration,
     (site, more): (&str, &str),
 ) -> Result<(), Error> {
-    let seconds = span.as_secs();
-    let cookie =
-        format!("{name}={value}; HttpOnly; SameSite={site}; Path=/; Max-Age={seconds}{more}");
+    let (prefix, seconds) = (prefix(headers), span.as_secs());
+    let is_plain = headers.get(ORIGIN).is_some_and(|o| o.as_bytes().starts_with(b"http://"));
+    if is_plain && prefix == SECURE {
+        let why = "a browser logs in over https, or at a loopback address: end TLS in front of the dashboard";
+        return Err(Refused::Conflict(why.to_owned()).into());
+    }
+    let cookie = format!(
+        "{prefix}{name}={value}; HttpOnly; SameSite={site}; Path=/; Max-Age={seconds}{more}"
+    );
     let cookie = HeaderValue::try_from(cookie).map_err(|error| Bad::new("", error))?;
     answer.headers_mut().insert(SET_COOKIE, cookie);
     Ok(())

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use testing::running::{Answer, FJORD, File, Service, is_other, request};
+use testing::running::{Answer, FJORD, File, Service, exchange, is_other, request};
 
 const TOKEN: &str = "the-operators-own-token";
 
@@ -258,16 +258,89 @@ fn wrong_tokens_are_few() {
         let none = request(service.dashboard(), "GET", "/accounts", "", b"");
         assert_ne!(none.json()["error"]["message"], said[0]);
     }
-    // Now nothing is compared, so a right one tells nothing; and who is logged in stays so.
-    for headers in [format!("Authorization: Bearer {TOKEN}\r\n"), String::new()] {
-        let refused = match headers.as_str() {
-            "" => log_in(&service, TOKEN, ""),
-            headers => request(service.dashboard(), "GET", "/accounts", headers, b""),
-        };
-        assert_eq!(refused.status, 429, "{headers}");
-        let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
-        assert!((1..=60).contains(&seconds), "{seconds}");
-        assert_eq!(refused.json()["error"]["code"], Value::from("too_many_tries"));
-    }
+    // Wrong ones are refused for the rest of the minute, which keeps no right one out.
+    let refused = log_in(&service, "not-the-operators-token", "");
+    assert_eq!(refused.status, 429);
+    let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&seconds), "{seconds}");
+    assert_eq!(refused.json()["error"]["code"], Value::from("too_many_tries"));
     assert_eq!(request(service.dashboard(), "GET", "/accounts", &valid, b"").status, 200);
+}
+
+// D-105: wrong secrets are counted for each kind of secret, and a right one of any kind is never refused for them.
+#[test]
+fn wrong_secrets_keep_no_right_one_out() {
+    let (service, _file) = start();
+    let bearer = format!("Authorization: Bearer {TOKEN}\r\n");
+    let ask = |path: &str, headers: &str, body: &Value| {
+        let method = if body.is_null() { "GET" } else { "POST" };
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        request(service.dashboard(), method, path, headers, body.as_bytes())
+    };
+    let link = || {
+        let made = ask(&format!("{FJORD}/portal"), &bearer, &json!({})).json();
+        made["path"].as_str().unwrap().strip_prefix("/portal#link=").unwrap().to_owned()
+    };
+    let wrong_token = || log_in(&service, "not-the-operators-token", "").status;
+    let wrong_link = || ask("/portal-login", "", &json!({ "link": "a-made-up-link" })).status;
+    let right = |row: &str| {
+        assert_eq!(ask("/accounts", &bearer, &Value::Null).status, 200, "a bearer token {row}");
+        assert_eq!(ask("/metrics", &bearer, &Value::Null).status, 200, "a scrape {row}");
+        assert_eq!(log_in(&service, TOKEN, "").status, 200, "a log-in {row}");
+        let owner = ask("/portal-login", "", &json!({ "link": link() }));
+        assert_eq!(owner.status, 200, "an owner's link {row}");
+    };
+    let statuses = |count: usize, wrong: &dyn Fn() -> u16| -> Vec<u16> {
+        (0..count).map(|_| wrong()).collect()
+    };
+    assert_eq!(statuses(12, &wrong_link), [[401; 10].as_slice(), &[429, 429]].concat());
+    right("after wrong links");
+    assert_eq!(statuses(12, &wrong_token), [[401; 10].as_slice(), &[429, 429]].concat());
+    right("after wrong tokens");
+}
+
+// Where TLS ends in front of the host, no site next to it can set the cookie of a login: neither an operator's nor an
+// owner's.
+#[test]
+fn behind_tls_a_cookie_is_of_this_host_alone() {
+    let (service, _file) = start();
+    let site = "dashboard.example.com";
+    let send = |host: &str, method: &str, path: &str, headers: &str, body: &Value| {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n",
+            body.len()
+        );
+        exchange(service.dashboard(), &[head.as_bytes(), body.as_bytes()].concat()).unwrap()
+    };
+    let bearer = format!("Authorization: Bearer {TOKEN}\r\n");
+    let made = send(site, "POST", &format!("{FJORD}/portal"), &bearer, &json!({})).json();
+    let link = made["path"].as_str().unwrap().strip_prefix("/portal#link=").unwrap();
+    for (path, name, body, shown) in [
+        ("/login", "dashboard_login", json!({ "token": TOKEN }), "/accounts"),
+        ("/portal-login", "portal_login", json!({ "link": link }), "/portal-login"),
+    ] {
+        let origin = format!("Origin: https://{site}\r\n");
+        let answer = send(site, "POST", path, &origin, &body);
+        let set = answer.header("set-cookie").unwrap();
+        let (pair, attributes) = set.split_once("; ").unwrap();
+        let value = pair.strip_prefix(&format!("__Host-{name}=")).unwrap();
+        assert!(attributes.contains("Path=/; ") && attributes.ends_with("; Secure"), "{set}");
+        assert!(!attributes.contains("Domain"), "{set}");
+        let status = |cookies: &str| {
+            send(site, "GET", shown, &format!("Cookie: {cookies}\r\n"), &Value::Null).status
+        };
+        assert_eq!(status(&format!("__Host-{name}={value}")), 200, "{name}");
+        // The name that a site next to this one can set leads nowhere, and hides nothing.
+        assert_eq!(status(&format!("{name}={value}")), 401, "{name}");
+        assert_eq!(status(&format!("{name}=x; __Host-{name}={value}")), 200, "{name}");
+        // A browser would not accept the cookie of a page that came without TLS.
+        let plain = send(site, "POST", path, &format!("Origin: http://{site}\r\n"), &body);
+        assert_eq!((plain.status, plain.header("set-cookie")), (409, None), "{name}");
+        for local in [service.dashboard(), "localhost:8081"] {
+            let answer = send(local, "POST", path, "", &body);
+            let set = answer.header("set-cookie").unwrap();
+            assert!(set.starts_with(&format!("{name}=")), "{local}: {set}");
+        }
+    }
 }
