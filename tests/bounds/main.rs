@@ -385,7 +385,7 @@ fn counting_is_free() {
     free(|| {
         received.received(&error);
         answered.answered(Some(Operation::GetCall), &response, Duration::from_secs(1));
-        sent.changed(EndpointChange::Disabled(DisabledReason::Gone));
+        sent.changed(&EndpointChange::Disabled(DisabledReason::Gone));
         sent.lost_write();
     });
     assert!(size_of::<sender::SenderMetrics>() < 1_024, "{}", size_of::<sender::SenderMetrics>());

@@ -46,7 +46,7 @@ fn sent() -> sender::SenderMetrics {
     }
     let settled = settle(&ended, &rows, &BTreeMap::from([(0, endpoint)]));
     metrics.settled(&settled);
-    metrics.changed(endpoint.pause(seconds(9)));
+    metrics.changed(&endpoint.pause(seconds(9)));
     metrics.accepted(&Delivery::accept(&event, &endpoint, seconds(9)));
     metrics.enabled(DisabledReason::Failing);
     let reminder = r#"{"kind":"still_disabled","reason":"gone","days":1}"#;

@@ -111,9 +111,9 @@ impl SenderMetrics {
     }
 
     /// Counts what became of an endpoint, without [`settle`](super::settle) or by its owner.
-    pub fn changed(&mut self, change: EndpointChange) {
+    pub fn changed(&mut self, change: &EndpointChange) {
         if let EndpointChange::Disabled(reason) = change {
-            self.disabled.count(Reason(reason));
+            self.disabled.count(Reason(*reason));
         }
         if let Some(alert) = change.alert() {
             self.alerted(&alert);

@@ -220,31 +220,31 @@ fn late_outcomes_say_what_is_still_true() {
     let failed = Outcome::Reset;
     let unsent = Outcome::Unsent;
     const LATE: bool = true;
-    let unchanged = EndpointChange::Unchanged;
-    let recovered = EndpointChange::Updated;
-    let disabled = EndpointChange::Disabled(DisabledReason::Gone);
+    const UNCHANGED: EndpointChange = EndpointChange::Unchanged;
+    const RECOVERED: EndpointChange = EndpointChange::Updated;
+    const DISABLED: EndpointChange = EndpointChange::Disabled(DisabledReason::Gone);
     // (what the second sender heard, the late outcome, whether it is too late, status, endpoint)
     let rows: [(Option<Outcome>, Outcome, bool, DeliveryStatus, EndpointChange); 15] = [
         // The second sender is still sending.
-        (None, ok, !LATE, DeliveryStatus::Delivered, recovered),
-        (None, gone, !LATE, DeliveryStatus::Gone, disabled),
-        (None, failed, LATE, DeliveryStatus::Sending, unchanged),
-        (None, unsent, LATE, DeliveryStatus::Sending, unchanged),
+        (None, ok, !LATE, DeliveryStatus::Delivered, RECOVERED),
+        (None, gone, !LATE, DeliveryStatus::Gone, DISABLED),
+        (None, failed, LATE, DeliveryStatus::Sending, UNCHANGED),
+        (None, unsent, LATE, DeliveryStatus::Sending, UNCHANGED),
         // It was acknowledged: a second acknowledgement is no news.
-        (Some(ok), ok, LATE, DeliveryStatus::Delivered, unchanged),
-        (Some(ok), gone, LATE, DeliveryStatus::Delivered, disabled),
-        (Some(ok), failed, LATE, DeliveryStatus::Delivered, unchanged),
+        (Some(ok), ok, LATE, DeliveryStatus::Delivered, UNCHANGED),
+        (Some(ok), gone, LATE, DeliveryStatus::Delivered, DISABLED),
+        (Some(ok), failed, LATE, DeliveryStatus::Delivered, UNCHANGED),
         // It failed for the last time, and was counted: not twice.
-        (Some(failed), ok, !LATE, DeliveryStatus::Delivered, recovered),
-        (Some(failed), gone, LATE, DeliveryStatus::Failed, disabled),
-        (Some(failed), failed, LATE, DeliveryStatus::Failed, unchanged),
+        (Some(failed), ok, !LATE, DeliveryStatus::Delivered, RECOVERED),
+        (Some(failed), gone, LATE, DeliveryStatus::Failed, DISABLED),
+        (Some(failed), failed, LATE, DeliveryStatus::Failed, UNCHANGED),
         // The endpoint is gone already.
-        (Some(gone), ok, !LATE, DeliveryStatus::Delivered, unchanged),
-        (Some(gone), gone, LATE, DeliveryStatus::Gone, unchanged),
-        (Some(gone), failed, LATE, DeliveryStatus::Gone, unchanged),
+        (Some(gone), ok, !LATE, DeliveryStatus::Delivered, UNCHANGED),
+        (Some(gone), gone, LATE, DeliveryStatus::Gone, UNCHANGED),
+        (Some(gone), failed, LATE, DeliveryStatus::Gone, UNCHANGED),
         // It was not sent, and is to be taken again.
-        (Some(unsent), failed, LATE, DeliveryStatus::Waiting, unchanged),
-        (Some(unsent), ok, !LATE, DeliveryStatus::Delivered, recovered),
+        (Some(unsent), failed, LATE, DeliveryStatus::Waiting, UNCHANGED),
+        (Some(unsent), ok, !LATE, DeliveryStatus::Delivered, RECOVERED),
     ];
     for (second, outcome, late, status, change) in rows {
         let row = format!("{second:?}, then late {outcome:?}");
@@ -269,13 +269,13 @@ fn late_outcomes_say_what_is_still_true() {
         }
         let report = delivery.finish(&slow, outcome, at(40)).unwrap();
         let seen = endpoint.record(report, at(40)).unwrap();
-        assert!(seen != recovered || endpoint.failures() == 0, "{row}");
+        assert!(seen != RECOVERED || endpoint.failures() == 0, "{row}");
         assert_eq!((report.is_late(), delivery.status(), seen), (late, status, change), "{row}");
         // The same said once more changes nothing.
         let before = delivery;
         let again = delivery.finish(&slow, outcome, at(41)).unwrap();
         assert_eq!((again.is_late(), delivery), (true, before), "{row}, twice");
-        assert_eq!(endpoint.record(again, at(41)).unwrap(), unchanged, "{row}, twice");
+        assert_eq!(endpoint.record(again, at(41)).unwrap(), UNCHANGED, "{row}, twice");
     }
 }
 

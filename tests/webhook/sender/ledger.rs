@@ -8,7 +8,7 @@ use call_assistant::webhook::sender::{Alert, DeliveryStatus, DisabledReason, Out
 use stateright::Property;
 
 use super::world::{Past, Rules, World};
-use super::{answered, disabled, failing, start, still_disabled};
+use super::{answered, disabled, failing, start};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ledger {
@@ -154,9 +154,9 @@ impl Ledger {
     }
 
     /// Writes down a reminder that was made then, and stored now.
-    pub(super) fn reminds(&mut self, alert: Alert, then: Timestamp) {
+    pub(super) fn reminds(&mut self, told: (DisabledReason, u8), then: Timestamp) {
         let due = self.reminder(then);
-        if due.map(|(reason, days)| still_disabled(reason, days)) != Some(alert) {
+        if due != Some(told) {
             self.broken = Some("reminded without a reason, or twice");
         }
         self.reminded = due.map_or(self.reminded, |(_, days)| days);

@@ -82,7 +82,7 @@ impl Rules {
             false => row.if_version(),
         };
         let endpoint = settled.endpoints.first().map(|(_, endpoint)| *endpoint);
-        let told = settled.alerts.first().map(|(_, alert)| *alert);
+        let told = settled.alerts.first().map(|(_, alert)| alert.clone());
         let row_fits = mistake(Mistake::DeliveryWithoutVersion)
             || row.is_none_or(|row| is_version(world.rows[job.of].version(), if_version(row)));
         let endpoint_fits = mistake(Mistake::EndpointWithoutVersion)

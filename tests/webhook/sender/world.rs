@@ -115,7 +115,7 @@ pub(super) enum Sender {
     CountLeft(Job, Outcome, AttemptReport),
     Done(Job, Outcome),
     /// Has a reminder to store, made then.
-    Reminding(EndpointHealth, Alert, Timestamp),
+    Reminding(EndpointHealth, (DisabledReason, u8), Timestamp),
 }
 use Sender::{Begun, CountLeft, Done, Heard, Idle, Read, Ready, Reminding, Sent};
 
@@ -277,15 +277,16 @@ impl Model for Rules {
             Action::Remind(at) => {
                 let (mut row, now) = (world.endpoint.into_stored(), world.clock(at));
                 let alert = row.remind(now)?;
-                world.senders[at] = Reminding(row, alert, now);
+                let Alert::StillDisabled { reason, days, .. } = alert else { panic!("{alert}") };
+                world.senders[at] = Reminding(row, (reason, days), now);
             }
             Action::StoreReminder(at) => {
-                let Reminding(row, alert, then) = world.senders[at] else { return None };
+                let Reminding(row, told, then) = world.senders[at] else { return None };
                 world.senders[at] = Idle;
                 let blind = self.mistake == Some(Mistake::ReminderWithoutVersion);
                 if blind || is_version(world.endpoint.version(), row.if_version()) {
                     world.endpoint = row.into_stored();
-                    world.ledger.reminds(alert, then);
+                    world.ledger.reminds(told, then);
                 }
             }
             Action::Park(of) => {

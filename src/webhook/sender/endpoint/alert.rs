@@ -24,7 +24,7 @@ use super::super::stored::stored_enum;
 ///
 /// [`Settled::alerts`](super::super::Settled::alerts), [`EndpointChange::alert`](super::super::EndpointChange::alert)
 /// and [`EndpointHealth::remind`](super::super::EndpointHealth::remind) return them. See [alerts](crate::guide::storing#alerts).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Alert {

@@ -40,7 +40,7 @@ pub(in super::super) enum Effect {
 }
 
 /// The change of an [`EndpointHealth`](super::EndpointHealth) by one step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EndpointChange {
     /// Nothing changed, and there is nothing to store.
@@ -66,12 +66,14 @@ pub enum EndpointChange {
 impl EndpointChange {
     /// Returns what to tell the owner. `None` if there is nothing, or if the owner did it.
     #[must_use]
-    pub fn alert(self) -> Option<Alert> {
+    pub fn alert(&self) -> Option<Alert> {
         match self {
             Self::Suspect => Some(Alert::Suspect),
             Self::Recovered => Some(Alert::Recovered),
-            Self::Failing { failures } => Some(Alert::Failing { failures }),
-            Self::Disabled(reason) if reason.is_automatic() => Some(Alert::Disabled { reason }),
+            Self::Failing { failures } => Some(Alert::Failing { failures: *failures }),
+            Self::Disabled(reason) if reason.is_automatic() => {
+                Some(Alert::Disabled { reason: *reason })
+            }
             _ => None,
         }
     }

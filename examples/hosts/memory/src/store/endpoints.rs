@@ -130,7 +130,7 @@ impl Tables {
         let (number, row) = self.own_endpoint(id)?;
         match row.health.pause(now) {
             change @ EndpointChange::Disabled(reason) => {
-                self.tally.changed(change);
+                self.tally.changed(&change);
                 self.disabled(number, reason, now);
                 Ok(())
             }
@@ -146,7 +146,7 @@ impl Tables {
         let (number, _) = self.endpoint(id)?;
         let change = self.endpoint_mut(number).map(|row| row.health.delete(now));
         if let Some(change @ EndpointChange::Disabled(reason)) = change {
-            self.tally.changed(change);
+            self.tally.changed(&change);
             self.disabled(number, reason, now);
         }
         Ok(())
