@@ -293,4 +293,22 @@ fn keeps_each_event_once(binary: &str, (page, program): (&str, &str)) {
         .collect::<Result<_, _>>()
         .unwrap();
     assert_eq!(rows, [("acct_1".into(), "evt_1".into(), good.body().clone())]);
+
+    // While another connection holds the database, by the page's own checklist. A program that waits
+    // for it with one delivery after another, 5 s each, needs more than a minute.
+    db.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let began = std::time::Instant::now();
+    let mut forged = signed(now());
+    forged.body_mut().push(b' ');
+    std::thread::scope(|scope| {
+        let held: Vec<_> = (0..16).map(|_| scope.spawn(|| send(&signed(now())))).collect();
+        assert_eq!(send(&forged), 400, "forged, while others wait");
+        for (nth, answer) in held.into_iter().enumerate() {
+            assert_eq!(answer.join().unwrap(), 503, "delivery {nth}");
+        }
+    });
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(5), "the service waits ten seconds: {took:?}");
+    db.execute_batch("ROLLBACK").unwrap();
+    eventually("it stores again", || (send(&good) == 204).then_some(()));
 }
