@@ -71,6 +71,9 @@ pub enum MismatchError {
     /// An endpoint, or what is sent to it, is not the one that the delivery has.
     #[error("the endpoint is another one")]
     Endpoint,
+    /// An event was given to an attempt of another event's delivery.
+    #[error("the event is another one")]
+    Event,
 }
 
 /// A stored value that this version cannot read.

@@ -34,7 +34,7 @@ fn body() -> EventBody {
 #[test]
 fn an_attempt_is_a_post_with_the_five_headers() {
     let endpoint = EndpointHealth::new(1, start());
-    let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
+    let attempt = Delivery::accept(&body(), &endpoint, start()).begin(&endpoint, start()).unwrap();
     let destination = destination(&endpoint, Signer::new(secret("whsec_one")));
     let request = attempt.request(&destination, &body(), start()).unwrap();
     assert_eq!((request.method(), request.version()), (&Method::POST, Version::HTTP_11));
@@ -216,7 +216,8 @@ fn an_event_is_the_same_to_every_endpoint() {
     let mut signatures = Vec::new();
     for name in ["whsec_one", "whsec_two", "whsec_three"] {
         let endpoint = EndpointHealth::new(1, start());
-        let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
+        let attempt =
+            Delivery::accept(&body(), &endpoint, start()).begin(&endpoint, start()).unwrap();
         let destination = destination(&endpoint, Signer::new(secret(name)));
         let mut request = attempt.request(&destination, &body(), start()).unwrap();
         let verifier = Verifier::new(secret(name));
@@ -234,7 +235,7 @@ fn an_event_is_the_same_to_every_endpoint() {
 #[test]
 fn the_time_signed_is_that_of_the_request() {
     let endpoint = EndpointHealth::new(1, start());
-    let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
+    let attempt = Delivery::accept(&body(), &endpoint, start()).begin(&endpoint, start()).unwrap();
     let destination = destination(&endpoint, Signer::new(secret("whsec_one")));
     for (now, t) in [(at(0), "t=1767225600,"), (at(3), "t=1767225603,")] {
         let request = attempt.request(&destination, &body(), now).unwrap();

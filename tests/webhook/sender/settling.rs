@@ -124,12 +124,15 @@ fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
     assert_eq!(one.in_flight(&here), Some(attempt));
 
     // Nor is it sent to another endpoint's URL, or signed with its secrets.
-    let sent = |attempt: &Attempt, endpoint| {
+    let sent = |attempt: &Attempt, endpoint, created_at| {
         let destination = destination_of(endpoint);
-        attempt.request(&destination, &super::event(start()), start()).map(drop)
+        attempt.request(&destination, &super::event(created_at), start()).map(drop)
     };
-    assert_eq!(sent(&attempt, &there), Err(MismatchError::Endpoint));
-    assert_eq!(sent(&attempt, &here), Ok(()));
+    let created_at = one.event_created_at();
+    assert_eq!(sent(&attempt, &there, created_at), Err(MismatchError::Endpoint));
+    assert_eq!(sent(&attempt, &here, created_at), Ok(()));
+    // Nor are another event's bytes sent under it.
+    assert_eq!(sent(&attempt, &here, start()), Err(MismatchError::Event));
 
     // One that was sent before its row had a number is of that row.
     let mut accepted = Delivery::accept(&super::event(start()), &here, start());
@@ -139,7 +142,7 @@ fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
         let mut read = Delivery::from_columns(number, endpoint, columns).unwrap();
         assert_eq!(read.finish(&early, answered(200), at(1)).map(drop), expected, "{endpoint}");
     }
-    assert_eq!(sent(&early, &there), Err(MismatchError::Endpoint));
+    assert_eq!(sent(&early, &there, start()), Err(MismatchError::Endpoint));
 
     // In a batch, whatever is given for it.
     let rows = BTreeMap::from([(1, one), (2, other), (3, abroad)]);

@@ -45,6 +45,8 @@ use crate::webhook::event::EventBody;
 pub struct Attempt {
     /// The numbers of its delivery and its endpoint.
     pub(super) of: (u64, u64),
+    /// The event's `created_at`, in microseconds: what a column keeps of it.
+    pub(super) event_created_at: Timestamp,
     #[serde(deserialize_with = "stored::attempt")]
     pub(super) number: u8,
     pub(super) manual: bool,
@@ -101,7 +103,8 @@ impl Attempt {
     /// that sign at `now` sign.
     ///
     /// # Errors
-    /// The destination is another endpoint's.
+    /// The destination is another endpoint's, or the event is another one than the delivery's. Events are
+    /// told apart by their `created_at`, which the delivery has, to the microsecond.
     pub fn request(
         &self,
         destination: &SignedDestination,
@@ -110,6 +113,9 @@ impl Attempt {
     ) -> Result<Request<Vec<u8>>, MismatchError> {
         if self.of.1 != destination.endpoint {
             return Err(MismatchError::Endpoint);
+        }
+        if self.event_created_at != event.created_at().floor_to_micros() {
+            return Err(MismatchError::Event);
         }
         let mut request = event.signed_request(&destination.signer, now);
         *request.uri_mut() = destination.target.uri().clone();
