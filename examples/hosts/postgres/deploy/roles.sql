@@ -26,12 +26,16 @@ REVOKE EXECUTE ON FUNCTION add_day(date), drop_day(date) FROM PUBLIC;
 
 -- `api`: the public API and the dashboard.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    accounts, keys, request_windows, calls, endpoints, events, deliveries, ended, alerts, recoveries, logins,
-    levers
+    accounts, keys, request_windows, calls, endpoints, events, deliveries, ended, recoveries, logins, levers
     TO call_assistant_api;
-GRANT SELECT ON attempts, shards, senders, erased_accounts TO call_assistant_api;
-GRANT SELECT, INSERT ON journal TO call_assistant_api;
+GRANT SELECT ON alerts, attempts, shards, senders, erased_accounts TO call_assistant_api;
+GRANT UPDATE (number, acknowledged_by, acknowledged_at) ON alerts TO call_assistant_api;
+-- Who writes to the journal chooses no time, no position and no transaction, and takes nothing back.
+GRANT SELECT, INSERT (by, action, account_id, target, before, after) ON journal
+    TO call_assistant_api, call_assistant_operator;
 GRANT SELECT, UPDATE ON gauges TO call_assistant_api;
+-- Who numbers alerts locks the one row of `alert_turn`. Nobody else can.
+GRANT SELECT, UPDATE ON alert_turn TO call_assistant_api;
 GRANT USAGE, SELECT ON SEQUENCE alert_numbers TO call_assistant_api;
 -- What an endpoint skips has a number of a delivery, too.
 GRANT USAGE ON SEQUENCE deliveries_id_seq TO call_assistant_api;
@@ -49,10 +53,11 @@ GRANT EXECUTE ON FUNCTION add_day(date), drop_day(date) TO call_assistant_sender
 
 -- The commands of operators.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    accounts, keys, request_windows, calls, endpoints, events, deliveries, ended, attempts, alerts, recoveries,
-    erased_accounts, levers
+    accounts, keys, request_windows, calls, endpoints, events, deliveries, ended, attempts, recoveries, levers
     TO call_assistant_operator;
-GRANT SELECT, INSERT, UPDATE ON journal TO call_assistant_operator;
-GRANT SELECT ON shards, senders TO call_assistant_operator;
+-- `erase` marks an id for good, and empties what the journal has of its account.
+GRANT SELECT, INSERT ON erased_accounts TO call_assistant_operator;
+GRANT UPDATE (before, after) ON journal TO call_assistant_operator;
+GRANT SELECT ON alerts, shards, senders TO call_assistant_operator;
 
 COMMIT;

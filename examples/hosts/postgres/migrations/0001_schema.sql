@@ -313,6 +313,12 @@ CREATE SEQUENCE alert_numbers;
 CREATE UNIQUE INDEX alerts_numbered ON alerts (number);
 CREATE INDEX alerts_new ON alerts (id) WHERE number IS NULL;
 
+-- One row, which whoever numbers alerts locks. A lock that has no row could be taken by any login.
+CREATE TABLE alert_turn (
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only)
+);
+INSERT INTO alert_turn DEFAULT VALUES;
+
 -- Recoveries of what an endpoint missed. A step of one is a transaction with the deliveries that it
 -- makes due.
 CREATE TABLE recoveries (

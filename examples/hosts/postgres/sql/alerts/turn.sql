@@ -1,2 +1,2 @@
--- Whoever numbers alerts does so alone, until its numbers are committed.
-SELECT pg_advisory_xact_lock(7235911);
+-- Whoever numbers alerts does so alone, until its numbers are committed. The lock is one that only they can take.
+SELECT FROM alert_turn WHERE is_only FOR UPDATE;

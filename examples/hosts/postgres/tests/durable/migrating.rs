@@ -163,6 +163,13 @@ async fn each_right_that_is_granted_is_missed_when_it_is_revoked() {
     }
 }
 
+/// Expects that the login lacks a right for this.
+async fn refused(url: &str, forbidden: &str) {
+    let member = Database::new(url, 1).unwrap();
+    let error = member.session().await.unwrap().batch_execute(forbidden).await.unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "42501", "{forbidden}: {error}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_least_rights_are_enough_and_are_all() {
     let world = World::new(Settings::default()).await;
@@ -248,9 +255,64 @@ async fn the_least_rights_are_enough_and_are_all() {
         (&sender_url, "SELECT * FROM calls"),
         (&sender_url, "UPDATE accounts SET plan = plan"),
         (&operator_url, "ALTER TABLE calls ADD COLUMN more int"),
+        (&operator_url, "UPDATE journal SET by = 'bob'"),
+        (&operator_url, "UPDATE journal SET at = '2020-01-01'"),
+        (&operator_url, "UPDATE journal SET target = 'another', before = NULL"),
+        (&operator_url, "SELECT setval('journal_id_seq', 1)"),
+        (&operator_url, "DELETE FROM erased_accounts"),
+        (&operator_url, "UPDATE erased_accounts SET id = 'another'"),
+        (&operator_url, "TRUNCATE erased_accounts"),
+        (&operator_url, "UPDATE alerts SET number = NULL"),
+        (&operator_url, "SELECT FROM alerts FOR UPDATE"),
+        (&operator_url, "SELECT FROM alert_turn FOR UPDATE"),
+        (&operator_url, "BEGIN; LOCK TABLE alert_turn IN ACCESS EXCLUSIVE MODE"),
+        (&sender_url, "SELECT FROM alert_turn FOR UPDATE"),
+        (&api_url, "UPDATE journal SET before = NULL"),
+        (&api_url, "DELETE FROM erased_accounts"),
+        (&api_url, "INSERT INTO erased_accounts VALUES ('acct_2')"),
+        (&api_url, "SELECT setval('alert_numbers', 1)"),
+    ] {
+        refused(url, forbidden).await;
+    }
+    // Whoever writes to the journal writes it now, at its end, and for good.
+    for url in [&api_url, &operator_url] {
+        for forbidden in [
+            "INSERT INTO journal (at, by, action, target) VALUES ('2020-01-01', 'ada', 'x', 'y')",
+            "INSERT INTO journal (writer, by, action, target) VALUES ('1', 'ada', 'x', 'y')",
+            "INSERT INTO journal (id, by, action, target) OVERRIDING SYSTEM VALUE VALUES (1, 'ada', 'x', 'y')",
+            "DELETE FROM journal",
+            "TRUNCATE journal",
+            "BEGIN; LOCK TABLE journal IN ACCESS EXCLUSIVE MODE",
+            "BEGIN; LOCK TABLE alerts IN ACCESS EXCLUSIVE MODE",
+        ] {
+            refused(url, forbidden).await;
+        }
+    }
+    // Nobody stops the feed of alerts by the locks that a login has: of a number, of the rows that it may change.
+    let account =
+        json!({ "id": "acct_2", "business_name": "B", "timezone": "UTC", "plan": "business" });
+    api.ask("POST", "/accounts", &account, 201);
+    let asked = json!({ "url": receiver });
+    let endpoint = api.ask("POST", "/accounts/acct_2/endpoints", &asked, 201);
+    let alert = format!(
+        "INSERT INTO alerts (endpoint, version, at, alert)
+         SELECT number, 1, now(), '{{\"kind\":\"recovered\"}}' FROM endpoints WHERE id = '{}'",
+        endpoint["id"].as_str().unwrap()
+    );
+    session.batch_execute(&alert).await.unwrap();
+    for (url, lock) in [
+        (&operator_url, "SELECT pg_advisory_lock(7235911)"),
+        (&sender_url, "SELECT pg_advisory_lock_shared(7235911)"),
+        (&sender_url, "BEGIN; SELECT FROM alerts FOR UPDATE"),
     ] {
         let member = Database::new(url, 1).unwrap();
-        let error = member.session().await.unwrap().batch_execute(forbidden).await.unwrap_err();
-        assert_eq!(error.code().unwrap().code(), "42501", "{forbidden}: {error}");
+        let held = member.session().await.unwrap();
+        held.batch_execute(lock).await.unwrap();
+        api.ask("GET", "/alerts?wait=0", &json!({}), 200);
+        drop(held);
     }
+    eventually("the alert has its number", || {
+        let page = api.ask("GET", "/alerts?wait=0", &json!({}), 200);
+        (page["next"] != "0").then_some(())
+    });
 }
