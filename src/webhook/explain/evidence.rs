@@ -23,7 +23,9 @@ use crate::webhook::verifier::Verifier;
 pub struct Evidence<'a> {
     pub(super) headers: DeliveryHeaders<'a>,
     pub(super) body: &'a [u8],
+    /// First the accepted secrets, then the known ones.
     pub(super) secrets: Vec<&'a str>,
+    pub(super) accepted: usize,
     pub(super) deliveries: Vec<(DeliveryHeaders<'a>, &'a [u8])>,
     pub(super) tolerance: Duration,
 }
@@ -44,12 +46,23 @@ impl<'a> Evidence<'a> {
             headers,
             body,
             secrets: alloc::vec![secret],
+            accepted: 1,
             deliveries: Vec::new(),
             tolerance: Verifier::TOLERANCE,
         }
     }
 
-    /// Adds another secret: of another endpoint, of another environment, or a previous one.
+    /// Adds another secret that the verifier accepts, as during a rotation: see
+    /// [`Verifier::with_secret`].
+    #[must_use]
+    pub fn with_accepted_secret(mut self, secret: &'a str) -> Self {
+        self.secrets.insert(self.accepted, secret);
+        self.accepted = self.accepted.saturating_add(1);
+        self
+    }
+
+    /// Adds a secret that you know and the verifier does not accept: of another endpoint, of another
+    /// environment, or a previous one. The calls are numbered from 1: see [`Cause::number`](super::Cause::number).
     #[must_use]
     pub fn with_known_secret(mut self, secret: &'a str) -> Self {
         self.secrets.push(secret);
@@ -57,7 +70,10 @@ impl<'a> Evidence<'a> {
     }
 
     /// Adds another delivery that was received at about the same time: its header or body may have
-    /// been exchanged with this one's.
+    /// been exchanged with this one's. The calls are numbered from 1: see [`Cause::number`](super::Cause::number).
+    ///
+    /// Each takes at most two digests for each secret. So to explain all deliveries of a file, each
+    /// with all others, takes time that grows with their square: give only those of the same minutes.
     #[must_use]
     pub fn with_known_delivery(mut self, headers: DeliveryHeaders<'a>, body: &'a [u8]) -> Self {
         self.deliveries.push((headers, body));

@@ -183,15 +183,22 @@ impl fmt::Display for Explanation {
 pub struct Cause {
     code: &'static str,
     sentence: Cow<'static, str>,
+    number: Option<usize>,
 }
 
 impl Cause {
     pub(super) const fn new(code: &'static str, sentence: &'static str) -> Self {
-        Self { code, sentence: Cow::Borrowed(sentence) }
+        Self { code, sentence: Cow::Borrowed(sentence), number: None }
     }
 
     pub(super) const fn with_details(code: &'static str, sentence: String) -> Self {
-        Self { code, sentence: Cow::Owned(sentence) }
+        Self { code, sentence: Cow::Owned(sentence), number: None }
+    }
+
+    /// Sets the number of the call that gave the known secret or delivery.
+    pub(super) const fn with_number(mut self, number: usize) -> Self {
+        self.number = Some(number);
+        self
     }
 
     /// Creates the cause that a verifier reports.
@@ -215,6 +222,16 @@ impl Cause {
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         self.code
+    }
+
+    /// Returns which known secret or delivery the cause names, if it names one: with `secret_other`
+    /// that of the nth call of
+    /// [`with_known_secret`](super::Evidence::with_known_secret), with any other code that of the nth
+    /// call of [`with_known_delivery`](super::Evidence::with_known_delivery), from 1. Accepted secrets
+    /// are not counted.
+    #[must_use]
+    pub const fn number(&self) -> Option<usize> {
+        self.number
     }
 
     /// Returns whether the right digest was written in another notation.

@@ -66,5 +66,5 @@ pub(super) fn changed(body: &[u8], signed: &[u8], number: usize) -> Cause {
         same => ("body_changed", alloc::format!("differs from byte {same} on")),
     };
     let sentence = alloc::format!("{known}, and this body is not the one it signs: it {how}");
-    Cause::with_details(code, sentence)
+    Cause::with_details(code, sentence).with_number(number)
 }

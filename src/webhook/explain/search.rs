@@ -322,10 +322,12 @@ impl<'a> Search<'a> {
             });
             let Some((candidate, notation)) = signed else { continue };
             if best.as_ref().is_none_or(|(changes, _)| notation.len() < *changes) {
+                // Those that the verifier accepts are not numbered, and no cause.
+                let number = number.saturating_add(1).saturating_sub(self.evidence.accepted);
                 let other = (number > 0).then(|| {
                     let sentence =
                         alloc::format!("another of the known secrets signed it, number {number}");
-                    Cause::with_details("secret_other", sentence)
+                    Cause::with_details("secret_other", sentence).with_number(number)
                 });
                 let causes = other.iter().chain(&candidate.causes).chain(notation);
                 best = Some((notation.len(), causes.cloned().collect()));
@@ -341,7 +343,7 @@ fn other_delivery(part: &str, number: usize) -> Cause {
     let sentence = alloc::format!(
         "header and body are not of one delivery: the {part} is that of known delivery number {number}"
     );
-    Cause::with_details("delivery_other", sentence)
+    Cause::with_details("delivery_other", sentence).with_number(number)
 }
 
 fn after(first: Cause, rest: Vec<Cause>) -> Vec<Cause> {

@@ -58,6 +58,37 @@ fn another_secret() {
         .explain(at(NOW));
     assert_eq!(line(&found), "proven secret_other");
     assert_eq!(found.to_string(), "proven: another of the known secrets signed it, number 2");
+    assert_eq!(found.causes()[0].number(), Some(2));
+}
+
+/// A verifier that accepts two secrets, as during a rotation, is no cause: only what is known and not
+/// accepted is another secret, and its number does not count the accepted ones.
+#[test]
+fn an_accepted_secret_is_no_other_secret() {
+    let right = header(BODY.as_bytes());
+    let headers = DeliveryHeaders::new().signature(right.as_bytes());
+    let changed = [BODY.as_bytes(), b"\n"].concat();
+    let current = |body| Evidence::new(headers, body, "whsec_current");
+    let known = |body| current(body).with_known_secret("whsec_staging");
+    for (row, evidence, causes, number) in [
+        ("as it is", current(BODY.as_bytes()).with_accepted_secret(SECRET), "proven", None),
+        (
+            "changed",
+            known(&changed).with_accepted_secret(SECRET),
+            "proven body_line_end_added",
+            None,
+        ),
+        (
+            "known, behind an accepted one",
+            known(BODY.as_bytes()).with_known_secret(SECRET).with_accepted_secret("whsec_previous"),
+            "proven secret_other",
+            Some(2),
+        ),
+    ] {
+        let found = evidence.explain(at(NOW));
+        assert_eq!(line(&found).trim(), causes, "{row}");
+        assert_eq!(found.causes().last().and_then(|cause| cause.number()), number, "{row}");
+    }
 }
 
 /// A text that no verifier takes is wrong, though it made the digest. Who has it is not known.

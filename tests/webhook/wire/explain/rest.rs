@@ -41,6 +41,7 @@ fn another_delivery() {
     let words = "proven: header and body are not of one delivery: \
                  the header is that of known delivery number 2";
     assert_eq!(found.to_string(), words);
+    assert_eq!(found.causes()[0].number(), Some(2));
 
     // That header belongs to this body.
     let wrong = header(b"who knows");
@@ -144,6 +145,14 @@ fn the_work_is_bounded() {
     ] {
         let work = work(header, body, &known);
         assert!(work > 0 && work <= most, "{row}: {work}");
+    }
+
+    // Each known delivery adds as much as the one before: two digests for each of the two secrets.
+    let of = |count: usize| work(&forged, b"{}", &vec![&long.as_bytes()[..2048]; count]);
+    let (none, one) = (of(0), of(1) - of(0));
+    assert!(one <= 4 * 3 * 1024, "{one}");
+    for count in [10, 300, 1000] {
+        assert_eq!(of(count) - none, count * one, "{count} known deliveries");
     }
 
     // A text of 256 bytes that both bodies have is no id, so it makes no event of them.
