@@ -256,6 +256,7 @@ fn the_program_of_the_guide_keeps_each_event_once() {
     keeps_each_event_once(env!("CARGO_BIN_EXE_receive_actix"), (page, program));
 }
 
+#[allow(clippy::disallowed_methods, reason = "a program that runs is measured by a real clock")]
 fn keeps_each_event_once(binary: &str, (page, program): (&str, &str)) {
     use ::testing::running::{Folder, Running, eventually};
     use std::process::Command;
