@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every clause and decision there is: the family, and its numbers from and to.
-const IDS: [(&str, u16, u16); 20] = [
+const IDS: [(&str, u16, u16); 19] = [
     ("RES", 1, 12),
     ("HTTP", 1, 7),
     ("LIST", 1, 7),
@@ -27,8 +27,7 @@ const IDS: [(&str, u16, u16); 20] = [
     ("D", 30, 31),
     ("D", 40, 47),
     ("D", 50, 63),
-    ("D", 70, 99),
-    ("D", 101, 103),
+    ("D", 70, 103),
     ("D", 105, 105),
 ];
 

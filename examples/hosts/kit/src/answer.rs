@@ -89,6 +89,9 @@ impl Error {
             Self::Refused(Refused::Plan(error)) => {
                 (StatusCode::FORBIDDEN, "not_in_plan", error.to_string(), None)
             }
+            Self::Refused(Refused::Unfit(message)) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "key_ring", message, None)
+            }
             Self::Refused(Refused::Unavailable(_)) => {
                 return unavailable("the store does not answer, or has failed; try again");
             }

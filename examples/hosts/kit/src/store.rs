@@ -69,6 +69,8 @@ pub enum Refused {
     Plan(PlanError),
     /// What is asked for is wrong.
     Bad(Bad),
+    /// This process must not do it, and another may: the reason, and what to do.
+    Unfit(String),
     /// The store has failed, and the same may succeed later. The reason is for the log alone.
     Unavailable(String),
     /// The store refuses until somebody has mended it: what it lacks, and the reason for the log alone.

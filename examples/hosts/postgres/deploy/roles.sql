@@ -33,6 +33,7 @@ GRANT UPDATE (number, acknowledged_by, acknowledged_at) ON alerts TO call_assist
 -- Who writes to the journal chooses no time, no position and no transaction, and takes nothing back.
 GRANT SELECT, INSERT (by, action, account_id, target, before, after) ON journal
     TO call_assistant_api, call_assistant_operator;
+GRANT SELECT, INSERT ON ring_keys TO call_assistant_api;
 GRANT SELECT, UPDATE ON gauges TO call_assistant_api;
 -- Who numbers alerts locks the one row of `alert_turn`. Nobody else can.
 GRANT SELECT, UPDATE ON alert_turn TO call_assistant_api;
@@ -45,7 +46,7 @@ GRANT EXECUTE ON FUNCTION add_day(date) TO call_assistant_api;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     endpoints, deliveries, ended, attempts, alerts, recoveries, shards, senders
     TO call_assistant_sender;
-GRANT SELECT ON accounts, events, erased_accounts, levers TO call_assistant_sender;
+GRANT SELECT ON accounts, events, erased_accounts, levers, ring_keys TO call_assistant_sender;
 GRANT SELECT, UPDATE ON gauges TO call_assistant_sender;
 -- A recovery locks the events that it redelivers, for which PostgreSQL asks for the right to change a column.
 GRANT UPDATE (traceparent) ON events TO call_assistant_sender;
@@ -58,6 +59,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
 -- `erase` marks an id for good, and empties what the journal has of its account.
 GRANT SELECT, INSERT ON erased_accounts TO call_assistant_operator;
 GRANT UPDATE (before, after) ON journal TO call_assistant_operator;
+-- `rotate-keys` frees the numbers of keys that seal nothing any more.
+GRANT SELECT, INSERT, DELETE ON ring_keys TO call_assistant_operator;
 GRANT SELECT ON alerts, shards, senders TO call_assistant_operator;
 
 COMMIT;

@@ -188,6 +188,14 @@ CREATE INDEX endpoints_account ON endpoints (account_id);
 CREATE INDEX endpoints_to_remind ON endpoints (since)
     WHERE disabled IN ('gone', 'failing') AND reminders < 2;
 
+-- The keys of the key ring that are in use, each by a digest that tells it from another under its number. Who adds one
+-- has all others: of two that are added at the same time, `position` lets one wait for the other.
+CREATE TABLE ring_keys (
+    number      smallint PRIMARY KEY CHECK (number BETWEEN 0 AND 255),
+    check_value bytea NOT NULL CHECK (octet_length(check_value) = 32),
+    position    integer NOT NULL UNIQUE
+);
+
 -- Events: exact bytes, once. A row's day is that of `created_at`, which comes from the change that
 -- the event reports, so that an event that is relayed twice meets itself.
 CREATE TABLE events (

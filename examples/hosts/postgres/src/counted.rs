@@ -1,6 +1,6 @@
 //! What this process counts and knows of itself, for monitoring.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -9,6 +9,7 @@ use call_assistant::webhook::sender::SenderMetrics;
 use tokio::time::Instant;
 
 use crate::db::{Class, Database};
+use crate::key_ring::in_use::Unfit;
 use host::rows::Family;
 use host::sending::Load;
 
@@ -40,8 +41,8 @@ struct Inner {
 /// What this process cannot open.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lacking {
-    /// The numbers of keys that are in use, and not in the ring.
-    pub(crate) keys: BTreeSet<u8>,
+    /// The keys that are in use, and not in the ring.
+    pub(crate) keys: Unfit,
     /// Endpoints whose secrets cannot be opened.
     pub(crate) endpoints: i64,
     /// Deliveries of these endpoints that are due in the shards of this process's sender.
@@ -139,9 +140,9 @@ impl Counted {
     pub(crate) fn not_ready(&self) -> Option<String> {
         let idle = || lock(&self.0.idle).map(str::to_owned);
         self.lacked_right().or_else(idle).or_else(|| {
-            let keys = lock(&self.0.keys).keys.iter().map(u8::to_string).collect::<Vec<_>>();
-            (!keys.is_empty())
-                .then(|| format!("the key ring lacks keys that are in use: {}", keys.join(", ")))
+            // Who only answers needs no secret.
+            let keys = &lock(&self.0.keys).keys;
+            (self.sender().is_some() && !keys.is_empty()).then(|| keys.to_string())
         })
     }
 

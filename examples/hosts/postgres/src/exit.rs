@@ -36,7 +36,7 @@ pub(crate) enum Ended {
 pub(crate) fn refused(refused: Refused) -> Box<dyn Error> {
     match refused {
         Refused::NotFound(what) => format!("{what} not found").into(),
-        Refused::Conflict(why) => why.into(),
+        Refused::Conflict(why) | Refused::Unfit(why) => why.into(),
         Refused::Plan(error) => error.to_string().into(),
         Refused::Bad(bad) => Ended::Usage(bad.to_string()).into(),
         Refused::Unavailable(why) => Ended::Again(why).into(),

@@ -57,7 +57,8 @@ pub fn main(own_server: OwnServer) {
 
 /// What to do where a secret did not open.
 const UNREADABLE: &str = "some secrets open with no key of the ring, and stay as they are; the log names them. Add the \
-                          missing key to the ring, and run it again. Take no line out before";
+                          missing key to the ring, and run it again; or delete or rotate these endpoints. Take no line \
+                          out before";
 
 /// Runs a role, and returns the exit status.
 async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
@@ -90,7 +91,8 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         Role::RotateKeys { database, by, ring } => {
             let database = clocks::reach(&database).await?;
             note(&database, &Deed::new(by, "rotate-keys", None, "signing secrets")).await?;
-            let rotated = rotate::keys(&database, &ring, clock::database::now()).await?;
+            let rotated = rotate::keys(&database, &ring, clock::database::now()).await;
+            let rotated = rotated.map_err(exit::refused)?;
             exit::print(rotated.line())?;
             if rotated.unreadable > 0 {
                 return Err(UNREADABLE.into());

@@ -146,6 +146,7 @@ async fn look_for_lacks(
 ) -> Result<impl Future<Output = ()> + use<>, Box<dyn Error>> {
     let (rights, mut keys) = (store.rights(login), store.keys_in_use());
     rights.look().await?;
+    store.join_keys().await.map_err(exit::refused)?;
     keys.look().await?;
     Ok(async { _ = tokio::join!(rights.keep(), keys.keep()) })
 }

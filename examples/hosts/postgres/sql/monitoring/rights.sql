@@ -11,6 +11,7 @@ FROM (VALUES
     ('{api,operator}', '{table}', '{SELECT}', '{journal}'),
     ('{api,operator}', '{by,action,account_id,target,before,after}', '{INSERT}', '{journal}'),
     ('{api}', '{table}', '{SELECT,UPDATE}', '{alert_turn}'),
+    ('{api}', '{table}', '{SELECT,INSERT}', '{ring_keys}'),
     ('{api}', '{table}', '{SELECT,UPDATE}', '{gauges}'),
     ('{api}', '{sequence}', '{USAGE,SELECT}', '{alert_numbers}'),
     ('{api}', '{sequence}', '{USAGE}', '{deliveries_id_seq}'),
@@ -18,7 +19,7 @@ FROM (VALUES
 
     ('{sender}', '{table}', '{SELECT,INSERT,UPDATE,DELETE}',
         '{endpoints,deliveries,ended,attempts,alerts,recoveries,shards,senders}'),
-    ('{sender}', '{table}', '{SELECT}', '{accounts,events,erased_accounts,levers}'),
+    ('{sender}', '{table}', '{SELECT}', '{accounts,events,erased_accounts,levers,ring_keys}'),
     ('{sender}', '{table}', '{SELECT,UPDATE}', '{gauges}'),
     ('{sender}', '{traceparent}', '{UPDATE}', '{events}'),
     ('{sender}', '{function}', '{EXECUTE}', '{add_day(date),drop_day(date)}'),
@@ -27,7 +28,8 @@ FROM (VALUES
         endpoints,events,deliveries,ended,attempts,recoveries,levers}'),
     ('{operator}', '{table}', '{SELECT,INSERT}', '{erased_accounts}'),
     ('{operator}', '{before,after}', '{UPDATE}', '{journal}'),
-    ('{operator}', '{table}', '{SELECT}', '{alerts,shards,senders}')
+    ('{operator}', '{table}', '{SELECT}', '{alerts,shards,senders}'),
+    ('{operator}', '{table}', '{SELECT,INSERT,DELETE}', '{ring_keys}')
 ) AS n (roles, kinds, rights, things), unnest(n.kinds) AS k (kind), unnest(n.rights) AS r (name),
     unnest(n.things) AS t (name)
 WHERE n.roles && $1 AND NOT CASE k.kind

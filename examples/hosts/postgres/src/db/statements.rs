@@ -214,6 +214,11 @@ statements! {
     RECOVERIES_PROGRESS = "recoveries/progress";
     RECOVERIES_RUNNING = "recoveries/running";
     RECOVERIES_WRITE = "recoveries/write";
+    RING_ADD = "ring/add";
+    RING_ALL = "ring/all";
+    RING_BEGIN = "ring/begin";
+    RING_FREE = "ring/free";
+    RING_WAIT = "ring/wait";
     ROTATE_LOOK = "rotate/look";
     ROTATE_READ = "rotate/read";
     SENDER_DELIVERIES = "sender/deliveries";

@@ -68,9 +68,12 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
         if !head.status.is_success() {
             let message = answered.pointer("/error/message").and_then(Value::as_str);
             let message = message.unwrap_or("the dashboard refuses").to_owned();
+            let code = answered.pointer("/error/code").and_then(Value::as_str);
             return Err(match head.status {
                 StatusCode::BAD_REQUEST => Ended::Usage(message).into(),
-                StatusCode::SERVICE_UNAVAILABLE => Ended::Again(message).into(),
+                StatusCode::SERVICE_UNAVAILABLE if code != Some("key_ring") => {
+                    Ended::Again(message).into()
+                }
                 _ => message.into(),
             });
         }

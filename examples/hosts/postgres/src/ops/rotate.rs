@@ -8,9 +8,10 @@ use deadpool_postgres::Transaction;
 use serde_json::{Value, json};
 
 use crate::db::statements as sql;
-use crate::db::{Database, DbError, Fields as _, execute, query};
-use crate::key_ring::KeyRing;
+use crate::db::{Database, Fields as _, execute, query};
+use crate::key_ring::{KeyRing, in_use};
 use host::log;
+use host::store::Refused;
 
 /// What was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,9 +34,13 @@ impl Rotated {
 /// again, and runs beside everything else.
 ///
 /// # Errors
-/// The database did not respond: call again.
-pub async fn keys(database: &Database, ring: &KeyRing, now: Timestamp) -> Result<Rotated, DbError> {
+/// The database did not respond: call again. Or the ring does not have each key that is in use.
+pub async fn keys(database: &Database, ring: &KeyRing, now: Timestamp) -> Result<Rotated, Refused> {
     let (mut rotated, mut last) = (Rotated::default(), -1);
+    let free = async || database.change(async |change| in_use::free(change, ring).await).await;
+    // Before, too: no key has to be in the ring that seals nothing.
+    free().await?;
+    database.change(async |change| in_use::seal(change, ring).await).await?;
     loop {
         let (next, page) =
             database.change(async |change| page(change, ring, last, now).await).await?;
@@ -43,9 +48,11 @@ pub async fn keys(database: &Database, ring: &KeyRing, now: Timestamp) -> Result
         rotated.unreadable = rotated.unreadable.saturating_add(page.unreadable);
         match next {
             Some(next) => last = next,
-            None => return Ok(rotated),
+            None => break,
         }
     }
+    free().await?;
+    Ok(rotated)
 }
 
 /// Seals a page of endpoints again. Returns the last number of the page, or `None` if it was empty.
@@ -54,7 +61,8 @@ async fn page(
     ring: &KeyRing,
     last: i32,
     now: Timestamp,
-) -> Result<(Option<i32>, Rotated), DbError> {
+) -> Result<(Option<i32>, Rotated), Refused> {
+    in_use::seal(change, ring).await?;
     // Locked, for a secret may be replaced at the same time.
     let rows = query(change, sql::ROTATE_READ, &[&last]).await?;
     let mut page = Rotated::default();

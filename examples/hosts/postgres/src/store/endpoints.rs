@@ -19,7 +19,7 @@ use super::delivery_key::DeliveryKey;
 use super::{accounts, listed, unreadable};
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, query, query_opt};
-use crate::key_ring::KeyRing;
+use crate::key_ring::{KeyRing, in_use};
 use crate::queue;
 use host::log;
 use host::rows::{Day, EndpointEdit, EndpointRow, Hour, LastHour, Listed, NewEndpoint, NewSecret};
@@ -112,6 +112,7 @@ pub(super) async fn insert(
     execute(change, sql::ACCOUNTS_LOCK, &[&account]).await?;
     let counted = query_opt(change, sql::ENDPOINTS_COUNT, &[&account]).await?;
     limit.check(counted.map_or(Ok(0), |row| row.field::<i64>("count"))?.unsigned_abs())?;
+    in_use::seal(change, ring).await?;
     let shard = queue::shard_of(new.id.as_str());
     let sealed = ring.seal(new.id.as_str(), &Signer::new(new.secret.clone()), now);
     // The table numbers it.
@@ -182,10 +183,16 @@ pub(super) async fn rotate(
 ) -> Done<EndpointRow> {
     let (_, mut found) = lock(change, ring, id, now).await?;
     refuse_deleted(&found)?;
-    let mut signer = ring.open(id, &found.sealed, now).map_err(unreadable)?;
-    signer
-        .rotate(new.secret, new.overlap, now)
-        .map_err(|error| Refused::Conflict(error.to_string()))?;
+    in_use::seal(change, ring).await?;
+    let signer = match ring.open(id, &found.sealed, now) {
+        Ok(mut signer) => {
+            let rotated = signer.rotate(new.secret, new.overlap, now);
+            rotated.map_err(|error| Refused::Conflict(error.to_string()))?;
+            signer
+        }
+        // Nobody can sign with the old one.
+        Err(_) => Signer::new(new.secret),
+    };
     let parameters: [&(dyn ToSql + Sync); 2] = [&found.number, &ring.seal(id, &signer, now)];
     execute(change, sql::ENDPOINTS_SECRETS, &parameters).await?;
     found.shown.previous_secrets = signer.previous(now).map(|(_, end)| end).collect();

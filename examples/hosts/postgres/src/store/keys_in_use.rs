@@ -1,6 +1,5 @@
-//! The look for signing secrets that this process cannot open: a key of the ring is missing.
+//! The look for signing secrets that this process cannot open: its ring does not have a key that is in use.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use deadpool_postgres::Transaction;
@@ -10,6 +9,7 @@ use crate::counted::{Counted, Lacking};
 use crate::db::statements::{self as sql, batch};
 use crate::db::{Database, DbError, Fields as _, query, query_opt};
 use crate::key_ring::KeyRing;
+use crate::key_ring::in_use::{self, Unfit};
 use host::log;
 
 /// How long to wait before the next look: a minute, and 5 s while a key is missing.
@@ -22,14 +22,14 @@ pub(crate) struct KeysInUse {
     pub(super) database: Database,
     pub(super) ring: KeyRing,
     pub(super) counted: Counted,
-    pub(super) missing: BTreeSet<u8>,
+    pub(super) unfit: Unfit,
 }
 
 impl KeysInUse {
     /// Looks for as long as the process runs.
     pub(crate) async fn keep(mut self) {
         loop {
-            sleep(if self.missing.is_empty() { EVERY } else { SOON }).await;
+            sleep(if self.unfit.is_empty() { EVERY } else { SOON }).await;
             log::tried("keys in use", &self.look().await);
         }
     }
@@ -39,29 +39,26 @@ impl KeysInUse {
         // It has its own time limit, which is longer than that of who waits for an answer.
         let database = self.database.unhurried();
         let lacking = database.snapshot(async |client| self.lacking(client).await).await?;
-        let (missing, unreadable) = (lacking.keys.clone(), lacking.endpoints);
-        if missing != self.missing {
-            match missing.is_empty() {
+        let (unfit, unreadable) = (lacking.keys.clone(), lacking.endpoints);
+        if unfit != self.unfit {
+            match unfit.is_empty() {
                 true => log::info("the key ring has each key that is in use again").write(),
-                false => {
-                    let message = format!("the key ring lacks keys that are in use: {missing:?}");
-                    log::error(message).with("endpoints", unreadable).write();
-                }
+                false => log::error(unfit.to_string()).with("endpoints", unreadable).write(),
             }
         }
         self.counted.lacks(lacking);
-        self.missing = missing;
+        self.unfit = unfit;
         Ok(())
     }
 
     async fn lacking(&self, client: &Transaction<'_>) -> Result<Lacking, DbError> {
         batch(client, sql::MONITORING_WHOLE_TABLES).await?;
         let rows = query(client, sql::MONITORING_SECRETS, &[]).await?;
-        let (mut lacking, mut unreadable) = (Lacking::default(), Vec::new());
+        let keys = in_use::compare(client, &self.ring).await?;
+        let (mut lacking, mut unreadable) = (Lacking { keys, ..Lacking::default() }, Vec::new());
         for row in &rows {
             let sealed: &[u8] = row.field("sealed_by")?;
-            lacking.keys.extend(self.ring.missing_key_of(sealed));
-            if !self.ring.has_key_of(sealed) {
+            if lacking.keys.is_of(sealed) || !self.ring.has_key_of(sealed) {
                 lacking.endpoints = lacking.endpoints.saturating_add(row.field("endpoints")?);
                 unreadable.push(sealed);
             }

@@ -20,10 +20,8 @@ mod recoveries;
 mod together;
 mod windows;
 
-use std::collections::BTreeSet;
-
 use call_assistant::rest::server::CursorKeys;
-
+use deadpool_postgres::Object;
 use tokio_postgres::error::SqlState;
 
 use self::api::Shared;
@@ -33,6 +31,7 @@ pub(crate) use self::recoveries::start_all as start_recoveries;
 use crate::counted::Counted;
 use crate::db::{Address, Class, Database, DbError, StepError};
 use crate::key_ring::KeyRing;
+use crate::key_ring::in_use::{self, Unfit};
 use crate::rights::{Login, Rights};
 use host::log;
 use host::rows::{Listed, Unreadable};
@@ -102,7 +101,31 @@ impl Postgres {
             database: self.monitoring.clone(),
             ring: self.ring.clone(),
             counted: self.counted.clone(),
-            missing: BTreeSet::new(),
+            unfit: Unfit::default(),
+        }
+    }
+
+    /// Compares the ring with the keys that are in use. A process that may seal has its first key in use from here on,
+    /// if its ring has all others.
+    ///
+    /// # Errors
+    /// The ring has another key under a number that is in use.
+    pub(crate) async fn join_keys(&self) -> Done<()> {
+        let compare = async |client: &Object| in_use::compare(client, &self.ring).await;
+        let mut unfit = self.dashboard.read(compare).await?;
+        if !self.only_sends && unfit.is_empty() {
+            let join = self.dashboard.change(async |change| in_use::seal(change, &self.ring).await);
+            match join.await {
+                // Another process was first.
+                Err(Refused::Unfit(_)) => unfit = self.dashboard.read(compare).await?,
+                // A right is missing: the look for rights tells which, and nothing is sealed.
+                Ok(()) | Err(Refused::Broken(..)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        match unfit.other.is_empty() {
+            true => Ok(()),
+            false => Err(Refused::Unfit(unfit.to_string())),
         }
     }
 

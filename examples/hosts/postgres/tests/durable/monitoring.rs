@@ -502,9 +502,9 @@ async fn who_ends_is_not_ready_first_and_is_watched_to_its_end() {
     service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 1).await;
 }
 
-// D-95: it could not sign, and would not say so to anybody before a customer does.
+// D-95, D-100: it could not sign, and would not say so to anybody before a customer does. Who only answers needs no secret.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_lacks_a_key_in_use_is_not_ready() {
+async fn a_sender_that_lacks_a_key_in_use_is_not_ready() {
     let service = Service::new().await;
     let well = service.endpoint("/well", &[Reply::Status(204)]);
     let other = |role, ring: &str, flags: &[&str]| {
@@ -516,12 +516,13 @@ async fn who_lacks_a_key_in_use_is_not_ready() {
     let processes = ["api", "sender"].map(|role| other(role, &lacking, &SENDER[1..]));
     let why = "the key ring lacks keys that are in use: 1";
     for process in &processes {
-        let answer = request(process.metrics(), "GET", "/readyz", "", b"");
-        assert_eq!(answer.status, 503);
-        assert_eq!(answer.json()["error"]["message"], why);
-        process.logs("the key ring lacks keys that are in use: {1}");
-        process.logs(&format!("ready=false reason=\"{why}\""));
+        process.logs(&format!("ERROR {why}"));
     }
+    let answer = request(processes[1].metrics(), "GET", "/readyz", "", b"");
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.json()["error"]["message"], why);
+    processes[1].logs(&format!("ready=false reason=\"{why}\""));
+    assert_eq!(ready(processes[0].metrics()), 200);
     assert_eq!(ready(service.api.dashboard()), 200);
     // It is not ready either where nobody asks it.
     let unwatched = other("sender", &lacking, &[]);
@@ -537,8 +538,11 @@ async fn who_lacks_a_key_in_use_is_not_ready() {
     eventually("what waits is late", || {
         (values(sender)["call_assistant_sender_oldest_due_seconds"] > 1.0).then_some(())
     });
-    // What was damaged is nobody's key: a process without it would be no better.
+    // What was damaged is nobody's key: a process without it would be no better. Its number is free again.
     service.run("UPDATE endpoints SET secrets = '\\x00'").await;
+    assert_eq!(ready(processes[1].metrics()), 503);
+    let rotated = run_with(&service.world, &lacking, &["rotate-keys"]);
+    assert_eq!(rotated.out, "{\"sealed\":0,\"unreadable\":1}\n", "{}", rotated.err);
     for process in &processes {
         eventually("it is ready", || (ready(process.metrics()) == 200).then_some(()));
         shows(process.metrics(), &[("unreadable_secrets", 1.0)]);

@@ -1,10 +1,13 @@
 //! Each rotation of the guide's table, over two API processes and a sender that are restarted one by
 //! one, while customers walk, ask and receive.
 
-use call_assistant_postgres::key_ring::KeyRing;
+use std::process::Stdio;
+
+use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
 use private_server::Settings;
 use serde_json::{Value, json};
 
+use crate::commands::run_with;
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::running::{Answer, File, eventually, request};
 use crate::support::{KEY, Running, World, data};
@@ -146,6 +149,122 @@ async fn a_new_key_in_front_at_once_refuses_cursors_and_secrets() {
     eventually("the sender has not the key", || {
         hosts.sender.log().contains("key 2, which is not in the ring").then_some(())
     });
+}
+
+/// Runs a role that must not start, and returns what it says.
+fn refused(world: &World, ring: &str, role: &str) -> String {
+    let mut command = world.command(role, &[]);
+    let output = command.env(VARIABLE, ring).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{role}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn is_ready(process: &Running) -> bool {
+    request(process.monitoring(), "GET", "/readyz", "", b"").status == 200
+}
+
+// D-100: a copied line, a second `keygen 1`, another environment's file.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_another_key_under_a_number_in_use_does_not_start() {
+    let hosts = Hosts::new(3).await;
+    let (world, other) = (&hosts.world, KeyRing::new_line(1));
+    // It is in use from the start of the first process on that may seal with it.
+    for has_endpoint in [false, true] {
+        if has_endpoint {
+            Owner::new(&hosts.apis[0], &hosts.receiver, 0);
+        }
+        let below = [&KeyRing::new_line(2), "\n", &other].concat();
+        for (ring, role) in [
+            (&other, "api"),
+            (&other, "sender"),
+            (&other, "all"),
+            (&below, "api"),
+            (&below, "sender"),
+        ] {
+            let said = refused(world, ring, role);
+            assert!(said.contains("other keys than those in use under the numbers: 1"), "{said}");
+        }
+    }
+    // Nor does it seal, or find that all is well.
+    let create = ["endpoints", "create", "acct_1", "--url", "https://example.com/"];
+    for arguments in [&create[..], &["rotate-keys"], &["ring", "check"]] {
+        let said = run_with(world, &other, arguments);
+        assert_eq!(said.status, Some(1), "{arguments:?}: {}", said.err);
+    }
+    let listed = hosts.apis[0].ask("GET", "/accounts/acct_1/endpoints", &Value::Null, 200);
+    assert_eq!(listed["data"].as_array().unwrap().len(), 1, "{listed}");
+}
+
+// D-100: of two keys under a number one is in use, however close they come.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_processes_that_start_at_once_with_two_keys_one_does() {
+    for _ in 0..3 {
+        let world = World::new(Settings::default()).await;
+        let commands = [1, 1].map(|number| {
+            let mut command = world.command("api", &[]);
+            command.env(VARIABLE, KeyRing::new_line(number)).stderr(Stdio::null());
+            command.spawn().unwrap()
+        });
+        let [mut one, mut two] = commands;
+        let first = eventually("one has ended", || {
+            let ended = [one.try_wait().unwrap(), two.try_wait().unwrap()];
+            ended.iter().any(Option::is_some).then_some(ended)
+        });
+        // The other goes on.
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let later = [one.try_wait().unwrap(), two.try_wait().unwrap()];
+        for process in [&mut one, &mut two] {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+        assert_eq!(first, later);
+        let codes: Vec<_> = later.iter().flatten().map(|status| status.code()).collect();
+        assert_eq!(codes, [Some(1)]);
+    }
+}
+
+// D-100: a secret sealed with a key that the others lack would stop them all.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_lacks_a_key_in_use_seals_nothing() {
+    let hosts = Hosts::new(3).await;
+    let (world, lacking) = (&hosts.world, KeyRing::new_line(2));
+    let owner = Owner::new(&hosts.apis[0], &hosts.receiver, 0);
+    let create = ["endpoints", "create", "acct_1", "--url", "https://example.com/"];
+    let said = run_with(world, &lacking, &create);
+    assert_eq!(said.status, Some(1), "{}", said.err);
+    assert!(said.err.contains("lacks keys that are in use: 1"), "{}", said.err);
+
+    let mut command = world.command("api", &FLAGS);
+    command.env(VARIABLE, &lacking);
+    let wrong = Running::of(command);
+    assert!(is_ready(&wrong), "it answers the public API");
+    let asked = json!({ "url": "https://example.com/" });
+    let rotated = format!("{}/rotate", owner.endpoint);
+    for (path, body) in [("/accounts/acct_1/endpoints", &asked), (&rotated, &json!({}))] {
+        let answer = wrong.ask("POST", path, body, 503);
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains("give this process the ring of the others"), "{message}");
+    }
+    // Nothing was changed, and nobody is stopped by it.
+    let read = "SELECT (SELECT count(*) FROM endpoints), (SELECT array_agg(number) FROM ring_keys)";
+    let row = world.database.session().await.unwrap().query_one(read, &[]).await.unwrap();
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, Vec<i16>>(1)), (1, vec![1]));
+    hosts.apis[0].ask("POST", &rotated, &json!({}), 200);
+    assert!(hosts.apis.iter().all(is_ready));
+}
+
+// D-100: a row that nobody can open gets another secret.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_was_lost_is_replaced() {
+    let hosts = Hosts::new(3).await;
+    let owner = Owner::new(&hosts.apis[0], &hosts.receiver, 0);
+    let session = hosts.world.database.session().await.unwrap();
+    session.execute("UPDATE endpoints SET secrets = '\\x0107'", &[]).await.unwrap();
+    let rotated = format!("{}/rotate", owner.endpoint);
+    let new = hosts.apis[0].ask("POST", &rotated, &json!({}), 200)["secret"].clone();
+    hosts.apis[0].ask("POST", &format!("{}/ping", owner.endpoint), &json!({}), 201);
+    let got = eventually("the ping", || hosts.receiver.got(&owner.hook).first().cloned());
+    assert!(got.is_signed_with(new.as_str().unwrap()));
 }
 
 // KEY-6, KEY-4

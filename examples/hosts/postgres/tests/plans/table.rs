@@ -40,6 +40,7 @@ pub(crate) const REASONS: &[(&str, &str, &str)] = &[
         "those that are suspect, at once",
     ),
     ("monitoring/secrets", "reads all of endpoints", "it counts them"),
+    ("ring/free", "reads all of endpoints", "twice for each `rotate-keys`, which seals them all"),
     ("monitoring/unreadable", "reads all of endpoints", "only while a key is missing"),
     (
         "monitoring/unreadable",
@@ -317,6 +318,11 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("erase/pending_remove", "batch(:pending, :count)"),
     ("queue/give_up", "batch(:pending, :count), ':now'"),
     ("endpoints/forget", "5000, 1000, '2026-03-02 00:00+00'"),
+    ("ring/add", "7, sha256('a key')"),
+    ("ring/all", ""),
+    ("ring/begin", ""),
+    ("ring/free", "1"),
+    ("ring/wait", ""),
     ("rotate/look", "5000"),
     ("rotate/read", "5000"),
 ];

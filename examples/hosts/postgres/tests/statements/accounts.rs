@@ -93,6 +93,7 @@ const SEVERAL: &[(&str, &str)] = &[
     ("monitoring/state", "counts over all"),
     ("monitoring/unreadable", "counts over the shards of one sender"),
     ("endpoints/forget", "what was deleted is forgotten"),
+    ("ring/free", "which keys seal something, whosever it is"),
     ("rotate/look", "every secret is opened"),
     ("rotate/read", "every secret is sealed again"),
 ];

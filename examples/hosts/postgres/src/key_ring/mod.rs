@@ -6,6 +6,8 @@
 //! 1:41d7...   the others open what they sealed in their time
 //! ```
 
+pub(crate) mod in_use;
+
 use std::collections::BTreeMap;
 use std::env::VarError;
 use std::path::Path;
@@ -30,6 +32,8 @@ pub struct KeyRing {
     keys: BTreeMap<u8, XChaCha20Poly1305>,
     /// Newest first.
     cursors: Vec<(u8, [u8; 32])>,
+    /// What tells each key from another under its number.
+    checks: BTreeMap<u8, [u8; 32]>,
 }
 
 /// The reason why a sealed text cannot be opened. It never shows the content.
@@ -122,11 +126,14 @@ impl KeyRing {
         let keys: Vec<(u8, [u8; 32])> = keys.into_iter().collect();
         let newest = keys.first().map_or(0, |(number, _)| *number);
         // Nothing that is signed says anything about the key that seals.
-        let derived = |key: &[u8; 32]| Sha256::new().chain_update("cursors:").chain_update(key);
-        let cursors =
-            keys.iter().map(|(number, key)| (*number, derived(key).finalize().into())).collect();
+        let derived = |what: &str| {
+            let of = |key: &[u8; 32]| Sha256::new().chain_update(what).chain_update(key).finalize();
+            keys.iter().map(|(number, key)| (*number, of(key).into())).collect::<Vec<_>>()
+        };
+        let (cursors, checks) = (derived("cursors:"), derived("check value:"));
+        let checks = checks.into_iter().collect();
         let cipher = |(number, key): (u8, [u8; 32])| (number, XChaCha20Poly1305::new(&key.into()));
-        Self { newest, keys: keys.into_iter().map(cipher).collect(), cursors }
+        Self { newest, keys: keys.into_iter().map(cipher).collect(), cursors, checks }
     }
 
     /// Returns the cursors' keys, the same in every process with this ring.
@@ -186,16 +193,6 @@ impl KeyRing {
     #[must_use]
     pub fn has_key_of(&self, sealed: &[u8]) -> bool {
         matches!(sealed, [FORMAT, number, ..] if self.keys.contains_key(number))
-    }
-
-    /// Returns the number of the key that a sealed text needs and the ring lacks. The beginning of the text is
-    /// enough.
-    #[must_use]
-    pub fn missing_key_of(&self, sealed: &[u8]) -> Option<u8> {
-        match sealed {
-            [FORMAT, number, ..] if !self.keys.contains_key(number) => Some(*number),
-            _ => None,
-        }
     }
 
     /// Returns whether a sealed text should be sealed again, because its key is not the newest.

@@ -1,0 +1,1 @@
+SELECT number, check_value FROM ring_keys;

@@ -1,0 +1,108 @@
+//! Which keys are in use. The database has a check value of each, so that a key is known by its content, not by its
+//! number.
+//!
+//! A key is in use from the moment on when a process that has it may seal with it, until `rotate-keys` finds nothing that
+//! it seals. A process adds its key only if its ring has all others that are in use.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use deadpool_postgres::{GenericClient, Transaction};
+
+use super::KeyRing;
+use crate::db::statements::{self as sql, batch};
+use crate::db::{DbError, Fields as _, execute, query};
+use host::store::Refused;
+
+/// The keys in use that a ring does not have. It has them all where both are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unfit {
+    /// Their numbers are not in the ring.
+    pub(crate) lacking: BTreeSet<u8>,
+    /// The ring has other keys under these numbers.
+    pub(crate) other: BTreeSet<u8>,
+}
+
+impl Unfit {
+    /// Returns whether the ring has each key that is in use.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lacking.is_empty() && self.other.is_empty()
+    }
+
+    /// Returns whether the ring does not have the key that sealed a text.
+    pub(crate) fn is_of(&self, sealed: &[u8]) -> bool {
+        sealed.get(1).is_some_and(|key| self.lacking.contains(key) || self.other.contains(key))
+    }
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers =
+            |keys: &BTreeSet<u8>| keys.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
+        if !self.other.is_empty() {
+            let which = numbers(&self.other);
+            write!(f, "the key ring has other keys than those in use under the numbers: {which}")?;
+        }
+        if !self.lacking.is_empty() {
+            let between = if self.other.is_empty() { "" } else { "; " };
+            let which = numbers(&self.lacking);
+            write!(f, "{between}the key ring lacks keys that are in use: {which}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Compares a ring with the keys that are in use.
+pub(crate) async fn compare(client: &impl GenericClient, ring: &KeyRing) -> Result<Unfit, DbError> {
+    Ok(unfit(&known(client).await?, ring))
+}
+
+/// Notes that the ring's first key seals, in the transaction that seals with it.
+///
+/// # Errors
+/// The ring does not have each key that is in use: nothing may be sealed.
+pub(crate) async fn seal(change: &Transaction<'_>, ring: &KeyRing) -> Result<(), Refused> {
+    batch(change, sql::RING_BEGIN).await?;
+    loop {
+        let known = known(change).await?;
+        let unfit = unfit(&known, ring);
+        if !unfit.is_empty() {
+            let cure = "nothing is sealed: give this process the ring of the others";
+            return Err(Refused::Unfit(format!("{unfit}; {cure}")));
+        }
+        if known.contains_key(&ring.newest) {
+            return Ok(());
+        }
+        let Some(value) = ring.checks.get(&ring.newest) else { return Ok(()) };
+        let number = i16::from(ring.newest);
+        // Where this adds nothing, another process has added a key: the ring is compared again.
+        execute(change, sql::RING_ADD, &[&number, &value.as_slice()]).await?;
+    }
+}
+
+/// Frees the numbers of keys that seal nothing.
+pub(crate) async fn free(change: &Transaction<'_>, ring: &KeyRing) -> Result<(), DbError> {
+    batch(change, sql::RING_WAIT).await?;
+    execute(change, sql::RING_FREE, &[&i16::from(ring.newest)]).await.map(drop)
+}
+
+async fn known(client: &impl GenericClient) -> Result<BTreeMap<u8, Vec<u8>>, DbError> {
+    let rows = query(client, sql::RING_ALL, &[]).await?;
+    let read = |row: &tokio_postgres::Row| {
+        let number: i16 = row.field("number")?;
+        Ok((u8::try_from(number).map_err(DbError::row)?, row.field("check_value")?))
+    };
+    rows.iter().map(read).collect()
+}
+
+fn unfit(known: &BTreeMap<u8, Vec<u8>>, ring: &KeyRing) -> Unfit {
+    let mut unfit = Unfit::default();
+    for (number, value) in known {
+        match ring.checks.get(number) {
+            None => _ = unfit.lacking.insert(*number),
+            Some(own) if own.as_slice() != value => _ = unfit.other.insert(*number),
+            Some(_) => {}
+        }
+    }
+    unfit
+}
