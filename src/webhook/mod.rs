@@ -18,7 +18,7 @@
 //!         assert_eq!(verified.bytes(), body); // the exact bytes: store them, then acknowledge
 //!         http::StatusCode::NO_CONTENT
 //!     }
-//!     Err(error) => error.response().status(), // 400; log the error, it says what is wrong
+//!     Err(error) => error.response().into_status(), // 400; log the error, it says what is wrong
 //! };
 //! assert_eq!(status, 204);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -15,7 +15,8 @@ use http::{Response, StatusCode};
 ///
 /// Any 2xx acknowledges the delivery, and the service does not send the event again: only a proof
 /// that the event is genuine and safe creates one. After any other status the service tries again,
-/// up to six attempts in total. A response answers one request: it cannot be copied.
+/// up to six attempts in total. A response answers one request: it cannot be copied, and it ends as an
+/// HTTP response or as a status.
 #[derive(Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WebhookResponse {
@@ -36,9 +37,9 @@ pub enum WebhookResponse {
 }
 
 impl WebhookResponse {
-    /// Returns the status.
+    /// Returns the status, for a framework with a response type of its own.
     #[must_use]
-    pub const fn status(&self) -> StatusCode {
+    pub const fn into_status(self) -> StatusCode {
         match self {
             Self::Accepted | Self::Duplicate => StatusCode::NO_CONTENT,
             Self::Rejected => StatusCode::BAD_REQUEST,
@@ -51,7 +52,7 @@ impl WebhookResponse {
     #[must_use]
     pub fn into_response<B: Default>(self) -> Response<B> {
         let mut response = Response::new(B::default());
-        *response.status_mut() = self.status();
+        *response.status_mut() = self.into_status();
         response
     }
 }

@@ -55,7 +55,7 @@ struct Outcome {
 
 impl Outcome {
     fn new(response: WebhookResponse, what: String) -> Self {
-        Self { status: response.status(), what }
+        Self { status: response.into_status(), what }
     }
 }
 

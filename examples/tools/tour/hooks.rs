@@ -113,8 +113,8 @@ pub(crate) fn sign_and_refuse(world: &mut World, table: &mut Table) -> Result<()
         let Err(error) = verifier.verify(request.headers(), request.body(), now) else {
             return Err(format!("{what} was accepted").into());
         };
-        table.tell(&format!("{} {what}: {error}", error.response().status().as_u16()));
-        refused.push(error.response().status());
+        table.tell(&format!("{} {what}: {error}", error.response().into_status().as_u16()));
+        refused.push(error.response().into_status());
     }
     let all = refused.iter().all(|status| *status == StatusCode::BAD_REQUEST);
     table.show("SIG-2", "tampered, uppercase, empty, missing: 400 each", all && refused.len() == 4);

@@ -130,6 +130,16 @@
 //! }
 //! ```
 //!
+//! One acknowledgement for two deliveries:
+//!
+//! ```compile_fail,E0382
+//! # use call_assistant::webhook::receiver::Receipt;
+//! fn answer(receipt: Receipt) -> [http::StatusCode; 2] {
+//!     let response = receipt.stored();
+//!     [response.into_status(), response.into_status()]
+//! }
+//! ```
+//!
 //! One for an event that failed:
 //!
 //! ```compile_fail,E0382

@@ -34,7 +34,7 @@ static SIGNER: LazyLock<Signer> = LazyLock::new(|| {
 pub fn signature_header(bytes: &[u8]) {
     let headers = DeliveryHeaders::new().signature(bytes);
     let refused = OURS.verify_parts(headers, b"{}", now()).unwrap_err();
-    assert!(!refused.to_string().is_empty() && refused.response().status() == 400);
+    assert!(!refused.to_string().is_empty() && refused.response().into_status() == 400);
     match refused {
         VerifyError::Missing
         | VerifyError::Repeated

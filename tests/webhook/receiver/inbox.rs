@@ -21,7 +21,7 @@ fn take(inbox: &mut Inbox, name: &str, now: Timestamp) -> ActiveClaim {
 #[track_caller]
 fn act_on(inbox: &mut Inbox, name: &str, now: Timestamp) {
     let claimed = take(inbox, name, now);
-    assert_eq!(inbox.done(claimed, now).status(), 204, "{name}");
+    assert_eq!(inbox.done(claimed, now).into_status(), 204, "{name}");
 }
 
 #[test]
@@ -31,9 +31,9 @@ fn the_inbox_in_memory_dedupes_by_account_and_event() {
     // D-60: another account's event of the same id is another event.
     let second = taken(inbox.claim(receipt("acct_2", "1"), ActiveClaim::LEASE, at(0)));
     busy(claim(&mut inbox, "1", at(0)));
-    assert_eq!(inbox.done(first, at(0)).status(), 204);
+    assert_eq!(inbox.done(first, at(0)).into_status(), 204);
     duplicate(claim(&mut inbox, "1", at(0)));
-    assert_eq!(inbox.failed(second).status(), 503);
+    assert_eq!(inbox.failed(second).into_status(), 503);
     assert_eq!(inbox.len(), 1);
     let _ = taken(inbox.claim(receipt("acct_2", "1"), ActiveClaim::LEASE, at(0)));
 }
@@ -44,12 +44,12 @@ fn a_claim_that_ran_out_is_no_longer_given_back() {
     let mut inbox = Inbox::new(10);
     let [slow, slower] = [0, 60_000].map(|now| take(&mut inbox, "1", at(now)));
     let other = take(&mut inbox, "1", at(120_000));
-    assert_eq!(inbox.failed(slow).status(), 503);
+    assert_eq!(inbox.failed(slow).into_status(), 503);
     busy(claim(&mut inbox, "1", at(120_000)));
     inbox.failed(other);
     let last = take(&mut inbox, "1", at(120_000));
     // Done is done, whoever did it, and stays so.
-    assert_eq!(inbox.done(slower, at(120_000)).status(), 204);
+    assert_eq!(inbox.done(slower, at(120_000)).into_status(), 204);
     inbox.failed(last);
     duplicate(claim(&mut inbox, "1", at(120_000)));
 }
@@ -72,7 +72,7 @@ fn the_inbox_in_memory_is_bounded() {
     let _ = take(&mut inbox, "7", at(60_000));
 
     // What has lost its place finds no room, and is acknowledged all the same: it was acted on.
-    assert_eq!(inbox.done(expires, at(60_000)).status(), 204);
+    assert_eq!(inbox.done(expires, at(60_000)).into_status(), 204);
     assert_eq!(inbox.len(), 2);
     assert!(!inbox.is_empty());
     for name in ["1", "5", "6", "7"] {
@@ -95,7 +95,7 @@ fn the_inbox_in_memory_records_what_is_done_late() {
     let mut inbox = Inbox::new(1);
     let late = take(&mut inbox, "late", at(0));
     act_on(&mut inbox, "other", at(MINUTE));
-    assert_eq!(inbox.done(late, at(MINUTE)).status(), 204);
+    assert_eq!(inbox.done(late, at(MINUTE)).into_status(), 204);
     assert_eq!(inbox.len(), 1);
     duplicate(claim(&mut inbox, "late", at(MINUTE)));
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use call_assistant::webhook::WebhookResponse;
 use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, InboxEntry};
 
 use super::{busy, claim, duplicate, is_busy, is_duplicate, taken};
@@ -133,7 +134,7 @@ fn every_event_is_acted_on() {
                     }
                 }
                 // Whoever took it may still be at work, or else its next copy is acted on.
-                ClaimOutcome::Answer(answer) if answer.status() == 503 => {
+                ClaimOutcome::Answer(WebhookResponse::Unavailable) => {
                     assert!(!done && millis < busy_until, "seed {seed}");
                 }
                 ClaimOutcome::Answer(_) => assert!(done, "seed {seed}"),

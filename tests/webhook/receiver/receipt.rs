@@ -17,7 +17,7 @@ fn an_event_is_stored_under_its_account_and_id() {
     let text = serde_json::to_string(receipt.key()).unwrap();
     assert_eq!(text, r#"{"account":"acct_1","id":"evt_1"}"#);
     assert_eq!(serde_json::from_str::<EventKey>(&text).unwrap(), *receipt.key());
-    assert_eq!(receipt.stored().status(), 204);
+    assert_eq!(receipt.stored().into_status(), 204);
 }
 
 /// D-47: sent again, it would be the same. It is acknowledged once it is stored, and not before.
@@ -34,7 +34,7 @@ fn a_body_that_is_no_event_is_stored_under_its_digest() {
     // It can be claimed as well.
     let claimed = taken(receipt.claim(None, ActiveClaim::LEASE, at(0)));
     assert!(claimed.receipt().event().is_err());
-    assert_eq!(claimed.done(at(0)).1.status(), 204);
+    assert_eq!(claimed.done(at(0)).1.into_status(), 204);
 }
 
 /// D-75, D-46: what is not proven is an empty 400, whatever it is that is wrong.
@@ -87,12 +87,12 @@ fn what_is_answered() {
     else {
         panic!("held")
     };
-    assert_eq!(held.status(), 503);
+    assert_eq!(held.into_status(), 503);
     let (failed, response) = claimed.failed();
     assert_eq!(response, WebhookResponse::Unavailable);
     let claimed = taken(receipt("acct_1", "1").claim(Some(&failed), ActiveClaim::LEASE, at(0)));
     let (done, response) = claimed.done(at(0));
-    assert_eq!(response.status(), 204);
+    assert_eq!(response.into_status(), 204);
     duplicate(receipt("acct_1", "1").claim(Some(&done), ActiveClaim::LEASE, at(0)));
 }
 

@@ -50,6 +50,6 @@ async fn receive(hooks: Data<Hooks>, request: HttpRequest, body: Bytes) -> HttpR
         Ok(Ok(Ok(_))) => receipt.stored(), // 204, also for a copy
         _ => WebhookResponse::Unavailable, // 503: it is sent again
     };
-    let status = StatusCode::from_u16(response.status().as_u16());
+    let status = StatusCode::from_u16(response.into_status().as_u16());
     HttpResponse::new(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
 }

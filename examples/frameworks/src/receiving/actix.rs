@@ -21,8 +21,8 @@ async fn receive(hooks: Data<Hooks>, request: HttpRequest, body: Bytes) -> HttpR
     let pairs = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     let headers = DeliveryHeaders::from_pairs(&Product::default(), pairs);
     let status = match hooks.verifier.receive_parts(headers, &body, now()) {
-        Ok(receipt) => hooks.keep(receipt, &body).status(),
-        Err(refused) => refused.response().status(),
+        Ok(receipt) => hooks.keep(receipt, &body).into_status(),
+        Err(refused) => refused.response().into_status(),
     };
     let status = StatusCode::from_u16(status.as_u16());
     HttpResponse::new(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))

@@ -16,7 +16,7 @@ async fn receive(Data(hooks): Data<&Hooks>, headers: &HeaderMap, body: Body) -> 
         return StatusCode::PAYLOAD_TOO_LARGE;
     };
     match hooks.verifier.receive(headers, &body, now()) {
-        Ok(receipt) => hooks.keep(receipt, &body).status(),
-        Err(refused) => refused.response().status(),
+        Ok(receipt) => hooks.keep(receipt, &body).into_status(),
+        Err(refused) => refused.response().into_status(),
     }
 }
