@@ -74,6 +74,9 @@ pub enum MismatchError {
     /// An event was given to an attempt of another event's delivery.
     #[error("the event is another one")]
     Event,
+    /// Rows were given to a recovery that are not the next ones.
+    #[error("found is not in ascending order of ids, each after the recovery's last")]
+    Order,
 }
 
 /// A stored value that this version cannot read.

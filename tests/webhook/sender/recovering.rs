@@ -194,7 +194,7 @@ impl World {
         let mut recovery = self.recovery.clone();
         let endpoint = &self.endpoints[HEALTHY as usize];
         let step = RecoveryStep { room, found: &found, endpoint, plan: PLAN };
-        let writes = recovery.step(step, at(now));
+        let writes = recovery.step(step, at(now)).unwrap();
         recovery.if_version()?;
         Some((recovery, writes))
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryColumns, DeliveryStatus, EndpointHealth, Outcome, RETENTION, RecoverError,
-    Recovery, RecoveryBy, RecoveryFilter, RecoveryStatus, RecoveryStep, WebhookPlan,
+    Delivery, DeliveryColumns, DeliveryStatus, EndpointHealth, MismatchError, Outcome, RETENTION,
+    RecoverError, Recovery, RecoveryBy, RecoveryFilter, RecoveryStatus, RecoveryStep, WebhookPlan,
 };
 
 use super::{answered, at, attempted, event, failed_before, start};
@@ -118,7 +118,7 @@ fn step(
     endpoint: &EndpointHealth,
     now: Timestamp,
 ) -> Vec<(u64, Delivery)> {
-    recovery.step(RecoveryStep { room, found, endpoint, plan: PLAN }, now)
+    recovery.step(RecoveryStep { room, found, endpoint, plan: PLAN }, now).unwrap()
 }
 
 fn ids(writes: &[(u64, Delivery)]) -> Vec<u64> {
@@ -187,6 +187,28 @@ fn a_row_that_is_leased_waits_with_all_after_it() {
     assert_eq!((ids(&writes), recovery.status()), (vec![1, 2], RecoveryStatus::Completed));
 }
 
+/// Rows that a recovery would pass over in silence, or redeliver out of turn, are refused, and it stays as it was.
+#[test]
+fn rows_that_are_not_the_next_ones_of_the_endpoint_are_refused() {
+    let (endpoint, missed, rows) = outage(5);
+    let abroad = Delivery::accept(&event(at(3)), &EndpointHealth::new(2, start()), at(3));
+    let mut recovery = started(&endpoint, missed);
+    let _ = step(&mut recovery, 2, &rows[..2], &endpoint, at(60));
+    let before = recovery.clone();
+    for (name, found, refused) in [
+        ("of another endpoint, first", [(2, abroad), rows[3]], MismatchError::Endpoint),
+        ("of another endpoint, last", [rows[2], (3, abroad)], MismatchError::Endpoint),
+        ("descending", [rows[3], rows[2]], MismatchError::Order),
+        ("the last one again", [rows[1], rows[2]], MismatchError::Order),
+        ("before the last one", [rows[0], rows[2]], MismatchError::Order),
+    ] {
+        let step = RecoveryStep { room: 9, found: &found, endpoint: &endpoint, plan: PLAN };
+        assert_eq!(recovery.step(step, at(61)), Err(refused), "{name}");
+        assert_eq!((&recovery, recovery.if_version()), (&before, before.if_version()), "{name}");
+    }
+    assert_eq!(ids(&step(&mut recovery, 9, &rows[2..], &endpoint, at(61))), [2, 3, 4]);
+}
+
 /// D-76: recovery by program needs Business, from the dashboard Pro, when it starts and at each step.
 #[test]
 fn a_recovery_ends_where_its_plan_does() {
@@ -208,7 +230,7 @@ fn a_recovery_ends_where_its_plan_does() {
         let mut recovery = missed.recover(by, Business, &endpoint, at(60)).unwrap();
         let _ = step(&mut recovery, 1, &rows[..1], &endpoint, at(60));
         let step = RecoveryStep { room: 1, found: &rows[1..], endpoint: &endpoint, plan };
-        let writes = recovery.step(step, at(61));
+        let writes = recovery.step(step, at(61)).unwrap();
         let status = if goes_on { RecoveryStatus::Running } else { RecoveryStatus::Downgraded };
         assert_eq!(
             (recovery.status(), writes.len()),

@@ -13,7 +13,7 @@ pub use self::plan::{PlanError, RecoveryBy, WebhookPlan};
 use super::delivery::{Delivery, RedeliverError};
 use super::endpoint::EndpointHealth;
 use super::schedule::RETENTION;
-use super::stored::{self, Version, stored_enum};
+use super::stored::{self, MismatchError, Version, stored_enum};
 use crate::Timestamp;
 
 /// The recovery of what an endpoint missed: each delivery is redelivered once, a few at a time, until
@@ -41,7 +41,7 @@ use crate::Timestamp;
 /// let room = recovery.room(0, 4);
 /// let found = [(7, skipped)]; // ... AND id > $after ORDER BY id LIMIT $room FOR UPDATE
 /// let step = RecoveryStep { room, found: &found, endpoint: &endpoint, plan };
-/// let writes = recovery.step(step, now);
+/// let writes = recovery.step(step, now)?;
 /// // Store the writes and the recovery in one transaction.
 /// assert_eq!((writes[0].0, writes[0].1.status()), (7, DeliveryStatus::Waiting));
 /// assert_eq!((recovery.redelivered(), recovery.status()), (1, RecoveryStatus::Completed));
@@ -132,7 +132,8 @@ pub enum RecoverError {
 pub struct RecoveryStep<'a, D> {
     /// The number of rows that were searched for: [`Recovery::room`], or fewer.
     pub room: u32,
-    /// The first rows after [`Recovery::after`], in ascending order of their ids.
+    /// The first rows after [`Recovery::after`], in ascending order of their ids. The database sorts
+    /// as `D` does: for texts, as their bytes.
     pub found: &'a [(D, Delivery)],
     /// The endpoint.
     pub endpoint: &'a EndpointHealth,
@@ -193,16 +194,24 @@ impl<D> Recovery<D> {
     /// If fewer rows than there is room for were found, nothing is left. Rows that are no longer missed, because
     /// somebody redelivered them meanwhile, are left out. A row whose sender may still be sending it
     /// waits for the next step, with all after it.
-    #[must_use = "store the writes and the recovery"]
-    pub fn step(&mut self, step: RecoveryStep<'_, D>, now: Timestamp) -> Vec<(D, Delivery)>
+    ///
+    /// # Errors
+    /// A row is of another endpoint, or the rows are not in ascending order, each after
+    /// [`after`](Self::after). The recovery has not changed.
+    pub fn step(
+        &mut self,
+        step: RecoveryStep<'_, D>,
+        now: Timestamp,
+    ) -> Result<Vec<(D, Delivery)>, MismatchError>
     where
-        D: Clone,
+        D: Clone + Ord,
     {
         let RecoveryStep { room, found, endpoint, plan } = step;
         let mut writes = Vec::new();
         if self.status != RecoveryStatus::Running || room == 0 {
-            return writes;
+            return Ok(writes);
         }
+        self.check(found, endpoint)?;
         let last = self.started_at.min(self.missed.until()).saturating_add(RETENTION);
         if !endpoint.is_active() || endpoint.generation() != self.generation {
             self.end(RecoveryStatus::Disabled);
@@ -212,14 +221,14 @@ impl<D> Recovery<D> {
             self.end(RecoveryStatus::Expired);
         }
         if self.status != RecoveryStatus::Running {
-            return writes;
+            return Ok(writes);
         }
         let mut left = found;
         while let [(id, delivery), rest @ ..] = left {
             let mut delivery = *delivery;
             let missed = self.missed.includes(&delivery);
             match missed.then(|| delivery.redeliver(endpoint, now)) {
-                Some(Err(RedeliverError::Leased { .. } | RedeliverError::Mismatch(_))) => break,
+                Some(Err(RedeliverError::Leased { .. })) => break,
                 Some(Ok(())) => {
                     self.redelivered = self.redelivered.saturating_add(1);
                     writes.push((id.clone(), delivery));
@@ -234,7 +243,7 @@ impl<D> Recovery<D> {
         } else if left.len() < found.len() {
             self.version.change();
         }
-        writes
+        Ok(writes)
     }
 
     /// Cancels a running recovery. What was redelivered already is still sent. Returns whether the
@@ -307,6 +316,19 @@ impl<D> Recovery<D> {
     #[must_use]
     pub fn into_stored(self) -> Self {
         Self { version: Version::read(self.version()), ..self }
+    }
+
+    /// Tells whether the rows are the endpoint's, in order, and after the last one.
+    fn check(&self, found: &[(D, Delivery)], endpoint: &EndpointHealth) -> Result<(), MismatchError>
+    where
+        D: Ord,
+    {
+        found.iter().try_for_each(|(_, delivery)| delivery.check(endpoint))?;
+        let goes_on = found.first().is_none_or(|(first, _)| self.after.as_ref() < Some(first));
+        match goes_on && found.is_sorted_by_key(|(id, _)| id) {
+            true => Ok(()),
+            false => Err(MismatchError::Order),
+        }
     }
 
     fn end(&mut self, status: RecoveryStatus) {

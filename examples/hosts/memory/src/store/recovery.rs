@@ -190,7 +190,11 @@ impl Tables {
         let entry = self.recoveries.entries.get_mut(&id)?;
         let version = entry.recovery.version();
         let step = RecoveryStep { room, found: &found, endpoint: &health, plan };
-        let writes = entry.recovery.step(step, now);
+        #[expect(
+            clippy::expect_used,
+            reason = "`missed` has the endpoint's rows, by ascending number"
+        )]
+        let writes = entry.recovery.step(step, now).expect("the next rows of the endpoint");
         let status = entry.recovery.status();
         if status != RecoveryStatus::Running {
             entry.ended_at = Some(now);

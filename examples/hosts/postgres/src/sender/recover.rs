@@ -142,7 +142,7 @@ async fn step(
     let room = if window_is_empty { all } else { room };
     let (endpoint, plan) = (endpoint_of(&row, "")?, plan_of(&row)?.webhooks);
     let step = RecoveryStep { room, found: &by_id, endpoint: &endpoint, plan };
-    let writes = recovery.step(step, now);
+    let writes = recovery.step(step, now).map_err(DbError::row)?;
 
     let writes: Vec<(Key, Table, Delivery)> = writes
         .into_iter()
