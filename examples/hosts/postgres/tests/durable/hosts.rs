@@ -202,8 +202,7 @@ async fn what_is_given_up_is_cancelled_in_the_server() {
             let began = Instant::now();
             let (one, two) = tokio::join!(write(), write());
             println!("{one}; {two}: {:?}", began.elapsed());
-            // Where nobody waits for an answer, a step may take this long.
-            assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+            assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
         }
         over.store(true, Ordering::Relaxed);
     };
@@ -241,19 +240,20 @@ async fn all_addresses_of_a_name_are_asked() {
     }
     let program = env!("CARGO_BIN_EXE_call-assistant-postgres");
     let url = format!("postgresql://postgres@several:{port}/postgres");
-    let migrate = |of: &str| {
-        let url = url.replace("several", of);
+    let migrate = |query: &str| {
+        let url = format!("{url}{query}");
         let done = with_names(&[program, "migrate", "--status", "--database", &url]).unwrap();
         (done.status.success(), String::from_utf8(done.stderr).unwrap())
     };
     let began = Instant::now();
-    let (found, said) = migrate("several");
+    // Who waits for the silent address before asking the next one waits for this long.
+    let (found, said) = migrate("?connect_timeout=30");
     assert!(found, "{said}");
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
 
     // Where none of them leads, the error says what each has answered.
     server.stop();
-    let (found, said) = migrate("several");
+    let (found, said) = migrate("");
     assert!(!found, "{said}");
     for answer in ["127.0.0.1: no response within 2 s", "127.0.0.2: Connection refused"] {
         assert!(said.contains(answer), "{said}");

@@ -5,9 +5,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use call_assistant_postgres::db::{self, Database};
@@ -19,8 +17,8 @@ use tokio_postgres::{Client, NoTls};
 use crate::support::running::{self, File, eventually, request};
 use crate::support::{KEY, Running, World, data};
 
-/// A caller is told before this. What the API itself allows itself is two seconds.
-const AT_ONCE: Duration = Duration::from_secs(4);
+/// A caller has an answer before this. The API allows itself two seconds; the rest is for a slow machine.
+const IN_TIME: Duration = Duration::from_secs(20);
 
 fn api(world: &World, file: &File) -> Running {
     world.start("api", &["--data", file.path()])
@@ -98,59 +96,25 @@ async fn processes_share_all_there_is() {
     assert_eq!(two.get("/v1/calls").status, 401);
 }
 
-/// Asks a process for what needs no database, all the time: how slow this machine is.
-struct Pulse {
-    slowest_ms: Arc<AtomicU64>,
-    over: Arc<AtomicBool>,
-    asking: Option<JoinHandle<()>>,
-}
-
-impl Pulse {
-    fn of(process: &Running) -> Self {
-        let (slowest_ms, over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
-        let (slowest, stop) = (Arc::clone(&slowest_ms), Arc::clone(&over));
-        let address = process.api().to_owned();
-        let asking = std::thread::spawn(move || {
-            while !stop.load(Ordering::Relaxed) {
-                let began = Instant::now();
-                assert_eq!(request(&address, "GET", "/nowhere", "", b"").status, 404);
-                let took = u64::try_from(began.elapsed().as_millis()).unwrap();
-                slowest.fetch_max(took, Ordering::Relaxed);
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        });
-        Self { slowest_ms, over, asking: Some(asking) }
-    }
-
-    /// A caller who began then was told at once, but for what the machine took.
-    #[track_caller]
-    fn at_once(&self, began: Instant, what: &str) {
-        let took = began.elapsed();
-        let slowest = Duration::from_millis(self.slowest_ms.load(Ordering::Relaxed));
-        assert!(took < AT_ONCE + slowest, "{what}: {took:?}; without a database {slowest:?}");
-    }
-}
-
-impl Drop for Pulse {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        let _ = self.asking.take().map(JoinHandle::join);
-    }
+#[track_caller]
+fn is_in_time(began: Instant, what: &str) {
+    let took = began.elapsed();
+    assert!(took < IN_TIME, "{what}: {took:?}");
 }
 
 /// Asks until nothing but refusals came for a while, each of them in the envelope and in time.
 #[track_caller]
-fn refused(process: &Running, pulse: &Pulse, what: &str) {
+fn refused(process: &Running, what: &str) {
     eventually(&format!("a refusal: {what}"), || {
         let began = Instant::now();
         let answer = process.get("/v1/calls?limit=1");
-        pulse.at_once(began, what);
+        is_in_time(began, what);
         (answer.status == 500).then_some(())
     });
     for request in 0..20 {
         let began = Instant::now();
         let answer = process.get("/v1/account");
-        pulse.at_once(began, &format!("{what}, request {request}"));
+        is_in_time(began, &format!("{what}, request {request}"));
         assert_eq!(answer.status, 500, "{what}, request {request}");
         let error = &answer.json()["error"];
         assert_eq!(error["code"], "internal_error", "{what}, request {request}");
@@ -185,16 +149,15 @@ async fn a_database_that_fails() {
     let mut world = World::new(Settings { connections: CONNECTIONS, ..Settings::default() }).await;
     let file = File::new("fails.json", &data(3).to_string());
     let process = api(&world, &file);
-    let pulse = Pulse::of(&process);
     assert_eq!(process.get("/v1/account").status, 200);
 
     world.server.stop();
-    refused(&process, &pulse, "it is stopped");
+    refused(&process, "it is stopped");
     world.server.launch().unwrap();
     process.becomes("/v1/account", 200);
 
     world.server.kill();
-    refused(&process, &pulse, "it was killed");
+    refused(&process, "it was killed");
     world.server.launch().unwrap();
     process.becomes("/v1/account", 200);
 
@@ -204,7 +167,7 @@ async fn a_database_that_fails() {
     lock.batch_execute("LOCK TABLE keys IN ACCESS EXCLUSIVE MODE").await.unwrap();
     let began = Instant::now();
     assert_eq!(process.get("/v1/account").status, 500, "a table is locked");
-    pulse.at_once(began, "a table is locked");
+    is_in_time(began, "a table is locked");
     process.ask("GET", "/accounts", &json!(null), 200);
     lock.rollback().await.unwrap();
     session.keep();
@@ -215,7 +178,7 @@ async fn a_database_that_fails() {
     let silent = Silent::now(&world);
     let began = Instant::now();
     assert_eq!(process.get("/v1/account").status, 500, "it is silent");
-    pulse.at_once(began, "it is silent");
+    is_in_time(began, "it is silent");
     let (began, mut waits) = (Instant::now(), Vec::new());
     for _ in 0..20 {
         let began = Instant::now();
@@ -244,7 +207,7 @@ async fn a_database_that_fails() {
             (Err(_), None) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
-    refused(&process, &pulse, "it has no connection left");
+    refused(&process, "it has no connection left");
     drop(held);
     process.becomes("/v1/account", 200);
 }

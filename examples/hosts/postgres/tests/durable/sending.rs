@@ -112,14 +112,15 @@ async fn held_open<'a>(session: &'a mut Session, occurrence: &str) -> Transactio
     change
 }
 
-/// Commits, and waits until its event is delivered, as this number: about as soon as any other event.
-async fn committed(service: &Service, change: Transaction<'_>, nth: i64, usual: Duration) {
+/// Commits, and waits until its event is delivered, as this number: before all shards are read again, which
+/// happens each minute.
+async fn committed(service: &Service, change: Transaction<'_>, nth: i64) {
     change.commit().await.unwrap();
     let began = Instant::now();
     service.becomes(DELIVERED, nth).await;
     let took = began.elapsed();
     println!("event {nth} came {took:?} after its commit");
-    assert!(took < Duration::from_secs(2) + usual, "event {nth}: {took:?}, others {usual:?}");
+    assert!(took < Duration::from_secs(30), "event {nth}: {took:?}");
 }
 
 // A transaction that is held open does not hide what others accept, and what it accepts itself comes as
@@ -135,23 +136,20 @@ async fn what_is_committed_late_is_found() {
     service.ping(&endpoint);
     service.becomes(DELIVERED, 1).await;
     let others = async |delivered: &mut i64| {
-        let (began, mut slowest) = (Instant::now(), Duration::ZERO);
+        let began = Instant::now();
         while began.elapsed() < Duration::from_secs(1) {
-            let pinged = Instant::now();
             service.ping(&endpoint);
             *delivered += 1;
             service.becomes(DELIVERED, *delivered).await;
-            slowest = slowest.max(pinged.elapsed());
         }
-        slowest
     };
     let mut delivered = 1;
-    let usual = others(&mut delivered).await;
+    others(&mut delivered).await;
     delivered += 1;
-    committed(&service, at_start, delivered, usual).await;
-    let usual = others(&mut delivered).await;
+    committed(&service, at_start, delivered).await;
+    others(&mut delivered).await;
     delivered += 1;
-    committed(&service, before, delivered, usual).await;
+    committed(&service, before, delivered).await;
 
     // And where the shards get another owner meanwhile.
     let taken = held_open(&mut long, "taken").await;
@@ -161,8 +159,8 @@ async fn what_is_committed_late_is_found() {
     drop(first);
     service.becomes("SELECT count(*) FROM senders WHERE expires_at > now()", 1).await;
     service.becomes(LEAST, 64).await;
-    let usual = others(&mut delivered).await;
-    committed(&service, taken, delivered + 1, usual).await;
+    others(&mut delivered).await;
+    committed(&service, taken, delivered + 1).await;
 }
 
 async fn session(service: &Service) -> Session {
@@ -332,8 +330,8 @@ async fn what_was_read_for_longer_than_a_lease_is_sent_once_it_is_renewed() {
     let service = Service::new().await;
     let endpoint = service.endpoint("/read", &[Reply::Status(204)]);
     service.ping(&endpoint);
-    let due = Instant::now() + Duration::from_secs(6);
-    service.run("UPDATE deliveries SET at = clock_timestamp() + interval '6 s'").await;
+    let due = Instant::now() + Duration::from_secs(10);
+    service.run("UPDATE deliveries SET at = clock_timestamp() + interval '10 s'").await;
     let mut command = service.world.command("sender", &SENDER[..1]);
     let patient = "options=-c%20lock_timeout%3D4400";
     command.env("DATABASE_URL", format!("{}?{patient}", service.world.server.url()));
@@ -349,7 +347,11 @@ async fn what_was_read_for_longer_than_a_lease_is_sent_once_it_is_renewed() {
     // A lease is trusted for three seconds.
     tokio::time::sleep_until((due - Duration::from_secs(1)).into()).await;
     let (renewals, reading) = (hold("shards").await, hold("events").await);
-    tokio::time::sleep(Duration::from_millis(3_800)).await;
+    let held = Instant::now();
+    let waiting = "SELECT least(count(*), 1) FROM pg_locks
+        WHERE relation = 'events'::regclass AND NOT granted";
+    service.becomes(waiting, 1).await;
+    tokio::time::sleep_until((held + Duration::from_millis(3_800)).into()).await;
     assert_eq!(service.receiver.got("/read").len(), 0, "{}", sender.log());
     reading.batch_execute("COMMIT").await.unwrap();
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -357,7 +359,7 @@ async fn what_was_read_for_longer_than_a_lease_is_sent_once_it_is_renewed() {
     renewals.batch_execute("COMMIT").await.unwrap();
     let renewed = Instant::now();
     service.becomes(DELIVERED, 1).await;
-    assert!(renewed.elapsed() < Duration::from_secs(20), "{:?}", renewed.elapsed());
+    assert!(renewed.elapsed() < Duration::from_secs(30), "{:?}", renewed.elapsed());
     let epochs = service.count("SELECT max(epoch) FROM shards").await;
     assert_eq!(epochs, 1, "nobody else had a shard: {}", sender.log());
 }
