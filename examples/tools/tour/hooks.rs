@@ -179,7 +179,7 @@ pub(crate) fn retry_over_the_whole_schedule(
             }
             ClaimOutcome::Answer(answer) => answer,
         };
-        table.tell(&format!("{} to a copy", answer.status()));
+        table.tell(&format!("{} to a copy", answer.into_status()));
     }
     table.show("EVT-8", "an event that comes twice is acted on once", acted.len() == 1);
 
