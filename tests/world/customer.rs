@@ -328,9 +328,10 @@ impl Customer {
         let claimed = match receipt.claim(self.store.inbox.get(&key), ActiveClaim::LEASE, now) {
             ClaimOutcome::Process(claimed) => claimed,
             ClaimOutcome::Answer(response) => {
-                self.met.count("duplicates", usize::from(response.status().is_success()));
-                self.met.count("busy", usize::from(!response.status().is_success()));
-                return Some(response.into_response());
+                let answer = response.into_response();
+                self.met.count("duplicates", usize::from(answer.status().is_success()));
+                self.met.count("busy", usize::from(!answer.status().is_success()));
+                return Some(answer);
             }
         };
         self.store.inbox.insert(key.clone(), claimed.entry());
