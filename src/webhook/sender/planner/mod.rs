@@ -45,12 +45,13 @@ pub use self::limits::SenderLimits;
 /// [`next`](Self::next) until there is none, begins and sends what it took, and reports each attempt
 /// that has [`finished`](Self::finished).
 ///
-/// Deliveries, endpoints and accounts are numbers of the host's. Delivery numbers may be any;
-/// endpoint and account numbers count from 0 without large gaps, because they index tables.
+/// Deliveries, endpoints and accounts are numbers of the host's. Delivery numbers may be any. Endpoint
+/// and account numbers index tables, so they count from 0 without large gaps: numbers that the process
+/// gives, and never numbers that are made of a text id.
 ///
 /// The planner can be [rebuilt](Self::rebuild) from the stored deliveries at any time. Then it has
-/// forgotten only which endpoints are slow, and learns it again from two attempts of each. Other
-/// accounts are safe from the first moment on, so that is not stored. It may also be outdated: a
+/// forgotten only which endpoints are slow, and learns it again from two attempts of each. Until
+/// then the other limits hold, so that is not stored. It may also be outdated: a
 /// delivery that has ended, or is leased to another sender, is refused by
 /// [`Delivery::begin`](super::Delivery::begin), which costs one step.
 ///
@@ -71,8 +72,15 @@ pub use self::limits::SenderLimits;
 ///   others go alternately while both have room, so that nobody starves where an eighth is the whole.
 ///
 /// # How long an account waits
-/// The bounds hold whatever the other accounts do: they may have any number of endpoints, and choose
-/// how long each attempt lasts, up to ten seconds, and how it ends.
+/// The bounds are those of an account whose endpoints are not slow. They hold whatever the other
+/// accounts do: they may have any number of endpoints, and choose how long each attempt lasts, up to
+/// ten seconds, and how it ends.
+///
+/// The bounds count from when the planner has looked at a delivery. It looks at deliveries in the order of
+/// their due times, at 64 in a step, and at none while `overall` are in flight. So a delivery may
+/// wait longer while many others are overdue, for example in a planner that was
+/// [rebuilt](Self::rebuild) after an outage: beside a million overdue deliveries whose attempts last
+/// ten seconds and take all of 448 slots, for some minutes.
 ///
 /// - The first attempt of an account that has nothing in flight waits for nobody while `k`, the number
 ///   of other accounts, is below `overall / 8`. Beyond that, its next turn comes within
@@ -81,7 +89,8 @@ pub use self::limits::SenderLimits;
 ///   `overall / (k + 1)` if each has as much as the others, and `overall / 2^k` at least.
 ///
 /// Within one account, endpoints that become late together hold up the others only if they are more
-/// than a quarter of `overall`, and only until they are slow.
+/// than a quarter of `overall`, and only until they are slow. Slow endpoints wait for each other, also
+/// those of different accounts.
 ///
 /// # Several processes
 /// A planner knows only what was added to it. What another process accepted, or began before it
@@ -100,7 +109,9 @@ pub use self::limits::SenderLimits;
 /// queue for each wait keeps all of them in order, and every step is O(1), however many are pending.
 /// Deliveries that come out of order, because of jitter or a clock that was set, go to a tree, at
 /// O(log n). A pending delivery takes 24 bytes in a buffer that may be half empty, or 12 in its
-/// endpoint's list. An endpoint number takes 32 bytes, an account number 48.
+/// endpoint's list. An endpoint number takes 32 bytes, an account number 48. A planner keeps the memory
+/// of its largest number of pending deliveries, about 57 MB after a million. The time of a step also grows
+/// with [`overall`](SenderLimits::overall): from 0.2 us at 448 to some 400 us at 1,000,000.
 pub struct Planner {
     /// The deliveries that are not due, or were not looked at yet.
     queue: DueQueue,
@@ -254,8 +265,10 @@ impl Planner {
         self.ready.limited()
     }
 
-    /// Tells whether something is due that no limit of its endpoint or its account holds up: all room is
+    /// Tells whether something is due and waits for more than its endpoint or its account: all room is
     /// taken, or [`next`](Self::next) was not asked until there was none.
+    ///
+    /// While all room is taken it is also true if what waits would have to wait for its own endpoint anyway.
     #[must_use]
     pub fn is_behind(&self, now: Timestamp) -> bool {
         self.queue.first_due() <= now.unix_micros() || (self.ready.is_full() && self.limited() > 0)
