@@ -64,11 +64,13 @@ pub struct Login {
 /// The check of logins. Clones share what it remembers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Logins {
-    /// Wrong secrets by their kind and address, and since when they are counted.
-    wrong: Arc<Mutex<HashMap<(Kind, IpAddr), (Instant, u32)>>>,
+    wrong: Arc<Mutex<Wrong>>,
     /// Whether other sites may frame the owner's page.
     framed: bool,
 }
+
+/// Wrong secrets by their kind and address: since when they are counted, and how many there were.
+type Wrong = HashMap<(Kind, IpAddr), (Instant, u32)>;
 
 /// A kind of secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
