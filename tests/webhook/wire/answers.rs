@@ -10,6 +10,7 @@ use http::StatusCode;
 use super::signed;
 use super::{NOW, at, signer, verifier};
 
+// D-93
 #[test]
 fn receipts_have_their_status() {
     let cases: &[(fn() -> WebhookResponse, u16)] = &[
