@@ -258,12 +258,18 @@ impl Model {
 
     /// Which attempt begins, or the words of the error.
     fn begin(&mut self, health: &Health, now: Timestamp, job: usize) -> Result<u8, String> {
+        let outlived = health.disabled.is_some() || health.life != self.life;
         match self.stands {
             Stands::Ended(_) => return Err(BeginError::Ended.to_string()),
+            // D-102
             Stands::Sending(until, _) if !self.is_reached(now) => {
-                return Err(format!("leased to a sender until {until}"));
+                let why = match outlived {
+                    true => "the endpoint was disabled, and a sender holds the lease",
+                    false => "leased to a sender",
+                };
+                return Err(format!("{why} until {until}"));
             }
-            _ if health.disabled.is_some() || health.life != self.life => {
+            _ if outlived => {
                 self.stands = Stands::Ended(DeliveryStatus::Parked);
                 return Err(BeginError::Parked.to_string());
             }

@@ -13,7 +13,8 @@ use super::{NOW, at, signer, verifier};
 // D-93
 #[test]
 fn receipts_have_their_status() {
-    let cases: &[(fn() -> WebhookResponse, u16)] = &[
+    type Case = (fn() -> WebhookResponse, u16);
+    let cases: &[Case] = &[
         #[cfg(feature = "client")]
         (accepted, 204),
         (|| WebhookResponse::Rejected, 400),
