@@ -113,7 +113,7 @@ try {
     await until("an answer", `!document.querySelector(".login button").disabled && ${says(/no operator|too many/)}`);
   }
   await logIn("not-the-operators-token");
-  await until("how long to wait", says(/^too many wrong tokens; try again in \d+ s$/));
+  await until("how long to wait", says(/^too many wrong tokens or links; try again in \d+ s$/));
   await logIn(TOKEN);
   await until("who has the right token", shows("Fjord Dental Clinic"));
   assert.equal((await fetch(dashboard + "/accounts", { headers: { Cookie: kept } })).status, 200);
