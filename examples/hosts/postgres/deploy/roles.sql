@@ -30,12 +30,12 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     TO call_assistant_api;
 GRANT SELECT ON alerts, attempts, shards, senders, erased_accounts TO call_assistant_api;
 GRANT UPDATE (number, acknowledged_by, acknowledged_at) ON alerts TO call_assistant_api;
--- Who writes to the journal chooses no time, no position and no transaction, and takes nothing back.
+-- A role that writes to the journal can set no time, no position and no transaction, and delete nothing.
 GRANT SELECT, INSERT (by, action, account_id, target, before, after) ON journal
     TO call_assistant_api, call_assistant_operator;
 GRANT SELECT, INSERT ON ring_keys TO call_assistant_api;
 GRANT SELECT, UPDATE ON gauges TO call_assistant_api;
--- Who numbers alerts locks the one row of `alert_turn`. Nobody else can.
+-- To number alerts, a process locks the one row of `alert_turn`. No other role can.
 GRANT SELECT, UPDATE ON alert_turn TO call_assistant_api;
 GRANT USAGE, SELECT ON SEQUENCE alert_numbers TO call_assistant_api;
 -- What an endpoint skips has a number of a delivery, too.

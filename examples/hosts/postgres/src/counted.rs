@@ -140,7 +140,7 @@ impl Counted {
     pub(crate) fn not_ready(&self) -> Option<String> {
         let idle = || lock(&self.0.idle).map(str::to_owned);
         self.lacked_right().or_else(idle).or_else(|| {
-            // Who only answers needs no secret.
+            // An API alone needs no secret.
             let keys = &lock(&self.0.keys).keys;
             (self.sender().is_some() && !keys.is_empty()).then(|| keys.to_string())
         })

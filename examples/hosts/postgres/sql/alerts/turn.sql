@@ -1,2 +1,2 @@
--- Whoever numbers alerts does so alone, until its numbers are committed. The lock is one that only they can take.
+-- One process numbers alerts at a time, until its numbers are committed. No other role can take this lock.
 SELECT FROM alert_turn WHERE is_only FOR UPDATE;

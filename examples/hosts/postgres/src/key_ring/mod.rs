@@ -32,7 +32,7 @@ pub struct KeyRing {
     keys: BTreeMap<u8, XChaCha20Poly1305>,
     /// Newest first.
     cursors: Vec<(u8, [u8; 32])>,
-    /// What tells each key from another under its number.
+    /// The digest of each key, which tells it from another one under the same number.
     checks: BTreeMap<u8, [u8; 32]>,
 }
 

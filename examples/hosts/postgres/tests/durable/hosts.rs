@@ -246,7 +246,7 @@ async fn all_addresses_of_a_name_are_asked() {
         (done.status.success(), String::from_utf8(done.stderr).unwrap())
     };
     let began = Instant::now();
-    // Who waits for the silent address before asking the next one waits for this long.
+    // A process that asked one address after the other would wait for the silent one for so long.
     let (found, said) = migrate("?connect_timeout=30");
     assert!(found, "{said}");
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());

@@ -274,7 +274,7 @@ async fn the_least_rights_are_enough_and_are_all() {
     ] {
         refused(url, forbidden).await;
     }
-    // Whoever writes to the journal writes it now, at its end, and for good.
+    // A line of the journal is written now, at its end, and for good.
     for url in [&api_url, &operator_url] {
         for forbidden in [
             "INSERT INTO journal (at, by, action, target) VALUES ('2020-01-01', 'ada', 'x', 'y')",
