@@ -7,7 +7,7 @@
 //! use call_assistant::webhook::receiver::ReceiverMetrics;
 //!
 //! let mut metrics = ReceiverMetrics::default();
-//! metrics.received(&Err::<(), _>(VerifyError::Missing.into()));
+//! metrics.received(&Err(VerifyError::Missing.into()));
 //!
 //! let mut text = OpenMetrics::new(String::new());
 //! metrics.write(&mut text)?;
@@ -53,7 +53,8 @@
 //! | `call_assistant_api_rate_limited_total` | requests beyond a limit, by `quota`: `account`, `reads` |
 //! | `call_assistant_api_duration_seconds_bucket` | how fast the API answers, by `le` |
 //! | `call_assistant_receiver_verifications_total` | signatures, by `result`: `ok`, `mismatch`, `too_old` and others |
-//! | `call_assistant_receiver_claims_total` | events that were processed, duplicates, and copies that came too early, by `decision`: `process`, `duplicate`, `busy` |
+//! | `call_assistant_receiver_secrets_total` | which secret matched, by `secret`: `first`, `second`, `later`, in the order in which the verifier was given them. After a rotation, remove the old one when only `first` grows |
+//! | `call_assistant_receiver_events_total` | events that were stored, claims that began, copies, and copies that came during a claim, by `result`: `stored`, `claimed`, `duplicate`, `busy` |
 //!
 //! # Labels
 //! Every label has a closed set of values. No label holds an account, an endpoint or an event:

@@ -377,7 +377,7 @@ fn explaining_takes_a_few_times_the_body() {
 
 #[test]
 fn counting_is_free() {
-    let error = Err::<(), receiver::ReceiptError>(VerifyError::Missing.into());
+    let error = Err(VerifyError::Missing.into());
     let mut received = receiver::ReceiverMetrics::default();
     let mut answered = server::ApiMetrics::default();
     let mut sent = sender::SenderMetrics::default();

@@ -73,7 +73,6 @@ fn answered() -> server::ApiMetrics {
 
 fn verified() -> receiver::ReceiverMetrics {
     let mut metrics = receiver::ReceiverMetrics::default();
-    metrics.received(&Ok(()));
     let secret = SigningSecret::parse("whsec_test").unwrap();
     let signer = Signer::new(secret.clone());
     let verifier = Verifier::new(secret);
@@ -94,7 +93,7 @@ fn verified() -> receiver::ReceiverMetrics {
         refused(&signed, late),
         refused(&signed, early),
     ] {
-        metrics.received(&Err::<(), _>(error.into()));
+        metrics.received(&Err(error.into()));
     }
     let body = br#"{"id":"evt_2","type":"ping","created_at":"2026-01-01T00:00:00Z","api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"message":"m"}}"#;
     let contradicted =
@@ -178,14 +177,52 @@ fn each_tally_counts_what_happened() {
         r#"api_duration_seconds_bucket{le="10.0"} 2"#,
         r#"api_duration_seconds_bucket{le="+Inf"} 3"#,
         "api_duration_seconds_sum 60.032",
-        r#"receiver_verifications_total{result="ok"} 1"#,
+        r#"receiver_verifications_total{result="ok"} 0"#,
         r#"receiver_verifications_total{result="too_new"} 1"#,
-        r#"receiver_claims_total{decision="process"} 1"#,
         r#"receiver_verifications_total{result="contradiction"} 1"#,
-        r#"receiver_claims_total{decision="duplicate"} 1"#,
-        r#"receiver_claims_total{decision="busy"} 1"#,
+        r#"receiver_events_total{result="claimed"} 1"#,
+        r#"receiver_events_total{result="duplicate"} 1"#,
+        r#"receiver_events_total{result="busy"} 1"#,
     ] {
         assert!(text.contains(&format!("\ncall_assistant_{line}\n")), "no {line} in\n{text}");
+    }
+}
+
+/// The class: what most programs do is not counted. In the order that the receiver's page recommends, each
+/// event is counted as stored or as a copy, by the secret that matched, and nothing is left at zero.
+#[test]
+fn a_receiver_that_stores_counts_events_copies_and_secrets() {
+    let secrets = ["whsec_a", "whsec_b", "whsec_c", "whsec_d"]
+        .map(|text| SigningSecret::parse(text).unwrap());
+    let [first, second, third, fourth] = secrets.clone();
+    let verifier = Verifier::new(first).with_secret(second).with_secret(third).with_secret(fourth);
+    let (mut metrics, mut rows) = (receiver::ReceiverMetrics::default(), BTreeMap::new());
+    let signed_by =
+        [(0, "evt_1"), (0, "evt_1"), (1, "evt_2"), (1, "evt_1"), (2, "evt_3"), (3, "evt_4")];
+    for (secret, id) in signed_by {
+        let signer = Signer::new(secrets[secret].clone());
+        let request = testing::signed_request(&signer, "ping", id, id.as_bytes(), start()).unwrap();
+        let result = verifier.receive(request.headers(), request.body(), start());
+        metrics.received(&result);
+        let receipt = result.unwrap();
+        let before = rows.insert(receipt.key().clone(), request.into_body());
+        metrics.stored(before.is_none());
+        assert_eq!(receipt.stored().into_status(), StatusCode::NO_CONTENT, "{secret} {id}");
+    }
+    let mut text = OpenMetrics::new(String::new());
+    metrics.write(&mut text).unwrap();
+    let text = text.end().unwrap();
+    for line in [
+        r#"verifications_total{result="ok"} 6"#,
+        r#"secrets_total{secret="first"} 2"#,
+        r#"secrets_total{secret="second"} 2"#,
+        r#"secrets_total{secret="later"} 2"#,
+        r#"events_total{result="stored"} 4"#,
+        r#"events_total{result="duplicate"} 2"#,
+        r#"events_total{result="claimed"} 0"#,
+    ] {
+        let line = format!("\ncall_assistant_receiver_{line}\n");
+        assert!(text.contains(&line), "no {line} in\n{text}");
     }
 }
 

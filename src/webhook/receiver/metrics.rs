@@ -1,50 +1,77 @@
 //! The counters of a receiver.
 
-use super::{ClaimOutcome, ReceiptError};
+use core::convert::identity;
+
+use super::{ClaimOutcome, Receipt, ReceiptError};
 use crate::metrics::{Counters, label, side_metrics};
 use crate::webhook::{VerifyError, WebhookResponse};
 
 side_metrics! {
-    /// Counters of verifications by result, and of events by what became of them.
+    /// Counters of verifications by result and by secret, and of events by what became of them.
     ///
     /// ```
     /// use call_assistant::metrics::OpenMetrics;
-    /// use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, Inbox, ReceiverMetrics};
-    /// use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
+    /// use call_assistant::webhook::receiver::ReceiverMetrics;
+    /// # use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
     /// # let now = call_assistant::Timestamp::from_unix(1_767_225_600).unwrap();
+    /// # let secret = SigningSecret::parse("whsec_test")?;
+    /// # let request = testing::signed_request(&Signer::new(secret.clone()), "ping", "evt_1", b"{}", now)?;
+    /// # let verifier = Verifier::new(secret);
+    /// # let insert = |_key, _body| Ok::<usize, std::io::Error>(1);
     ///
-    /// let (mut metrics, mut inbox) = (ReceiverMetrics::default(), Inbox::new(10_000));
-    /// let secret = SigningSecret::parse("whsec_shown-once")?;
-    /// let request = testing::signed_request(&Signer::new(secret.clone()), "ping", "evt_1", b"{}", now)?;
-    /// let received = Verifier::new(secret).receive(request.headers(), request.body(), now);
-    /// metrics.received(&received);
-    /// let claim = inbox.claim(received?, ActiveClaim::LEASE, now);
-    /// metrics.claimed(&claim);
+    /// let mut metrics = ReceiverMetrics::default(); // one for the process, behind a lock
+    /// let result = verifier.receive(request.headers(), request.body(), now);
+    /// metrics.received(&result);
+    /// let receipt = result?;
+    /// let rows = insert(receipt.key(), request.body())?; // INSERT OR IGNORE: no row for a copy
+    /// metrics.stored(rows == 1);
+    /// let response = receipt.stored();
     ///
     /// let mut text = OpenMetrics::new(String::new());
     /// metrics.write(&mut text)?;
-    /// assert!(text.end()?.contains("call_assistant_receiver_verifications_total{result=\"ok\"} 1\n"));
+    /// let text = text.end()?;
+    /// assert!(text.contains("call_assistant_receiver_secrets_total{secret=\"first\"} 1\n"));
+    /// assert!(text.contains("call_assistant_receiver_events_total{result=\"stored\"} 1\n"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// A program that claims events calls [`claimed`](Self::claimed) instead of [`stored`](Self::stored).
     /// [No label](crate::metrics#labels) holds an account or an event.
     pub struct ReceiverMetrics {
         verifications: Counters<Verification> = "call_assistant_receiver_verifications",
             "Signatures that were checked.";
-        claims: Counters<Decision> = "call_assistant_receiver_claims",
-            "Verified events, by what the inbox decided.";
+        secrets: Counters<Secret> = "call_assistant_receiver_secrets",
+            "Verified deliveries, by the secret that matched.";
+        events: Counters<Fate> = "call_assistant_receiver_events",
+            "Verified events, by what became of them.";
     }
 }
 
 impl ReceiverMetrics {
-    /// Counts a delivery: the result of [`Verifier::receive`](crate::webhook::Verifier::receive).
-    pub fn received<T>(&mut self, result: &Result<T, ReceiptError>) {
+    /// Counts a delivery: the result of [`Verifier::receive`](crate::webhook::Verifier::receive), and
+    /// [which secret](Receipt::secret_index) matched.
+    pub fn received(&mut self, result: &Result<Receipt, ReceiptError>) {
         self.verifications.count(result.as_ref().err());
+        if let Ok(receipt) = result {
+            self.secrets.count(receipt.secret_index());
+        }
     }
 
-    /// Counts what an inbox decided about an event.
+    /// Counts an event whose body is stored, in the order
+    /// [store, answer, handle later](super#store-answer-handle-later). `is_new` is false for a copy: its
+    /// insert affected no row.
+    pub fn stored(&mut self, is_new: bool) {
+        self.events.count(Fate(if is_new { "stored" } else { "duplicate" }));
+    }
+
+    /// Counts the decision about an event, in the order
+    /// [claim, handle, done, answer](super#claim-handle-done-answer).
     pub fn claimed(&mut self, claim: &ClaimOutcome) {
-        self.claims.count(claim);
+        self.events.count(Fate(match claim {
+            ClaimOutcome::Process(_) => "claimed",
+            ClaimOutcome::Answer(WebhookResponse::Duplicate) => "duplicate",
+            ClaimOutcome::Answer(_) => "busy",
+        }));
     }
 }
 
@@ -63,9 +90,11 @@ label! {
 }
 
 label! {
-    Decision = "decision", &ClaimOutcome {
-        ClaimOutcome::Process(_) => "process",
-        ClaimOutcome::Answer(WebhookResponse::Duplicate) => "duplicate",
-        ClaimOutcome::Answer(_) => "busy",
+    Secret = "secret", usize {
+        0 => "first",
+        1 => "second",
+        _ => "later",
     }
 }
+
+label!(Fate = "result", &'static str, ["stored", "claimed", "duplicate", "busy"], identity);

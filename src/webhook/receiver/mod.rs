@@ -32,8 +32,8 @@
 //!
 //! This is the order of the example above, and the one for most programs: the service waits ten
 //! seconds at most, and a slow or broken handler keeps no event from being stored. A worker then
-//! reads each row with [`Event::from_bytes_verified_earlier`](super::event::Event) and handles it. In
-//! PostgreSQL:
+//! reads each row with [`Event::from_bytes_verified_earlier`](super::event::Event) and handles it.
+//! [`ReceiverMetrics`] counts in either order. In PostgreSQL:
 //!
 //! ```sql
 #![doc = include_str!("../../guide/sql/receiver/queue.sql")]
