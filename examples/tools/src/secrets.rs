@@ -80,7 +80,7 @@ pub fn verifier(texts: &[String]) -> Result<Option<Verifier>, String> {
     Ok(first.map(|first| secrets.fold(first, Verifier::with_secret)))
 }
 
-/// Creates the evidence to explain a mismatch. `None` without a secret.
+/// Creates the evidence to explain a mismatch: all secrets are accepted. `None` without a secret.
 pub fn evidence<'a>(
     headers: DeliveryHeaders<'a>,
     body: &'a [u8],
@@ -88,5 +88,5 @@ pub fn evidence<'a>(
 ) -> Option<Evidence<'a>> {
     let (first, others) = texts.split_first()?;
     let evidence = Evidence::new(headers, body, first);
-    Some(others.iter().fold(evidence, |evidence, text| evidence.with_known_secret(text)))
+    Some(others.iter().fold(evidence, |evidence, text| evidence.with_accepted_secret(text)))
 }

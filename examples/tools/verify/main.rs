@@ -193,7 +193,6 @@ fn explain(flags: &Flags) -> Result<u8, String> {
     let product = tools::product(flags)?;
     let headers = captured.headers(&product);
     let texts = secrets::texts(flags)?;
-    let first = texts.first().ok_or("no signing secret")?;
     let (tolerance, now) = (tolerance(flags)?, now(flags)?);
     let evidence = secrets::evidence(headers, &captured.body, &texts).ok_or("no signing secret")?;
     let evidence = evidence.with_tolerance(tolerance);
@@ -204,10 +203,11 @@ fn explain(flags: &Flags) -> Result<u8, String> {
     say(&explanation.to_string());
     // A header that contradicts the body is refused where the event is read.
     if explanation.is_proven() && explanation.causes().is_empty() {
-        let verifier = Verifier::new(SigningSecret::parse(first).map_err(|e| e.to_string())?);
-        let verifier = verifier.with_tolerance(tolerance).map_err(|e| e.to_string())?;
-        let event = verifier.verify_parts(headers, &captured.body, now).map(|it| it.event());
-        if let Ok(Err(error)) = event {
+        let genuine = texts.iter().find_map(|text| {
+            let verifier = Verifier::new(SigningSecret::parse(text).ok()?);
+            verifier.with_tolerance(tolerance).ok()?.verify_parts(headers, &captured.body, now).ok()
+        });
+        if let Some(Err(error)) = genuine.map(|verified| verified.event()) {
             say(&format!("no event: {error}"));
         }
     }
