@@ -30,7 +30,7 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// How long the host that led last is asked alone: 250 ms.
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// How long to wait before a host that does not lead is asked again: 250 ms.
+/// How long to wait before a host that does not lead is asked again, or a statement is cancelled again: 250 ms.
 const AGAIN: Duration = Duration::from_millis(250);
 
 /// The longest wait before a connection is made while the server is being looked for: 200 ms. Each waits
@@ -236,10 +236,18 @@ impl Hosts {
         }
     }
 
-    /// Ends what the server does for a connection.
+    /// Cancels what the server does for a connection, until it answers or the connection is lost.
+    ///
+    /// A request to cancel has no answer of its own. It may be lost, and one that comes between two
+    /// statements cancels nothing: so it is repeated.
     pub(super) async fn cancel(&self, client: &Client) {
         let token = client.cancel_token();
-        let _ = timeout(PROOF, token.cancel_query(self.tls.clone())).await;
+        loop {
+            let _ = timeout(self.limit, token.cancel_query(self.tls.clone())).await;
+            if timeout(AGAIN, client.simple_query("")).await.is_ok() {
+                return;
+            }
+        }
     }
 
     /// Doubts all connections that nobody uses: one was lost, or gave no answer in time.

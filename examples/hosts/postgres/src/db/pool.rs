@@ -10,6 +10,7 @@ use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, QueueMode, RecyclingMethod,
     Runtime, TimeoutType, Timeouts,
 };
+use tokio::time::timeout;
 
 use super::address::Address;
 use super::class::{Class, named, named_of};
@@ -24,6 +25,10 @@ const STEP: Duration = Duration::from_secs(5);
 /// gives none.
 const ANSWER: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(250);
+
+/// How long a connection that was given up keeps its place in the pool: 250 ms. Its statement is cancelled for
+/// as long as a step may take.
+const HELD: Duration = Duration::from_millis(250);
 
 /// How long a new connection may take, of which its server has said that it leads.
 const PROBE: Duration = Duration::from_secs(1);
@@ -197,7 +202,7 @@ impl Database {
 
     /// Tells whether the database answers at all, on a connection of its own.
     pub(super) async fn answers(&self) -> bool {
-        let connected = tokio::time::timeout(PROBE, self.hosts.connect()).await;
+        let connected = timeout(PROBE, self.hosts.connect()).await;
         connected.is_ok_and(|connected| connected.is_ok())
     }
 
@@ -273,15 +278,19 @@ impl DerefMut for Session {
 
 impl Drop for Session {
     /// Cancels what the server still does, then closes the connection. A COMMIT that waits for a standby
-    /// would wait on without its client. The connection's place in the pool is free when that is done.
+    /// would wait on without its client. The connection's place in the pool is free when that is done, or
+    /// after a moment: a machine that is stopped must not keep all places from the server that leads next.
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) if !connection.is_closed() => {
                 let hosts = Arc::clone(&self.hosts);
                 runtime.spawn(async move {
-                    hosts.cancel(&connection).await;
-                    drop(Object::take(connection));
+                    let cancelled = timeout(HELD, hosts.cancel(&connection)).await;
+                    let client = Object::take(connection);
+                    if cancelled.is_err() {
+                        let _ = timeout(STEP, hosts.cancel(&client)).await;
+                    }
                 });
             }
             _ => drop(Object::take(connection)),
