@@ -4,7 +4,7 @@
 //! cargo test --test broken
 //! ```
 //!
-//! Each fault is a patch. All of them are applied to one copy, and the variable `BROKEN` tells a
+//! Each fault is a file of `faults`. All of them are applied to one copy, and the variable `BROKEN` tells a
 //! process of it which fault it has. Each fault has a short scenario that leads to it, event by event.
 //! The same scenario with a process that has no fault leaves nothing wrong.
 #![allow(
@@ -18,6 +18,7 @@
     clippy::unwrap_used
 )]
 
+mod faults;
 mod host;
 mod patched;
 mod receiver;
@@ -27,7 +28,7 @@ use std::time::Instant;
 
 use crate::host::Host;
 
-/// What one line that is missing does: the patch of the same name says it.
+/// A fault: the file of the same name says what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     NoVersion,

@@ -1,9 +1,11 @@
-//! A copy of the repository, with every patch, and its program: built once, for all faults.
+//! A copy of the repository, with every fault, and its program: built once, for all faults.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+
+use crate::faults;
 
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -27,7 +29,9 @@ fn build() -> PathBuf {
     for file in files(root) {
         write(&fresh.join(&file), &fs::read(root.join(&file)).unwrap());
     }
-    patch(&fresh.join(package), &folder);
+    for (file, source) in faults::broken().unwrap() {
+        write(&fresh.join(package).join(file), source.as_bytes());
+    }
     // What is as it was keeps its time, so that it is not built again.
     for file in files_below(&copy) {
         if !fresh.join(&file).exists() {
@@ -47,30 +51,8 @@ fn build() -> PathBuf {
         .arg("--target-dir")
         .arg(&target)
         .status();
-    assert!(built.unwrap().success(), "the patched copy is built: {}", copy.display());
+    assert!(built.unwrap().success(), "the broken copy is built: {}", copy.display());
     target.join("debug/call-assistant-postgres")
-}
-
-/// Applies each patch. One that does not apply says which.
-fn patch(package: &Path, ceiling: &Path) {
-    let mut patches: Vec<PathBuf> = fs::read_dir(format!("{PACKAGE}/tests/broken/patches"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    patches.sort();
-    assert_eq!(patches.len(), 19, "eighteen faults, and what chooses one");
-    for patch in patches {
-        // The copy is no part of the repository that it lies in.
-        let applied = Command::new("git")
-            .args(["apply", "-p1"])
-            .arg(&patch)
-            .current_dir(package)
-            .env("GIT_CEILING_DIRECTORIES", ceiling)
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&applied.stderr);
-        assert!(applied.status.success(), "{} does not apply: {said}", patch.display());
-    }
 }
 
 /// The files of the repository, as paths in it: those that git does not ignore, or else all.
