@@ -11,10 +11,13 @@ use tokio_postgres::types::ToSql;
 
 use super::lock::{Key, Table};
 use crate::db::statements::{self as sql, Statement};
-use crate::db::{At, DbError, columns, execute};
+use crate::db::{At, DbError, columns, execute, query};
 
 /// Writes deliveries. Returns whether each stored row had the version that was read: if not, roll
 /// back and read again. A delivery that has not changed has no such version, and fits no row.
+///
+/// Pending rows that wait and those that end are written by two statements. Where there are both, all are locked
+/// first, by number: two that write the same deliveries, each with another outcome, wait for each other in one order.
 ///
 /// # Errors
 /// [`DbError`]
@@ -43,6 +46,10 @@ pub async fn write(
             generation: columns.generation,
             version: columns.version,
         });
+    }
+    if !wait.id.is_empty() && !retire.id.is_empty() {
+        let ids = [wait.id.as_slice(), &retire.id].concat();
+        query(change, sql::QUEUE_LOCK_PENDING, &[&ids]).await?;
     }
     let (wait, retire, amend, revive) = tokio::try_join!(
         store(change, sql::QUEUE_WAIT, wait),
