@@ -5,7 +5,7 @@
 
 mod attempt;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use attempt::send;
 
 use crate::faults::Faults;
-use crate::store::{Begun, Store, ToSend};
+use crate::store::{Begun, Store, Tables, ToSend};
 use host::clock;
 use host::post;
 use host::rows::LoadRow;
@@ -49,8 +49,8 @@ pub struct Outbox(UnboundedSender<Message>, Load);
 enum Message {
     /// These are stored as accepted.
     Accepted(Vec<ToSend>),
-    /// An attempt is stored as finished, and what is to be sent again.
-    Stored(Option<ToSend>),
+    /// An attempt of this delivery is stored as finished, and what is to be sent again.
+    Stored(u64, Option<ToSend>),
     /// Nothing of an attempt of this endpoint is left, no thread that looks up its name either.
     Finished { endpoint: u32, outcome: Outcome, took: Duration },
     /// The clock is to be moved to this instant, by way of all that is due before.
@@ -73,8 +73,8 @@ pub struct Sender {
     messages: UnboundedReceiver<Message>,
     outbox: Outbox,
     planner: Planner,
-    /// Attempts that are not stored as finished.
-    running: usize,
+    /// Deliveries with an attempt that is not stored as finished.
+    in_hand: BTreeSet<u64>,
     /// What the planner counts as in flight, by endpoint.
     in_flight: HashMap<u32, u32>,
     store: Arc<Store>,
@@ -114,7 +114,7 @@ impl Sender {
             messages,
             outbox: Outbox(sender, Load::default()),
             planner: Planner::new(LIMITS),
-            running: 0,
+            in_hand: BTreeSet::new(),
             in_flight: HashMap::new(),
             store,
             client,
@@ -129,10 +129,7 @@ impl Sender {
     /// Plans all that is pending.
     fn plan(&mut self, now: Timestamp) {
         let tables = self.store.lock();
-        let pending = tables.pending(now).map(|(delivery, endpoint, due, is_retry)| {
-            let account = tables.account_of(endpoint);
-            DueDelivery { delivery, endpoint, account, due, is_retry }
-        });
+        let pending = tables.pending(now).map(|each| due(&tables, each));
         self.planner = Planner::rebuild(LIMITS, pending).with_rate(self.pace.per_second);
         for (endpoint, count) in &self.in_flight {
             let account = tables.account_of(*endpoint);
@@ -172,7 +169,7 @@ impl Sender {
                 Some(message) = self.messages.recv() => self.hear(message),
             }
         }
-        while self.running > 0 {
+        while !self.in_hand.is_empty() {
             let Some(message) = self.messages.recv().await else { break };
             self.hear(message);
         }
@@ -192,7 +189,7 @@ impl Sender {
     /// Takes the next step of a move of the clock, if one is under way and nothing is in flight.
     /// True if it moved.
     fn moves_clock(&mut self) -> bool {
-        let Some(advance) = self.advance.as_mut().filter(|_| self.running == 0) else {
+        let Some(advance) = self.advance.as_mut().filter(|_| self.in_hand.is_empty()) else {
             return false;
         };
         let next = self.planner.next_due().filter(|due| *due <= advance.to);
@@ -215,19 +212,21 @@ impl Sender {
     /// Begins all that may be sent now.
     fn begin_all(&mut self, now: Timestamp, shutdown: &Shutdown) {
         while let Some((delivery, endpoint)) = self.planner.next(now) {
-            let begun = self.store.lock().begin(delivery, now);
+            // One that is in hand is planned again when its attempt is stored.
+            let begun = match self.in_hand.contains(&delivery) {
+                true => Err(None),
+                false => self.store.lock().begin(delivery, now),
+            };
             match begun {
                 Ok(begun) => {
-                    self.running = self.running.saturating_add(1);
+                    self.in_hand.insert(delivery);
                     let count = self.in_flight.entry(endpoint).or_default();
                     *count = count.saturating_add(1);
                     self.attempt(delivery, endpoint, begun, shutdown);
                 }
                 Err(later) => {
                     self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO);
-                    let again =
-                        later.map(|due| ToSend { delivery, endpoint, due, is_retry: false });
-                    self.add(again);
+                    self.add(later);
                 }
             }
         }
@@ -243,8 +242,8 @@ impl Sender {
                 Vec::new()
             }
             Message::Accepted(accepted) => accepted,
-            Message::Stored(again) => {
-                self.running = self.running.saturating_sub(1);
+            Message::Stored(delivery, again) => {
+                self.in_hand.remove(&delivery);
                 again.into_iter().collect()
             }
             Message::Finished { endpoint, outcome, took } => {
@@ -260,9 +259,9 @@ impl Sender {
     }
 
     fn add(&mut self, added: impl IntoIterator<Item = ToSend>) {
-        for ToSend { delivery, endpoint, due, is_retry } in added {
-            let account = self.store.lock().account_of(endpoint);
-            self.planner.add(DueDelivery { delivery, endpoint, account, due, is_retry });
+        for each in added {
+            let due = due(&self.store.lock(), each);
+            self.planner.add(due);
         }
     }
 
@@ -290,8 +289,14 @@ impl Sender {
                 .with("type", begun.body.event_type().as_str())
                 .with("host", post::host(begun.destination.target()))
                 .write();
-            let _ = outbox.0.send(Message::Stored(again));
+            let _ = outbox.0.send(Message::Stored(delivery, again));
             slot.finish(sent.outcome, sent.took);
         });
     }
+}
+
+/// Returns a delivery as the planner takes it.
+fn due(tables: &Tables, each: ToSend) -> DueDelivery {
+    let ToSend { delivery, endpoint, due, is_retry } = each;
+    DueDelivery { delivery, endpoint, account: tables.account_of(endpoint), due, is_retry }
 }

@@ -3,7 +3,7 @@
 //!
 //! Each function here is one transaction: it reads the rows it needs, lets the library change
 //! them, and has stored them when it returns. The rows read are the rows written, for both happens
-//! under one lock; a database that others write to would compare versions instead.
+//! under one lock. An attempt begins in memory, in one, and ends in another: that compares versions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,10 +45,12 @@ pub struct ToSend {
     pub is_retry: bool,
 }
 
-/// An attempt that is stored as begun, and what it takes to make it.
+/// An attempt that is begun in memory, and what it takes to make it.
 #[derive(Debug)]
 pub struct Begun {
     pub delivery: DeliveryId,
+    /// The delivery as it was begun. The store still has it as it was read.
+    row: Delivery,
     pub endpoint: EndpointId,
     pub attempt: Attempt,
     pub body: EventBody,
@@ -70,7 +72,7 @@ impl fmt::Display for Begun {
 const KEPT_ATTEMPTS: usize = 50;
 
 impl DeliveryRow {
-    /// Returns when the next attempt is due. `None` while one is in flight, and when there is none to come.
+    /// Returns when the next attempt is due, or was if it is in flight. `None` if there is none to come.
     pub fn next_at(&self) -> Option<Timestamp> {
         let columns = DeliveryColumns::from(self.state);
         (columns.status == DeliveryStatus::Waiting).then_some(columns.at)
@@ -87,17 +89,15 @@ impl DeliveryRow {
 
     /// Returns it as the planner has it, if it waits.
     pub(super) fn to_send(&self, number: u64, now: Timestamp) -> Option<ToSend> {
-        Some(ToSend {
-            delivery: number,
-            endpoint: self.endpoint,
-            due: self.state.due(now).filter(|_| self.next_at().is_some())?,
-            is_retry: self.is_retry(),
-        })
+        let due = self.state.due(now).filter(|_| self.next_at().is_some())?;
+        Some(self.planned(number, due))
     }
 
-    /// Tells whether its next attempt repeats one that has failed. Who redelivers by hand asks for a new one.
-    fn is_retry(&self) -> bool {
-        self.state.attempts() > 0 && !self.state.is_manual()
+    /// Returns it as the planner has it, for this time. A retry repeats an attempt that has failed: who redelivers
+    /// by hand asks for a new one.
+    fn planned(&self, number: u64, due: Timestamp) -> ToSend {
+        let is_retry = self.state.attempts() > 0 && !self.state.is_manual();
+        ToSend { delivery: number, endpoint: self.endpoint, due, is_retry }
     }
 
     fn add_to_log(&mut self, entry: LogEntry, sent: &Sent) {
@@ -161,38 +161,37 @@ impl Tables {
         Ok(accepted)
     }
 
-    /// Begins an attempt (step 2). When this returns, it is stored, and may be sent.
+    /// Begins an attempt (step 2) in memory, as "Owners" of `call_assistant::guide::storing` has it: this process is
+    /// the one owner of all endpoints. Nothing is stored before the attempt has ended.
     ///
     /// # Errors
-    /// There is nothing to send now; with a time, look again then.
-    pub fn begin(&mut self, number: u64, now: Timestamp) -> Result<Begun, Option<Timestamp>> {
-        let row = self.deliveries.get_mut(&number).ok_or(None)?;
-        let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
-        let endpoint = endpoint.ok_or(None)?;
-        let taken_over = row.state.status() == DeliveryStatus::Sending;
-        let begun = row.state.begin(&endpoint.health, now);
-        if taken_over && begun.is_ok() {
-            self.tally.lease_expired();
-        }
-        let made = match begun {
+    /// There is nothing to send now, but perhaps later.
+    pub fn begin(&mut self, number: u64, now: Timestamp) -> Result<Begun, Option<ToSend>> {
+        let row = self.deliveries.get(&number).ok_or(None)?;
+        let endpoint = self.endpoint_of(row.endpoint).ok_or(None)?;
+        let mut begun = row.state.into_stored();
+        match begun.begin(&endpoint.health, now) {
             Ok(attempt) => Ok(Begun {
                 delivery: row.id.clone(),
+                row: begun,
                 endpoint: endpoint.id.clone(),
                 attempt,
                 body: row.body.clone(),
                 destination: endpoint.destination(),
                 signer: endpoint.signer.clone(),
             }),
+            Err(BeginError::Parked) => {
+                self.park(number, now);
+                self.changed();
+                Err(None)
+            }
             Err(
                 BeginError::Early { at, .. }
                 | BeginError::Leased { until: at, .. }
                 | BeginError::Disabled { until: at, .. },
-            ) => Err(Some(at)),
+            ) => Err(Some(row.planned(number, at))),
             Err(_) => Err(None),
-        };
-        self.index(number);
-        self.changed();
-        made
+        }
     }
 
     /// Stores what came of an attempt (step 4): delivery, endpoint, log and alerts. The delivery is to
@@ -206,7 +205,11 @@ impl Tables {
     ) -> Option<ToSend> {
         let (at, row) = (sent.at, self.deliveries.get(&number)?);
         let endpoint = row.endpoint;
-        let rows = BTreeMap::from([(number, row.state.into_stored())]);
+        let stored = row.state.into_stored();
+        // Where nobody has written it since, the attempt stands as it was begun.
+        let version = DeliveryColumns::from(stored).version;
+        let is_as_read = begun.row.if_version() == Some(version);
+        let rows = BTreeMap::from([(number, if is_as_read { begun.row } else { stored })]);
         let owners = BTreeMap::from([(endpoint, self.endpoint_of(endpoint)?.health.into_stored())]);
         let ended = [EndedAttempt {
             delivery: number,
@@ -236,8 +239,7 @@ impl Tables {
             sent.describe(&mut entry);
             row.add_to_log(entry, sent);
         }
-        let again = settled.again.first().filter(|_| !settled.deliveries.is_empty());
-        let again = again.and_then(|_| row.to_send(number, at));
+        let again = settled.again.first().and_then(|_| row.to_send(number, at));
         for (_, reason) in settled.disabled {
             self.disabled(endpoint, reason, at);
         }
@@ -308,12 +310,9 @@ impl Tables {
     }
 
     /// Returns everything that is pending, for a planner that starts.
-    pub fn pending(&self, now: Timestamp) -> impl Iterator<Item = (u64, u32, Timestamp, bool)> {
+    pub fn pending(&self, now: Timestamp) -> impl Iterator<Item = ToSend> {
         let pending = self.endpoints.iter().flat_map(|endpoint| &endpoint.pending);
-        pending.filter_map(move |number| {
-            let row = self.deliveries.get(number)?;
-            Some((*number, row.endpoint, row.state.due(now)?, row.is_retry()))
-        })
+        pending.filter_map(move |number| self.deliveries.get(number)?.to_send(*number, now))
     }
 
     /// Does the periodic work, about once a minute.

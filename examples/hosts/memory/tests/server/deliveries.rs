@@ -175,6 +175,31 @@ fn a_success_forgets_failures() {
     assert!(message.as_str().is_some_and(|message| !message.is_empty()), "{message}");
 }
 
+// D-58: an attempt begins in memory. What becomes of its delivery meanwhile counts, and no second one begins beside it.
+#[test]
+fn an_attempt_in_flight_is_not_stored() {
+    let (service, receiver) = (Service::start(&FAST), Receiver::start());
+    let endpoint = service.hook(&receiver.url("/hook", &[Reply::Held(503), Reply::Status(204)]));
+    let other = service.hook(&receiver.url("/other", &[Reply::Status(204)]));
+    let sent = service.ping(&endpoint);
+    eventually("it is in flight", || (receiver.got("/hook").len() == 1).then_some(()));
+    let delivery = service.show(&sent);
+    assert_eq!((&delivery["status"], &delivery["attempts"]), (&json!("waiting"), &json!([])));
+    assert!(delivery["next_at"].is_string(), "{delivery}");
+
+    service.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    assert_eq!(service.after_pending(&sent)["status"], "parked");
+    service.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
+    service.ask("POST", &format!("{sent}/redeliver"), &json!({}), 202);
+    let beside = service.ping(&other);
+    assert_eq!(service.after_pending(&beside)["status"], "delivered");
+    assert_eq!(receiver.got("/hook").len(), 1, "it waits for the attempt in flight");
+    receiver.release();
+    let delivered = service.after_pending(&sent);
+    assert_eq!(outcomes(&delivered), ["503", "204"]);
+    assert_eq!(receiver.got("/hook").len(), 2);
+}
+
 // DEL-5, DEL-10, D-51, D-52: what a receiver may do, what becomes of it, and why.
 #[test]
 fn receivers_of_every_kind() {

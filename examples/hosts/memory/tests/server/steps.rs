@@ -22,6 +22,7 @@ use host::{clock, data, shutdown};
 use testing::receiver::{Receiver, Reply};
 use testing::running::{File, Service, eventually, service};
 use testing::shifted;
+use tokio::runtime::Runtime;
 
 /// Ten seconds in one millisecond.
 const FAST: Scale = Scale { waits: 0.0001, timeouts: 1.0 };
@@ -81,30 +82,41 @@ fn the_old_urls_answer_disables_nothing() {
     }
 }
 
-// Where waits are scaled as well, an attempt in flight is nobody else's.
+// An attempt begins in memory: until it has ended, the store has its delivery as it was read.
 #[test]
-fn what_is_in_flight_is_not_begun_again() {
+fn an_attempt_in_flight_is_not_stored() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    let mut waits = accept(&mut tables, now);
+    for attempt in 1..=2 {
+        let row = tables.delivery(tables.delivery_id(0).unwrap().as_str()).unwrap().clone();
+        let begun = tables.begin(waits.delivery, waits.due).unwrap();
+        assert_eq!(u64::from(begun.attempt.number()), attempt);
+        let stored = tables.delivery(row.id.as_str()).unwrap();
+        assert_eq!((stored.state, stored.next_at()), (row.state, Some(waits.due)), "{attempt}");
+        assert_eq!(tables.pending(now).collect::<Vec<_>>(), [waits], "attempt {attempt}");
+        // The second wait is 10 seconds by the schedule, and a millisecond here.
+        let refused = ended(Outcome::Refused, waits.due);
+        waits = tables.finish(waits.delivery, &begun, &refused, &FAST.schedule()).unwrap();
+        assert!(waits.due <= after(now, 10));
+    }
+}
+
+// A retry goes before what is new. One that cannot begin yet stays a retry.
+#[test]
+fn a_retry_that_is_refused_stays_a_retry() {
     let now = clock::now();
     let store = store("http://127.0.0.1:9/hook", now);
     let mut tables = store.lock();
     let sent = accept(&mut tables, now);
-    for attempt in 1..=2 {
-        // The second wait is 10 seconds by the schedule, and a millisecond here.
-        let now = after(now, attempt * 10);
-        let begun = tables.begin(sent.delivery, now).unwrap();
-        assert_eq!(u64::from(begun.attempt.number()), attempt);
-        let lease = tables.begin(sent.delivery, now).unwrap_err().unwrap();
-        assert!(lease > after(now, 10_000), "{lease}");
-        let pending: Vec<_> = tables.pending(now).collect();
-        assert_eq!(
-            pending,
-            [(sent.delivery, sent.endpoint, lease, attempt > 1)],
-            "attempt {attempt}"
-        );
-        let again =
-            tables.finish(sent.delivery, &begun, &ended(Outcome::Refused, now), &FAST.schedule());
-        assert!(again.unwrap().due <= after(now, 10));
-    }
+    let early = now.saturating_sub(Duration::from_secs(1));
+    assert_eq!(tables.begin(sent.delivery, early).unwrap_err(), Some(sent), "a first attempt");
+    let begun = tables.begin(sent.delivery, now).unwrap();
+    let refused = ended(Outcome::Refused, now);
+    let retry = tables.finish(sent.delivery, &begun, &refused, &RetrySchedule::default()).unwrap();
+    assert!(retry.is_retry);
+    assert_eq!(tables.begin(sent.delivery, now).unwrap_err(), Some(retry));
 }
 
 // What is due is planned: asking again and again does not plan it again and again.
@@ -125,7 +137,7 @@ fn what_is_due_is_made_due_once() {
         assert_eq!(tables.send_now(&id, after(now, 1)), Ok(None), "it is due");
     }
     assert_eq!(tables.begin(sent.delivery, now).unwrap().attempt.number(), 2);
-    assert!(tables.send_now(&id, now).is_err(), "it is being sent");
+    assert_eq!(tables.send_now(&id, now), Ok(None), "it is being sent");
 }
 
 // What is planned anew is what it was: a redelivery by hand is no retry.
@@ -136,15 +148,14 @@ fn a_redelivery_is_no_retry_however_it_is_planned() {
     let mut tables = store.lock();
     let sent = accept(&mut tables, now);
     for _ in 0..6 {
-        let due = tables.pending(now).next().unwrap().2;
+        let due = tables.pending(now).next().unwrap().due;
         let begun = tables.begin(sent.delivery, due).unwrap();
         tables.finish(sent.delivery, &begun, &ended(Outcome::Refused, due), &FAST.schedule());
     }
     assert_eq!(tables.pending(now).count(), 0);
     let id = tables.delivery_id(sent.delivery).unwrap().as_str().to_owned();
     let again = tables.redeliver(&id, now).unwrap();
-    let planned = (again.delivery, again.endpoint, again.due, again.is_retry);
-    assert_eq!(tables.pending(now).collect::<Vec<_>>(), [planned]);
+    assert_eq!(tables.pending(now).collect::<Vec<_>>(), [again]);
     assert!(!again.is_retry);
 }
 
@@ -183,7 +194,7 @@ fn a_clock_that_is_set_changes_no_wait() {
 
         tables.clock_was_set(step);
         let due = step.moved(again.due);
-        assert_eq!(tables.pending(moved).map(|(_, _, due, _)| due).collect::<Vec<_>>(), [due]);
+        assert_eq!(tables.pending(moved).map(|each| each.due).collect::<Vec<_>>(), [due]);
         assert_eq!(tables.begin(sent.delivery, due).unwrap().attempt.number(), 2, "{step:?}");
     }
 }
@@ -221,7 +232,7 @@ fn what_is_written_after_the_clock_was_set_is_not_moved() {
 // A thread that nobody waits for any more still counts against its endpoint's limit.
 #[test]
 fn a_look_up_holds_its_slot_until_its_thread_has_returned() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let runtime = Runtime::new().unwrap();
     let (answer, answered) = std::sync::mpsc::channel::<()>();
     let slot = Arc::new(());
     let look_up = post::on_thread(Arc::clone(&slot), move || answered.recv());
@@ -239,15 +250,13 @@ fn a_late_failure_leaves_the_next_attempt_when_it_was() {
     let store = store("http://127.0.0.1:9/hook", now);
     let mut tables = store.lock();
     let sent = accept(&mut tables, now);
-    let lost = tables.begin(sent.delivery, now).unwrap();
-    let lease = tables.begin(sent.delivery, now).unwrap_err().unwrap();
-    let taken_over = tables.begin(sent.delivery, lease).unwrap();
+    let [lost, stored] = [0, 1].map(|_| tables.begin(sent.delivery, now).unwrap());
     let mut finish = |begun| {
-        tables.finish(sent.delivery, begun, &ended(Outcome::Refused, lease), &FAST.schedule())
+        tables.finish(sent.delivery, begun, &ended(Outcome::Refused, now), &FAST.schedule())
     };
-    let again = finish(&taken_over).unwrap();
-    assert_eq!(finish(&lost), None, "it is in the planner's hands once");
-    assert_eq!(tables.pending(lease).map(|(_, _, due, _)| due).collect::<Vec<_>>(), [again.due]);
+    let again = finish(&stored).unwrap();
+    assert_eq!(finish(&lost), Some(again));
+    assert_eq!(tables.pending(now).collect::<Vec<_>>(), [again]);
     assert!(tables.begin(sent.delivery, again.due).is_ok());
 }
 
@@ -300,26 +309,55 @@ fn accepted_before_the_sender_runs() {
     let receiver = Receiver::start();
     let url = receiver.url("/hook", &[Reply::Status(204)]);
     let store = Arc::new(store(&url, clock::now()));
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let (trigger, stop) = shutdown::manual();
-
     let before = accept(&mut store.lock(), clock::now());
-    let entered = runtime.enter();
-    let client = post::Client::new(None).unwrap();
-    drop(entered);
-    let sender = Sender::new(Arc::clone(&store), client, PACE, Faults::default());
+    let (runtime, sender) = sender(&store);
     let told = accept(&mut store.lock(), clock::now());
     sender.outbox().send(vec![told]);
+    let (trigger, stop) = shutdown::manual();
     let sending = runtime.spawn(sender.run(stop));
-    for sent in [before, told] {
-        eventually("it is delivered", || {
-            let tables = store.lock();
-            let id = tables.delivery_id(sent.delivery)?;
-            let row = tables.delivery(id.as_str()).unwrap();
-            (row.state.status() == DeliveryStatus::Delivered).then(|| assert_eq!(row.log.len(), 1))
-        });
-    }
+    [before, told].map(|sent| delivered(&store, sent));
     trigger.pull();
     runtime.block_on(sending).unwrap();
     assert_eq!(receiver.got("/hook").len(), 2);
+}
+
+// However often the sender is told of a delivery, it has one attempt at a time.
+#[test]
+fn what_is_in_flight_is_not_begun_again() {
+    let receiver = Receiver::start();
+    let url = receiver.url("/hook", &[Reply::Held(204)]);
+    let store = Arc::new(store(&url, clock::now()));
+    let (runtime, sender) = sender(&store);
+    let (outbox, (trigger, stop)) = (sender.outbox(), shutdown::manual());
+    let sending = runtime.spawn(sender.run(stop));
+    let first = accept(&mut store.lock(), clock::now());
+    outbox.send(vec![first]);
+    eventually("it is in flight", || (receiver.got("/hook").len() == 1).then_some(()));
+    let last = accept(&mut store.lock(), clock::now());
+    outbox.send(vec![first, first, last]);
+    eventually("the next is in flight", || (receiver.got("/hook").len() > 1).then_some(()));
+    receiver.release();
+    [first, last].map(|sent| delivered(&store, sent));
+    trigger.pull();
+    runtime.block_on(sending).unwrap();
+    assert_eq!(receiver.got("/hook").len(), 2);
+}
+
+/// Returns a sender of a store, before it runs.
+fn sender(store: &Arc<Store>) -> (Runtime, Sender) {
+    let runtime = Runtime::new().unwrap();
+    let entered = runtime.enter();
+    let client = post::Client::new(None).unwrap();
+    drop(entered);
+    (runtime, Sender::new(Arc::clone(store), client, PACE, Faults::default()))
+}
+
+/// Waits until a delivery has reached its receiver, at its first attempt.
+fn delivered(store: &Store, sent: ToSend) {
+    eventually("it is delivered", || {
+        let tables = store.lock();
+        let id = tables.delivery_id(sent.delivery)?;
+        let row = tables.delivery(id.as_str()).unwrap();
+        (row.state.status() == DeliveryStatus::Delivered).then(|| assert_eq!(row.log.len(), 1))
+    });
 }
