@@ -21,7 +21,7 @@ use super::{AccountRow, Tables};
 use host::post::{Sent, host};
 use host::random;
 use host::rows::AttemptRow;
-use host::sending::UNSENT;
+use host::sending::postpone;
 use host::store::Refused;
 
 /// One event on its way to one endpoint.
@@ -219,7 +219,8 @@ impl Tables {
             at,
             response: sent.body.as_deref(),
         }];
-        let settled = schedule.settle(&ended, &rows, &owners);
+        let mut settled = schedule.settle(&ended, &rows, &owners);
+        postpone(&mut settled);
         self.tally.settled(&settled);
 
         let owner = self.endpoint_mut(endpoint)?;
@@ -232,10 +233,6 @@ impl Tables {
             row.state = *state;
         }
         for (_, mut entry) in settled.log {
-            if sent.outcome == Outcome::Unsent && !entry.late {
-                row.state.postpone(UNSENT, at);
-                entry.next_at = row.next_at();
-            }
             sent.describe(&mut entry);
             row.add_to_log(entry, sent);
         }

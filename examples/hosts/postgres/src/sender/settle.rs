@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DeliveryColumns, EndedAttempt, EndpointHealth, Outcome, RetrySchedule,
-    SenderMetrics, Settled,
+    Attempt, Delivery, DeliveryColumns, EndedAttempt, EndpointHealth, RetrySchedule, SenderMetrics,
+    Settled,
 };
 use deadpool_postgres::Transaction;
 use tokio::sync::{Semaphore, mpsc};
@@ -25,7 +25,7 @@ use crate::db::{Database, DbError, StepError};
 use crate::queue::{self, Key, Locked, Table};
 use host::log;
 use host::post::Sent;
-use host::sending::UNSENT;
+use host::sending::postpone;
 use host::signed::Signed;
 use host::watch::Watch;
 
@@ -157,15 +157,7 @@ async fn store(
         settled.again.iter().map(|(id, _, due)| (*id, *due)).collect();
     let stored = batch
         .iter()
-        .map(|ended| {
-            // A missing resource needs time.
-            let least = match ended.sent.outcome {
-                Outcome::Unsent => ended.at.saturating_add(UNSENT),
-                _ => Timestamp::MIN,
-            };
-            let again = again.remove(&ended.key.id).map(|at| at.max(least));
-            Stored { key: ended.key, again }
-        })
+        .map(|ended| Stored { key: ended.key, again: again.remove(&ended.key.id) })
         .collect();
     let _ = messages.send(Message::Stored { stored, disabled });
     settled
@@ -292,6 +284,7 @@ fn settle_rows(
         .collect();
     let rows = rows.iter().map(|(id, locked)| (*id, locked.row)).collect();
     let mut settled = schedule.settle(&ended, &rows, endpoints);
+    postpone(&mut settled);
     let sent: BTreeMap<i64, &Sent> =
         batch.iter().map(|ended| (ended.key.id, &ended.sent)).collect();
     for (id, entry) in &mut settled.log {

@@ -173,7 +173,7 @@ fn calls(api: &Running) {
     (0..4).for_each(|_| drop(api.get("/v1/calls?limit=1")));
 }
 
-fn limit_files(process: &Running, most: u64) {
+pub(crate) fn limit_files(process: &Running, most: u64) {
     let limit = Rlimit { current: Some(most), maximum: Some(most) };
     let pid = Pid::from_raw(process.id().cast_signed());
     prlimit(pid, Resource::Nofile, limit).unwrap();

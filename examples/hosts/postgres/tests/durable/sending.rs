@@ -10,6 +10,7 @@ use call_assistant_postgres::queue::{Accepted, accept};
 use deadpool_postgres::Transaction;
 use serde_json::json;
 
+use crate::alerts::limit_files;
 use crate::support::Running;
 use crate::support::receiver::Reply;
 use crate::support::running;
@@ -66,6 +67,24 @@ async fn what_is_in_flight_is_stored_before_the_end() {
     assert!(sender.ended().success());
     assert_eq!(service.count(DELIVERED).await, 1);
     assert_eq!(service.receiver.got("/held").len(), 1);
+}
+
+// A wait that no schedule has outlives the sender, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_wait_after_an_attempt_that_could_not_be_made_is_stored() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
+    let sender = start(&service);
+    limit_files(&sender, 3);
+    service.ping(&endpoint);
+    let unsent = "SELECT least(count(*), 1) FROM attempts WHERE outcome = 'unsent'";
+    service.becomes(unsent, 1).await;
+    drop(sender);
+    let waits = "SELECT count(*) FROM attempts AS a JOIN deliveries AS d ON d.id = a.delivery
+        WHERE a.next_at = d.at AND d.at >= a.began_at + interval '1 second'";
+    assert_eq!(service.count(waits).await, 1);
+    let _next = start(&service);
+    service.becomes(DELIVERED, 1).await;
 }
 
 // The whole schedule, a success after failures, a 410, a pause, and a redelivery.

@@ -6,8 +6,9 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     ATTEMPT_LEASE, Attempt, AttemptReport, Delivery, DeliveryColumns, DeliveryStatus,
-    EndpointColumns, EndpointHealth, RETRY_WAITS,
+    EndpointColumns, EndpointHealth, Outcome, RETRY_WAITS,
 };
+use host::sending::UNSENT;
 
 use super::endpoints::{self, States};
 use super::rows::{Change, Entry, Noted, Record};
@@ -192,12 +193,16 @@ fn replay<'a>(
     // When it ended, by what it has left.
     let left = DeliveryColumns::from(after).at;
     let ends = || {
-        std::iter::once(left)
-            .chain(RETRY_WAITS.iter().map(|wait| left.saturating_sub(shorter(*wait))))
+        let waits = RETRY_WAITS.iter().copied().map(shorter);
+        [Duration::ZERO, UNSENT].into_iter().chain(waits).map(|wait| left.saturating_sub(wait))
     };
     let report = |mut row: Delivery, attempt: &Attempt, at| {
         let report = row.finish(attempt, entry.outcome, at).unwrap();
-        let row = if report.is_late() { row } else { on_the_wall(row, at) };
+        if !report.is_late() {
+            row = on_the_wall(row, at);
+            // An attempt that could not be made leaves a wait that no schedule has.
+            let _ = entry.outcome == Outcome::Unsent && row.postpone(UNSENT, at);
+        }
         let mut parked = row;
         parked.park(&with(0, Some("gone")), at);
         let fits = [row, parked].contains(&after) && report.is_late() == entry.late;
