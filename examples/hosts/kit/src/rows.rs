@@ -266,6 +266,14 @@ pub struct Missed {
 /// How far what was missed is counted while somebody waits for the answer.
 pub const MOST_COUNTED: u64 = 100_000;
 
+/// Returns what an alert says of so much that was missed, after its own words.
+pub fn missed_so_far(missed: u64) -> String {
+    match missed > MOST_COUNTED {
+        true => format!("; it has missed more than {MOST_COUNTED} so far"),
+        false => format!("; it has missed {missed} so far"),
+    }
+}
+
 impl Missed {
     pub fn total(&self) -> u64 {
         self.by_type.values().sum()

@@ -281,6 +281,7 @@ impl Sender {
                 () = given_up(&shutdown) => post::Sent::stopped(began),
             };
             let again = store.write().0.finish(delivery, &begun, &sent, &scale.schedule());
+            store.lock().count_alerts();
             sent.line(begun.attempt.number().into())
                 .with("account", begun.body.account_id().as_str())
                 .with("endpoint", begun.endpoint.as_str())

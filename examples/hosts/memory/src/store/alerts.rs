@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use call_assistant::Timestamp;
-use call_assistant::id::AccountId;
-use call_assistant::webhook::sender::Alert;
+use call_assistant::id::{AccountId, EndpointId};
+use call_assistant::webhook::sender::{Alert, RecoveryFilter};
 
 use super::Tables;
-use host::rows::{Acknowledged, AlertPage, AlertRow};
+use host::rows::{Acknowledged, AlertPage, AlertRow, missed_so_far};
 use host::store::Refused;
 use host::{clock, log};
 
@@ -23,6 +23,8 @@ pub(super) struct Alerts {
     /// The number of the latest. Those of a process are greater than those of processes before it.
     last: u64,
     by_account: BTreeMap<AccountId, VecDeque<(u64, AlertRow)>>,
+    /// Alerts of endpoints that had missed something, which is not counted yet.
+    uncounted: Vec<(u64, EndpointId, RecoveryFilter)>,
 }
 
 impl Tables {
@@ -63,33 +65,44 @@ impl Tables {
     }
 
     /// Tells the owner of an endpoint: an entry in the list, and a line on standard error.
-    pub(super) fn alert(&mut self, endpoint: u32, alert: Alert, now: Timestamp) {
+    pub(super) fn alert(&mut self, endpoint: u32, alert: &Alert, now: Timestamp) {
         let Some(row) = self.endpoint_of(endpoint) else { return };
-        let missed = row.health.missed(now).and_then(|missed| {
-            let counted = self.count_missed(row.id.as_str(), &missed).ok()?;
-            Some(format!("; it has missed {} so far", counted.total()))
-        });
         let number = self.alerts.last.saturating_add(1).max(micros(clock::machine()));
-        let (id, account_id) = (row.id.clone(), row.account_id.clone());
+        let uncounted = row.health.missed(now).map(|missed| (number, row.id.clone(), missed));
         let shown = AlertRow {
             id: format!("alrt_{number}"),
-            account_id: account_id.clone(),
-            endpoint_id: id.clone(),
+            account_id: row.account_id.clone(),
+            endpoint_id: row.id.clone(),
             url: row.target.as_str().to_owned(),
             at: now,
             kind: alert.kind().to_owned(),
-            message: format!("{alert}{}", missed.unwrap_or_default()),
+            message: alert.to_string(),
             acknowledged: None,
         };
-        // That it is disabled is said where it is disabled, whoever did it.
-        if !matches!(alert, Alert::Disabled { .. }) {
-            log::info(format!("endpoint {id} of {account_id}: {}", shown.message)).write();
-        }
+        log::warn("the owner of an endpoint is told")
+            .with("account", shown.account_id.as_str())
+            .with("endpoint", shown.endpoint_id.as_str())
+            .with("alert", alert.kind())
+            .with("text", shown.message.as_str())
+            .write();
         self.alerts.last = number;
-        let of_it = self.alerts.by_account.entry(account_id).or_default();
+        self.alerts.uncounted.extend(uncounted);
+        let of_it = self.alerts.by_account.entry(shown.account_id.clone()).or_default();
         of_it.truncate(KEPT.saturating_sub(1));
         of_it.push_front((number, shown));
         self.changed();
+    }
+
+    /// Adds to alerts that are stored how much their endpoints had missed.
+    pub fn count_alerts(&mut self) {
+        for (number, endpoint, missed) in std::mem::take(&mut self.alerts.uncounted) {
+            let Ok(counted) = self.count_missed(endpoint.as_str(), &missed) else { continue };
+            let mut all = self.alerts.by_account.values_mut().flatten();
+            if let Some((_, alert)) = all.find(|(of, _)| *of == number) {
+                alert.message.push_str(&missed_so_far(counted.total()));
+            }
+            self.changed();
+        }
     }
 
     /// Reminds the owners of endpoints that stay disabled.
@@ -97,7 +110,7 @@ impl Tables {
         for number in 0.. {
             let Some(endpoint) = self.endpoint_mut(number) else { break };
             if let Some(alert) = endpoint.health.remind(now) {
-                self.alert(number, alert, now);
+                self.alert(number, &alert, now);
             }
         }
     }

@@ -241,7 +241,7 @@ impl Tables {
             self.disabled(endpoint, reason, at);
         }
         for (_, alert) in settled.alerts {
-            self.alert(endpoint, alert, at);
+            self.alert(endpoint, &alert, at);
         }
         self.index(number);
         self.changed();
@@ -316,6 +316,7 @@ impl Tables {
     pub fn keep_house(&mut self, now: Timestamp) {
         self.forget_old(now);
         self.remind(now);
+        self.count_alerts();
     }
 
     /// Forgets deliveries and event bodies that are no longer kept.

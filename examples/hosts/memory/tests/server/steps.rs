@@ -260,6 +260,27 @@ fn a_late_failure_leaves_the_next_attempt_when_it_was() {
     assert!(tables.begin(sent.delivery, again.due).is_ok());
 }
 
+// An alert is stored with what it tells of, and how much was missed is counted after that: no result waits for a count.
+#[test]
+fn what_was_missed_is_counted_once_its_alert_is_stored() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    let sent = accept(&mut tables, now);
+    let begun = tables.begin(sent.delivery, now).unwrap();
+    let gone = ended(Outcome::Answered(StatusCode::GONE), now);
+    tables.finish(sent.delivery, &begun, &gone, &FAST.schedule());
+    for message in
+        ["disabled: it answered 410", "disabled: it answered 410; it has missed 1 so far"]
+    {
+        let alerts = tables.alerts("acct_1");
+        assert_eq!(alerts.iter().map(|alert| &alert.message).collect::<Vec<_>>(), [message]);
+        tables.count_alerts();
+    }
+    tables.count_alerts();
+    assert_eq!(tables.alerts("acct_1").len(), 1);
+}
+
 // D-55: it was in flight when its endpoint was disabled, and is no less parked for ending later.
 #[test]
 fn what_was_in_flight_when_its_endpoint_was_disabled_is_parked() {

@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 use super::unreadable;
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, execute, query, query_opt};
-use host::rows::{Acknowledged, AlertPage, AlertRow, MOST_COUNTED};
+use host::rows::{Acknowledged, AlertPage, AlertRow, missed_so_far};
 use host::store::{Done, Refused};
 
 /// Reads the latest alerts of an account, newest first.
@@ -76,10 +76,7 @@ fn shown(row: &Row) -> Done<Option<AlertRow>> {
     let missed: Option<i64> = row.field("missed")?;
     let missed =
         missed.filter(|_| matches!(alert, Alert::Disabled { .. } | Alert::StillDisabled { .. }));
-    let missed = missed.map(i64::unsigned_abs).map(|missed| match missed > MOST_COUNTED {
-        true => format!("; it has missed more than {MOST_COUNTED} so far"),
-        false => format!("; it has missed {missed} so far"),
-    });
+    let missed = missed.map(|missed| missed_so_far(missed.unsigned_abs()));
     let by: Option<String> = row.field("acknowledged_by")?;
     let at = row.instant_opt("acknowledged_at")?;
     Ok(Some(AlertRow {
