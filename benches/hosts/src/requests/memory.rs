@@ -24,7 +24,7 @@ pub(super) async fn main(data: &Path) -> Result<(), Box<dyn Error>> {
     let pace = Pace { scale: Scale::default(), per_second: 0 };
     let sender =
         Sender::new(Arc::clone(&tables), post::Client::new(None)?, pace, Faults::default());
-    let store = Local::new(tables, sender.outbox());
+    let store = Local::new(tables, sender.load());
     store.load(accounts).await.map_err(|refused| format!("{refused:?}"))?;
     let api = Api::new(store, CursorKeys::new(1, random::bytes()));
     let listener = TcpListener::bind("127.0.0.1:0").await?;

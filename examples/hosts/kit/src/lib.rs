@@ -14,8 +14,9 @@
 //!
 //! There are two hosts of one service. `examples/hosts/memory` keeps everything in memory, and
 //! `examples/hosts/postgres` in PostgreSQL. Both answer the same public API and the same dashboard, read
-//! the same `--data` file and send webhooks in the same way. This crate is all of that, over two
-//! traits: [`store::ApiStore`] for the public API and [`store::Store`] for the dashboard.
+//! the same `--data` file and send webhooks in the same way. This crate is all of that, over three
+//! traits: [`store::ApiStore`] for the public API, [`store::Store`] for the dashboard and
+//! [`sender::rows::Rows`] for what is sent.
 //!
 //! | | |
 //! |---|---|
@@ -28,7 +29,7 @@
 //! | [`first_line`] | what a host prints when it has started |
 //! | [`monitor`], [`process`] | `/metrics`, `/healthz`, `/readyz`; what the system knows of a process |
 //! | [`post`], [`signed`] | one POST to an endpoint; its request, shown again |
-//! | [`sending`] | what a sender holds to: limits, waits, slots |
+//! | [`sender`] | the sender of webhooks, over any store of rows |
 //! | [`scale`] | `--time-scale` and `--timeout-scale` |
 //! | [`program`], [`watch`] | how a program begins and ends; tasks that must not end before it |
 //! | [`serve`], [`peer`], [`tls`], [`shutdown`] | connections, their ends, certificates |
@@ -60,7 +61,7 @@ pub mod random;
 pub mod rows;
 pub mod scale;
 pub mod scope;
-pub mod sending;
+pub mod sender;
 pub mod serve;
 pub mod shutdown;
 pub mod signed;

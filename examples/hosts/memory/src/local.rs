@@ -15,8 +15,7 @@ use call_assistant::rest::server::{
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::RecoveryFilter;
 
-use crate::sender::Outbox;
-use crate::store::{AccountRow, Store, Tables, ToSend};
+use crate::store::{AccountRow, Store, Tables};
 use host::clock;
 use host::rows::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
@@ -24,6 +23,7 @@ use host::rows::{
     Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
 use host::scope::{Allowed, Among, By, Operator};
+use host::sender::Load;
 use host::store::{ApiStore, Done, Refused, Rejected, Store as Shared};
 use host::trace::TraceParent;
 
@@ -33,28 +33,20 @@ const LOGINS: usize = 4096;
 /// The most credentials that are active in one minute.
 const WINDOWS: usize = 100_000;
 
-/// The store, and the sender that it tells what it has accepted. Clone it freely.
+/// The store, and what its sender has in flight. Clone it freely.
 #[derive(Clone, Debug)]
 pub struct Local {
     store: Arc<Store>,
     rates: Arc<Mutex<RateWindows>>,
     logins: Arc<Mutex<HashMap<[u8; 32], LoginRow>>>,
-    outbox: Outbox,
+    load: Load,
 }
 
 impl Local {
-    /// Creates the store with its sender.
-    pub fn new(store: Arc<Store>, outbox: Outbox) -> Self {
+    /// Creates the store.
+    pub fn new(store: Arc<Store>, load: Load) -> Self {
         let rates = Arc::new(Mutex::new(RateWindows::new(WINDOWS)));
-        Self { store, rates, logins: Arc::default(), outbox }
-    }
-
-    /// Returns ids of what was accepted, when its sender has been told.
-    fn send(&self, tables: &Tables, accepted: Vec<ToSend>) -> Vec<DeliveryId> {
-        let ids = accepted.iter().filter_map(|sent| tables.delivery_id(sent.delivery));
-        let ids = ids.cloned().collect();
-        self.outbox.send(accepted);
-        ids
+        Self { store, rates, logins: Arc::default(), load }
     }
 
     /// Changes an endpoint, and returns it as changed.
@@ -73,13 +65,12 @@ impl Local {
     fn again(
         &self,
         id: &str,
-        change: impl FnOnce(&mut Tables, Timestamp) -> Done<Option<ToSend>>,
+        change: impl FnOnce(&mut Tables, Timestamp) -> Done<()>,
     ) -> Done<DeliveryRow> {
         let (mut tables, now) = self.store.write();
-        let again = change(&mut tables, now)?;
-        let shown = tables.shown_delivery(tables.delivery(id)?)?;
-        self.outbox.send(again.into_iter().collect());
-        Ok(shown)
+        change(&mut tables, now)?;
+        self.store.tell();
+        tables.shown_delivery(tables.delivery(id)?)
     }
 }
 
@@ -244,7 +235,8 @@ impl Shared for Local {
             Some(event) => tables.accept(&event, None, now)?,
             None => Vec::new(),
         };
-        Ok(self.send(&tables, accepted))
+        self.store.tell();
+        Ok(accepted)
     }
 
     async fn accept<E: From<Refused> + Send>(
@@ -258,7 +250,8 @@ impl Shared for Local {
         let only = to.one().map(|id| tables.endpoint(id)).transpose()?;
         let only = only.map(|(number, _)| number);
         let accepted = tables.accept(&event, only, now)?;
-        Ok(self.send(&tables, accepted))
+        self.store.tell();
+        Ok(accepted)
     }
 
     async fn endpoints(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<EndpointRow>>> {
@@ -352,7 +345,7 @@ impl Shared for Local {
     }
 
     async fn redeliver(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
-        self.again(id.as_str(), |tables, now| tables.redeliver(id.as_str(), now).map(Some))
+        self.again(id.as_str(), |tables, now| tables.redeliver(id.as_str(), now))
     }
 
     async fn send_now(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
@@ -374,8 +367,6 @@ impl Shared for Local {
     ) -> Done<RecoveryRow> {
         let (mut tables, now) = self.store.write();
         let started = tables.recover(endpoint.as_str(), missed, now)?;
-        // Its first step is the sender's.
-        self.outbox.send(Vec::new());
         Ok(started)
     }
 
@@ -387,7 +378,6 @@ impl Shared for Local {
     ) -> Done<RecoveryPage> {
         let (mut tables, now) = self.store.write();
         let page = tables.recover_all(of.one(), &missed, after, now)?;
-        self.outbox.send(Vec::new());
         Ok(page)
     }
 
@@ -397,7 +387,6 @@ impl Shared for Local {
         paused: bool,
     ) -> Done<RecoveryRow> {
         let shown = self.store.lock().pause_recovery(id.as_str(), paused)?;
-        self.outbox.send(Vec::new());
         Ok(shown)
     }
 
@@ -459,6 +448,6 @@ impl Shared for Local {
 
     async fn metrics(&self) -> Metrics {
         let (tables, now) = self.store.write();
-        tables.metrics(self.outbox.load(), now)
+        tables.metrics(self.load.row(), now)
     }
 }

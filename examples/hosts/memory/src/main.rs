@@ -31,6 +31,7 @@ use host::post;
 use host::program::{self, listen};
 use host::serve::{Limits, serve};
 use host::store::{Refused, Store as _};
+use host::watch::Watch;
 use host::{clock, log, random, shutdown};
 use host::{data, demo};
 
@@ -52,7 +53,7 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     };
     let client = post::Client::new(options.trust_ca.as_deref())?;
 
-    let (_trigger, stop) = shutdown::on_ctrl_c(Duration::ZERO)?;
+    let (trigger, stop) = shutdown::on_ctrl_c(Duration::ZERO)?;
     let public = listen("--listen", options.listen).await?;
     let private = listen("--dashboard", options.dashboard).await?;
     let metrics = match options.metrics {
@@ -70,8 +71,8 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     let tables = Arc::new(Store::new(options.endpoint_limit));
     let faults = Faults::default();
     let sender = Sender::new(Arc::clone(&tables), client, options.pace, faults.clone());
-    let sandbox = Sandbox { faults, outbox: sender.outbox(), store: Arc::clone(&tables) };
-    let store = Local::new(tables, sender.outbox());
+    let sandbox = Sandbox { faults, mover: sender.mover(), store: Arc::clone(&tables) };
+    let store = Local::new(tables, sender.load());
     store.load(accounts).await.map_err(|refused| match refused {
         Refused::Conflict(why) => why,
         other => format!("{other:?}"),
@@ -90,7 +91,7 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     let mut running = vec![
         tokio::spawn(serve(public, PUBLIC, answer_api, stop.clone())),
         tokio::spawn(serve(private, DASHBOARD, answer_dashboard, stop.clone())),
-        tokio::spawn(sender.run(stop.clone())),
+        tokio::spawn(sender.run(Watch::new(trigger, stop.clone()))),
     ];
 
     if let Some(metrics) = metrics {

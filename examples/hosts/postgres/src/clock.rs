@@ -1,14 +1,46 @@
 //! The one place where this host reads a clock: the machine's, and what is known of the database's.
 #![allow(clippy::disallowed_methods)]
 
-use std::time::SystemTime;
+use std::sync::LazyLock;
+use std::time::{Duration, SystemTime};
 
 use call_assistant::Timestamp;
+use host::sender::{Clock, Moment};
+use tokio::time::Instant;
 
 /// Returns the current instant by this machine's clock, as precise as the database stores it. Receivers
 /// compare `t` of a signature with theirs.
 pub fn now() -> Timestamp {
     Timestamp::from(SystemTime::now()).floor_to_micros()
+}
+
+/// The clocks of this process's sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostClock;
+
+/// Where [`HostClock::steady`] counts from.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+impl HostClock {
+    /// Returns an instant as a sender has it.
+    pub(crate) fn steady(instant: Instant) -> Duration {
+        instant.saturating_duration_since(*START)
+    }
+}
+
+impl Clock for HostClock {
+    fn at(&self) -> Moment {
+        let steady = Self::steady(Instant::now());
+        Moment { now: database::now(), steady, is_true: database::agrees() }
+    }
+
+    fn machine(&self) -> Timestamp {
+        now()
+    }
+
+    async fn sleep(&self, wait: Duration) {
+        tokio::time::sleep(wait).await;
+    }
 }
 
 /// The database's clock, as this process last heard of it. What is stored for other processes to
@@ -38,6 +70,12 @@ pub(crate) mod database {
     pub(crate) fn now() -> Timestamp {
         let heard = *HEARD.lock().unwrap_or_else(PoisonError::into_inner);
         heard.map_or_else(super::now, |heard| heard.after(heard.when.elapsed()).floor_to_micros())
+    }
+
+    /// Tells whether this machine's clock agrees with the database's, which was heard.
+    pub(crate) fn agrees() -> bool {
+        let heard = *HEARD.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.is_some_and(|heard| heard.agrees())
     }
 
     /// Notes what the database's clock showed.

@@ -45,8 +45,8 @@ impl Clocks {
         }
     }
 
-    /// Asks the database its time. Returns `None` if this process's clock differs too much.
-    pub(crate) async fn look(&mut self) -> Result<Option<Heard>, DbError> {
+    /// Asks the database its time, and tells whether this process's clock agrees.
+    pub(crate) async fn look(&mut self) -> Result<bool, DbError> {
         let heard = ask(&self.database).await?;
         self.counted.round("clocks");
         let (ahead, differ) = (heard.ahead(), !heard.agrees());
@@ -58,7 +58,7 @@ impl Clocks {
                 false => log::info(format!("{begins}, and agrees")).write(),
             }
         }
-        Ok(Some(heard).filter(|_| !differ))
+        Ok(!differ)
     }
 }
 

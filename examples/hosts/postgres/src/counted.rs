@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::db::{Class, Database};
 use crate::key_ring::in_use::Unfit;
 use host::rows::Family;
-use host::sending::Load;
+use host::sender::Load;
 
 /// What this process counts. Clones share it.
 #[derive(Clone, Debug, Default)]

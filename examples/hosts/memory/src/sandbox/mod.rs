@@ -19,7 +19,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::faults::Faults;
-use crate::sender::Outbox;
+use crate::sender::Mover;
 use crate::store::Store;
 use host::answer::{Answer, Error, created, ok};
 use host::dashboard::{Asked, Extension};
@@ -37,7 +37,7 @@ const FURTHEST: Duration = Duration::from_secs(366 * 86_400);
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     pub faults: Faults,
-    pub outbox: Outbox,
+    pub mover: Mover,
     pub store: Arc<Store>,
 }
 
@@ -45,7 +45,7 @@ impl Extension for Sandbox {
     const PATHS: &'static [&'static str] = &["faults", "clock"];
 
     async fn route(&self, _: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let Self { faults, outbox, store } = self;
+        let Self { faults, mover, store } = self;
         let (get, post, delete) = (
             [Method::GET, Method::HEAD].contains(asked.method),
             *asked.method == Method::POST,
@@ -65,7 +65,7 @@ impl Extension for Sandbox {
                 false => Err(Refused::NotFound("fault").into()),
             },
             ["clock"] if get => Ok(ok(&time())),
-            ["clock"] if post => advance(asked, outbox).await,
+            ["clock"] if post => advance(asked, mover).await,
             ["faults"] => Err(Error::Method("GET, HEAD, POST, DELETE")),
             ["faults", _] => Err(Error::Method("DELETE")),
             ["clock"] => Err(Error::Method("GET, HEAD, POST")),
@@ -92,7 +92,7 @@ fn order(asked: &Asked<'_>, faults: &Faults, store: &Store) -> Result<Answer, Er
 
 /// Moves the clock. On the way it stops whenever something is due, and goes on when the attempts of
 /// that time have ended.
-async fn advance(asked: &Asked<'_>, outbox: &Outbox) -> Result<Answer, Error> {
+async fn advance(asked: &Asked<'_>, mover: &Mover) -> Result<Answer, Error> {
     let fields = Fields::of("", &asked.body, "advance_seconds, to")?;
     let now = clock::now();
     let span = |value: &Value| Duration::try_from_secs_f64(value.as_f64()?).ok();
@@ -109,7 +109,7 @@ async fn advance(asked: &Asked<'_>, outbox: &Outbox) -> Result<Answer, Error> {
     if to.since(now) > FURTHEST {
         return Err(Bad::new(field, "expected at most 366 days from the clock's time").into());
     }
-    let stops = outbox.advance(to).await.ok_or_else(|| {
+    let stops = mover.advance(to).await.ok_or_else(|| {
         Refused::Conflict(
             "another request has moved the clock meanwhile; GET /clock tells it".into(),
         )

@@ -13,13 +13,12 @@ use http_body_util::Full;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
+use super::clock::HostClock;
 use crate::faults::{DeliveryFault, Faults};
-use crate::store::Begun;
-use host::post;
-use host::scale::Scale;
-use host::sending::Slot;
+use host::post::{Sent, host};
+use host::sender::{Begun, Clock as _, Post, Poster, Slot};
 use host::signed::Signed;
-use host::{clock, log, random};
+use host::{log, random};
 
 /// Twice the tolerance of a receiver.
 const TEN_MINUTES: Duration = Duration::from_secs(600);
@@ -30,61 +29,81 @@ const LARGE: usize = 1024 * 1024;
 /// How many come in a burst.
 const BURST: usize = 100;
 
-/// Makes step 3, with the fault that is ordered for it, if one is.
-pub(super) async fn send(
+/// What makes attempts, with the faults that are ordered.
+#[derive(Clone, Debug)]
+pub(super) struct FaultyPoster {
+    pub(super) poster: Poster<HostClock>,
+    pub(super) faults: Faults,
+}
+
+impl Post for FaultyPoster {
+    async fn post(&self, begun: &Begun, slot: &Slot) -> Sent {
+        let names = &begun.opened.names;
+        let Some(fault) = self.faults.delivery(&names.account, &names.endpoint) else {
+            let sent = self.poster.post(begun, slot).await;
+            self.faults.sent(begun.key.endpoint);
+            return sent;
+        };
+        let host = begun.opened.destination.as_ref().map_or("", |it| host(it.target()));
+        let (event, delivery) = (&begun.body, &begun.name);
+        let whose = format!("{} {} {delivery}", event.event_type(), event.id());
+        let fault_name = fault.as_str();
+        log::info(format!("sandbox fault {fault_name} {whose} to {} at {host}", names.endpoint))
+            .write();
+        send(begun, fault, &self.poster, slot, &self.faults).await
+    }
+}
+
+/// Makes an attempt with a fault.
+async fn send(
     begun: &Begun,
-    endpoint: u32,
-    client: &post::Client,
-    scale: Scale,
+    fault: DeliveryFault,
+    poster: &Poster<HostClock>,
     slot: &Slot,
     faults: &Faults,
-) -> post::Sent {
-    let fault = faults.delivery(begun.body.account_id().as_str(), begun.endpoint.as_str());
-    if let Some(fault) = fault {
-        log::info(format!("sandbox fault {} {begun}", fault.as_str())).write();
-    }
+) -> Sent {
     // Receivers go by the machine's clock, wherever the service's has been moved to.
-    let mut now = clock::machine();
+    let mut now = HostClock.machine();
+    let endpoint = begun.key.endpoint;
     let mut body = Cow::Borrowed(&begun.body);
-    let mut client = Cow::Borrowed(client);
+    let mut client = Cow::Borrowed(&poster.client);
     let mut at_once = 1;
     match fault {
-        Some(DeliveryFault::OutOfOrder) => faults.overtaken(endpoint).await,
-        Some(DeliveryFault::OldTimestamp) => now = now.saturating_sub(TEN_MINUTES),
-        Some(DeliveryFault::UnknownType) => body = altered(&begun.body, "/type", "sandbox.unknown"),
-        Some(DeliveryFault::ChangedObject) => {
+        DeliveryFault::OutOfOrder => faults.overtaken(endpoint).await,
+        DeliveryFault::OldTimestamp => now = now.saturating_sub(TEN_MINUTES),
+        DeliveryFault::UnknownType => body = altered(&begun.body, "/type", "sandbox.unknown"),
+        DeliveryFault::ChangedObject => {
             body = altered(&begun.body, "/data/object", "changed");
         }
-        Some(DeliveryFault::FutureTimestamp) => now = now.saturating_add(TEN_MINUTES),
-        Some(DeliveryFault::LargeBody) => {
+        DeliveryFault::FutureTimestamp => now = now.saturating_add(TEN_MINUTES),
+        DeliveryFault::LargeBody => {
             let room = LARGE.saturating_sub(extended(&begun.body, "").as_bytes().len());
             body = extended(&begun.body, &"x".repeat(room));
         }
-        Some(DeliveryFault::NonAscii) => {
+        DeliveryFault::NonAscii => {
             body = extended(&begun.body, "Åse Ødegård \u{4e88}\u{7d04} \u{1f9b7}");
         }
-        Some(DeliveryFault::HeaderCase) => client = Cow::Owned(client.titled()),
-        Some(DeliveryFault::TwiceAtOnce) => at_once = 2,
-        Some(DeliveryFault::Burst) => at_once = BURST,
-        Some(
-            DeliveryFault::Twice
-            | DeliveryFault::WrongSignature
-            | DeliveryFault::NoSignature
-            | DeliveryFault::OldSecret
-            | DeliveryFault::TwoDigests
-            | DeliveryFault::Chunked,
-        )
-        | None => {}
+        DeliveryFault::HeaderCase => client = Cow::Owned(client.titled()),
+        DeliveryFault::TwiceAtOnce => at_once = 2,
+        DeliveryFault::Burst => at_once = BURST,
+        DeliveryFault::Twice
+        | DeliveryFault::WrongSignature
+        | DeliveryFault::NoSignature
+        | DeliveryFault::OldSecret
+        | DeliveryFault::TwoDigests
+        | DeliveryFault::Chunked => {}
     }
     let signed = signed(begun, fault, now);
-    let Ok(mut request) = begun.attempt.request(&begun.destination, &body, now) else {
-        return post::Sent::without_answer(Outcome::Unsent, clock::machine());
+    let request = begun.opened.destination.as_ref().and_then(|destination| {
+        Some((destination.target(), begun.attempt.request(destination, &body, now).ok()?))
+    });
+    let Some((target, mut request)) = request else {
+        return Sent::without_answer(Outcome::Unsent, begun.at.now);
     };
     change_headers(fault, request.headers_mut(), body.as_bytes(), now);
-    let patience = scale.timeout(begun.attempt.deadline().since(begun.attempt.began_at()));
-    let target = begun.destination.target();
+    let patience = poster.patience(begun);
     let post = || client.send(target, request.clone().map(Full::from), patience, slot);
-    if fault == Some(DeliveryFault::Twice) {
+    if fault == DeliveryFault::Twice {
         let _ = post().await;
     }
     let mut others = JoinSet::new();
@@ -93,61 +112,53 @@ pub(super) async fn send(
         let request = request.clone().map(Full::from);
         others.spawn(async move { client.send(&target, request, patience, &slot).await });
     }
-    let sent = post::Sent { signed: Some(signed), ..post().await };
+    let sent = Sent { signed: Some(signed), ..post().await };
     others.join_all().await;
-    if fault != Some(DeliveryFault::OutOfOrder) {
+    if fault != DeliveryFault::OutOfOrder {
         faults.sent(endpoint);
     }
     sent
 }
 
 /// Notes what signs the request, and what it cannot be shown with.
-fn signed(begun: &Begun, fault: Option<DeliveryFault>, now: Timestamp) -> Signed {
-    let mut signed = Signed::new(&begun.signer, now);
+fn signed(begun: &Begun, fault: DeliveryFault, now: Timestamp) -> Signed {
+    let mut signed = Signed::new(&begun.opened.signer, now);
     match fault {
-        None
-        | Some(
-            DeliveryFault::Twice
-            | DeliveryFault::TwiceAtOnce
-            | DeliveryFault::Burst
-            | DeliveryFault::OutOfOrder
-            | DeliveryFault::OldTimestamp
-            | DeliveryFault::FutureTimestamp,
-        ) => {}
-        Some(DeliveryFault::OldSecret) => {
+        DeliveryFault::Twice
+        | DeliveryFault::TwiceAtOnce
+        | DeliveryFault::Burst
+        | DeliveryFault::OutOfOrder
+        | DeliveryFault::OldTimestamp
+        | DeliveryFault::FutureTimestamp => {}
+        DeliveryFault::OldSecret => {
             signed.secrets = signed.secrets.last().copied().into_iter().collect();
         }
-        Some(fault) => signed.fault = Some(fault.as_str()),
+        fault => signed.fault = Some(fault.as_str()),
     }
     signed
 }
 
 /// Makes of the header fields what a fault makes of them.
-fn change_headers(
-    fault: Option<DeliveryFault>,
-    headers: &mut HeaderMap,
-    body: &[u8],
-    now: Timestamp,
-) {
+fn change_headers(fault: DeliveryFault, headers: &mut HeaderMap, body: &[u8], now: Timestamp) {
     let name = Product::default().signature_header().clone();
     let signature = headers.get(&name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (time, digests) = signature.split_once(',').unwrap_or_default();
     let foreign = || Signer::new(SigningSecret::from_random(random::bytes())).sign(body, now);
     let changed = match fault {
-        Some(DeliveryFault::WrongSignature) => foreign().as_str().to_owned(),
-        Some(DeliveryFault::NoSignature) => {
+        DeliveryFault::WrongSignature => foreign().as_str().to_owned(),
+        DeliveryFault::NoSignature => {
             headers.remove(&name);
             return;
         }
-        Some(DeliveryFault::Chunked) => {
+        DeliveryFault::Chunked => {
             headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
             return;
         }
-        Some(DeliveryFault::OldSecret) => {
+        DeliveryFault::OldSecret => {
             let oldest = digests.rsplit(',').next().unwrap_or(digests);
             format!("{time},{oldest}")
         }
-        Some(DeliveryFault::TwoDigests) => {
+        DeliveryFault::TwoDigests => {
             let foreign = foreign();
             let (_, foreign) = foreign.as_str().split_once(',').unwrap_or_default();
             format!("{time},{foreign},{digests}")

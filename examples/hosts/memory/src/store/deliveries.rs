@@ -3,25 +3,19 @@
 //!
 //! Each function here is one transaction: it reads the rows it needs, lets the library change
 //! them, and has stored them when it returns. The rows read are the rows written, for both happens
-//! under one lock. An attempt begins in memory, in one, and ends in another: that compares versions.
-
-use std::collections::BTreeMap;
-use std::fmt;
+//! under one lock; a database that others write to would compare versions instead.
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, DeliveryId, EndpointId};
-use call_assistant::webhook::Signer;
+use call_assistant::id::{AccountId, DeliveryId};
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, EndedAttempt, LogEntry,
-    Outcome, RedeliverError, RetrySchedule, SignedDestination,
+    Delivery, DeliveryColumns, DeliveryStatus, LogEntry, Outcome, RedeliverError,
 };
 
 use super::{AccountRow, Tables};
-use host::post::{Sent, host};
 use host::random;
 use host::rows::AttemptRow;
-use host::sending::postpone;
+use host::signed::Signed;
 use host::store::Refused;
 
 /// One event on its way to one endpoint.
@@ -35,44 +29,11 @@ pub struct DeliveryRow {
     pub log: Vec<AttemptRow>,
 }
 
-/// A delivery for the planner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToSend {
-    pub delivery: u64,
-    pub endpoint: u32,
-    pub due: Timestamp,
-    /// An attempt of it has failed before.
-    pub is_retry: bool,
-}
-
-/// An attempt that is begun in memory, and what it takes to make it.
-#[derive(Debug)]
-pub struct Begun {
-    pub delivery: DeliveryId,
-    /// The delivery as it was begun. The store still has it as it was read.
-    row: Delivery,
-    pub endpoint: EndpointId,
-    pub attempt: Attempt,
-    pub body: EventBody,
-    pub destination: SignedDestination,
-    pub signer: Signer,
-}
-
-/// What a line of the log calls it: which event, by which delivery, and to where. Of the URL only
-/// the host, for a path may hold what only its owner should know.
-impl fmt::Display for Begun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { delivery, endpoint, body, destination, .. } = self;
-        let host = host(destination.target());
-        write!(f, "{} {} {delivery} to {endpoint} at {host}", body.event_type(), body.id())
-    }
-}
-
 /// The most attempts in a log: six by schedule, and the latest manual ones.
 const KEPT_ATTEMPTS: usize = 50;
 
 impl DeliveryRow {
-    /// Returns when the next attempt is due, or was if it is in flight. `None` if there is none to come.
+    /// Returns when the next attempt is due. `None` while one is in flight, and when there is none to come.
     pub fn next_at(&self) -> Option<Timestamp> {
         let columns = DeliveryColumns::from(self.state);
         (columns.status == DeliveryStatus::Waiting).then_some(columns.at)
@@ -87,27 +48,14 @@ impl DeliveryRow {
         }
     }
 
-    /// Returns it as the planner has it, if it waits.
-    pub(super) fn to_send(&self, number: u64, now: Timestamp) -> Option<ToSend> {
-        let due = self.state.due(now).filter(|_| self.next_at().is_some())?;
-        Some(self.planned(number, due))
-    }
-
-    /// Returns it as the planner has it, for this time. A retry repeats an attempt that has failed: who redelivers
-    /// by hand asks for a new one.
-    fn planned(&self, number: u64, due: Timestamp) -> ToSend {
-        let is_retry = self.state.attempts() > 0 && !self.state.is_manual();
-        ToSend { delivery: number, endpoint: self.endpoint, due, is_retry }
-    }
-
-    fn add_to_log(&mut self, entry: LogEntry, sent: &Sent) {
+    pub(super) fn add_to_log(&mut self, entry: LogEntry, signed: Option<Signed>) {
         if self.log.len() >= KEPT_ATTEMPTS {
             let beside = |AttemptRow { entry, .. }: &AttemptRow| {
                 entry.manual || entry.outcome == Outcome::Unsent
             };
             self.log.remove(self.log.iter().position(beside).unwrap_or(0));
         }
-        self.log.push(AttemptRow { entry, signed: sent.signed.clone(), request: None });
+        self.log.push(AttemptRow { entry, signed, request: None });
     }
 }
 
@@ -124,7 +72,7 @@ impl Tables {
         body: &EventBody,
         only: Option<u32>,
         now: Timestamp,
-    ) -> Result<Vec<ToSend>, Refused> {
+    ) -> Result<Vec<DeliveryId>, Refused> {
         let account = self.account_mut(body.account_id().as_str())?;
         if account.check_webhooks().is_err() {
             return Ok(Vec::new());
@@ -138,10 +86,10 @@ impl Tables {
             let Some(endpoint) = self.endpoint_of(number).filter(|row| !row.is_deleted()) else {
                 continue;
             };
-            let delivery = self.next_delivery;
+            let delivery = self.last_delivery.saturating_add(1);
             let state = Delivery::accept(body, &endpoint.health, now).with_id(delivery);
             self.tally.accepted(&state);
-            self.next_delivery = delivery.saturating_add(1);
+            self.last_delivery = delivery;
             let row = DeliveryRow {
                 id: DeliveryId::from_random(random::bytes()),
                 account_id: body.account_id().clone(),
@@ -154,105 +102,19 @@ impl Tables {
             if let Some(account) = self.accounts.get_mut(row.account_id.as_str()) {
                 account.deliveries.insert(delivery);
             }
+            accepted.push(row.id.clone());
             self.deliveries.insert(delivery, row);
             self.index(delivery);
-            accepted.push(ToSend { delivery, endpoint: number, due: now, is_retry: false });
+            self.told.insert(delivery);
         }
         Ok(accepted)
-    }
-
-    /// Begins an attempt (step 2) in memory, as "Owners" of `call_assistant::guide::storing` has it: this process is
-    /// the one owner of all endpoints. Nothing is stored before the attempt has ended.
-    ///
-    /// # Errors
-    /// There is nothing to send now, but perhaps later.
-    pub fn begin(&mut self, number: u64, now: Timestamp) -> Result<Begun, Option<ToSend>> {
-        let row = self.deliveries.get(&number).ok_or(None)?;
-        let endpoint = self.endpoint_of(row.endpoint).ok_or(None)?;
-        let mut begun = row.state.into_stored();
-        match begun.begin(&endpoint.health, now) {
-            Ok(attempt) => Ok(Begun {
-                delivery: row.id.clone(),
-                row: begun,
-                endpoint: endpoint.id.clone(),
-                attempt,
-                body: row.body.clone(),
-                destination: endpoint.destination(),
-                signer: endpoint.signer.clone(),
-            }),
-            Err(BeginError::Parked) => {
-                self.park(number, now);
-                self.changed();
-                Err(None)
-            }
-            Err(
-                BeginError::Early { at, .. }
-                | BeginError::Leased { until: at, .. }
-                | BeginError::Disabled { until: at, .. },
-            ) => Err(Some(row.planned(number, at))),
-            Err(_) => Err(None),
-        }
-    }
-
-    /// Stores what came of an attempt (step 4): delivery, endpoint, log and alerts. The delivery is to
-    /// be sent again where this says so.
-    pub fn finish(
-        &mut self,
-        number: u64,
-        begun: &Begun,
-        sent: &Sent,
-        schedule: &RetrySchedule,
-    ) -> Option<ToSend> {
-        let (at, row) = (sent.at, self.deliveries.get(&number)?);
-        let endpoint = row.endpoint;
-        let stored = row.state.into_stored();
-        // Where nobody has written it since, the attempt stands as it was begun.
-        let version = DeliveryColumns::from(stored).version;
-        let is_as_read = begun.row.if_version() == Some(version);
-        let rows = BTreeMap::from([(number, if is_as_read { begun.row } else { stored })]);
-        let owners = BTreeMap::from([(endpoint, self.endpoint_of(endpoint)?.health.into_stored())]);
-        let ended = [EndedAttempt {
-            delivery: number,
-            endpoint,
-            attempt: begun.attempt,
-            outcome: sent.outcome,
-            at,
-            response: sent.body.as_deref(),
-        }];
-        let mut settled = schedule.settle(&ended, &rows, &owners);
-        postpone(&mut settled);
-        self.tally.settled(&settled);
-
-        let owner = self.endpoint_mut(endpoint)?;
-        owner.hour.add(sent);
-        for (_, health) in &settled.endpoints {
-            owner.health = *health;
-        }
-        let row = self.deliveries.get_mut(&number)?;
-        for (_, state) in &settled.deliveries {
-            row.state = *state;
-        }
-        for (_, mut entry) in settled.log {
-            sent.describe(&mut entry);
-            row.add_to_log(entry, sent);
-        }
-        let again = settled.again.first().and_then(|_| row.to_send(number, at));
-        for (_, reason) in settled.disabled {
-            self.disabled(endpoint, reason, at);
-        }
-        for (_, alert) in settled.alerts {
-            self.alert(endpoint, &alert, at);
-        }
-        self.index(number);
-        self.changed();
-        again
     }
 
     /// Redelivers by order of the dashboard.
     ///
     /// # Errors
     /// There is no such delivery, it is not one to be made again, or the plan lacks webhooks.
-    pub fn redeliver(&mut self, id: &str, now: Timestamp) -> Result<ToSend, Refused> {
+    pub fn redeliver(&mut self, id: &str, now: Timestamp) -> Result<(), Refused> {
         self.account(self.delivery(id)?.account_id.as_str())?.check_webhooks()?;
         let number = self.delivery_number(id)?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
@@ -261,30 +123,29 @@ impl Tables {
         row.state
             .redeliver(&endpoint.health, now)
             .map_err(|error: RedeliverError| Refused::Conflict(error.to_string()))?;
-        let again = row.to_send(number, now).ok_or(Refused::NotFound("delivery"))?;
         self.index(number);
+        self.told.insert(number);
         self.changed();
-        Ok(again)
+        Ok(())
     }
 
-    /// Makes the next attempt of a waiting delivery due now. `None` if it is due: then it is planned.
+    /// Makes the next attempt of a waiting delivery due now, unless it is due.
     ///
     /// # Errors
     /// There is no such delivery, it does not wait, or the plan lacks webhooks.
-    pub fn send_now(&mut self, id: &str, now: Timestamp) -> Result<Option<ToSend>, Refused> {
+    pub fn send_now(&mut self, id: &str, now: Timestamp) -> Result<(), Refused> {
         let number = self.delivery_number(id)?;
         self.account(self.delivery(id)?.account_id.as_str())?.check_webhooks()?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
         if row.state.status() != DeliveryStatus::Waiting {
             return Err(Refused::Conflict("the delivery is not waiting for an attempt".into()));
         }
-        if row.next_at().is_some_and(|due| due <= now) {
-            return Ok(None);
+        if row.next_at().is_none_or(|due| due > now) {
+            row.make_due(now);
+            self.told.insert(number);
+            self.changed();
         }
-        row.make_due(now);
-        let sent = row.to_send(number, now).ok_or(Refused::NotFound("delivery"))?;
-        self.changed();
-        Ok(Some(sent))
+        Ok(())
     }
 
     /// Returns one delivery.
@@ -296,31 +157,18 @@ impl Tables {
         self.deliveries.get(&number).ok_or(Refused::NotFound("delivery"))
     }
 
-    /// Returns the id of a delivery.
-    pub fn delivery_id(&self, number: u64) -> Option<&DeliveryId> {
-        self.deliveries.get(&number).map(|row| &row.id)
-    }
-
     /// Returns the deliveries of an account, newest first.
     pub fn deliveries(&self, account: &AccountRow) -> impl Iterator<Item = &DeliveryRow> {
         account.deliveries.iter().rev().filter_map(|number| self.deliveries.get(number))
     }
 
-    /// Returns everything that is pending, for a planner that starts.
-    pub fn pending(&self, now: Timestamp) -> impl Iterator<Item = ToSend> {
-        let pending = self.endpoints.iter().flat_map(|endpoint| &endpoint.pending);
-        pending.filter_map(move |number| self.deliveries.get(number)?.to_send(*number, now))
-    }
-
-    /// Does the periodic work, about once a minute.
-    pub fn keep_house(&mut self, now: Timestamp) {
-        self.forget_old(now);
-        self.remind(now);
-        self.count_alerts();
+    /// Returns everything that is pending.
+    pub(super) fn pending(&self) -> impl Iterator<Item = u64> {
+        self.endpoints.iter().flat_map(|endpoint| endpoint.pending.iter().copied())
     }
 
     /// Forgets deliveries and event bodies that are no longer kept.
-    fn forget_old(&mut self, now: Timestamp) {
+    pub fn forget_old(&mut self, now: Timestamp) {
         let old: Vec<u64> = self
             .deliveries
             .iter()

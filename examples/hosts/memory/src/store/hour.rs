@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::Outcome;
+use call_assistant::webhook::sender::{LogEntry, Outcome};
 
-use host::post::Sent;
 use host::rows::LastHour;
 
 /// How many attempts are remembered of an endpoint; of a busy one they are less than an hour's.
@@ -25,15 +24,17 @@ struct Sample {
 
 impl Hour {
     /// Adds an attempt, if one was made.
-    pub fn add(&mut self, sent: &Sent) {
-        if sent.outcome == Outcome::Unsent {
+    pub fn add(&mut self, entry: &LogEntry) {
+        if entry.outcome == Outcome::Unsent {
             return;
         }
         if self.0.len() >= KEPT {
             self.0.pop_front();
         }
-        let succeeded = sent.outcome.is_success();
-        self.0.push_back(Sample { at: sent.at, took: sent.took, succeeded });
+        let took = Duration::from_millis(entry.took_ms);
+        let at = entry.began_at.saturating_add(took);
+        let succeeded = entry.outcome.is_success();
+        self.0.push_back(Sample { at, took, succeeded });
     }
 
     /// Returns the last hour's.

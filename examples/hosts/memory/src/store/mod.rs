@@ -14,8 +14,9 @@ mod find;
 mod hour;
 mod metrics;
 mod recovery;
+mod rows;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use call_assistant::Timestamp;
@@ -26,19 +27,24 @@ use call_assistant::webhook::sender::SenderMetrics;
 
 use host::rows::NewAccount;
 use host::store::{EndpointLimit, Refused};
+use tokio::sync::Notify;
 
 pub use accounts::AccountRow;
 use alerts::Alerts;
 pub use calls::Calls;
 pub use clock::ClockStep;
-pub use deliveries::{Begun, DeliveryRow, ToSend};
+pub use deliveries::DeliveryRow;
 pub use endpoints::EndpointRow;
 pub use hour::Hour;
 use recovery::Recoveries;
+pub use rows::Rows;
 
 /// The database.
 #[derive(Debug, Default)]
-pub struct Store(Mutex<Tables>);
+pub struct Store {
+    tables: Mutex<Tables>,
+    told: Notify,
+}
 
 /// The tables.
 #[derive(Debug, Default)]
@@ -56,7 +62,11 @@ pub struct Tables {
     /// By the number that the planner knows them by: later ones have greater numbers.
     deliveries: BTreeMap<u64, DeliveryRow>,
     delivery_numbers: HashMap<DeliveryId, u64>,
-    next_delivery: u64,
+    last_delivery: u64,
+    /// Deliveries that became pending, and that the sender was not told of.
+    told: BTreeSet<u64>,
+    /// Whether the sender is being told of some.
+    is_telling: bool,
     recoveries: Recoveries,
     alerts: Alerts,
     watch: clock::Watch,
@@ -68,13 +78,24 @@ pub struct Tables {
 impl Store {
     /// Creates an empty store.
     pub fn new(endpoint_limit: EndpointLimit) -> Self {
-        Self(Mutex::new(Tables { endpoint_limit, ..Tables::default() }))
+        let tables = Tables { endpoint_limit, ..Tables::default() };
+        Self { tables: Mutex::new(tables), told: Notify::new() }
     }
 
     /// Locks the tables, for as long as the guard lives.
     pub fn lock(&self) -> MutexGuard<'_, Tables> {
         // Nothing under the lock panics half way through a change.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the sender that something became pending, once that is unlocked.
+    pub fn tell(&self) {
+        self.told.notify_one();
+    }
+
+    /// Waits until the sender is told.
+    async fn told(&self) {
+        self.told.notified().await;
     }
 
     /// Locks the tables to change, and returns the time of the change: what is changed later is not earlier.

@@ -6,17 +6,13 @@ use std::ops::Bound;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
 use call_assistant::webhook::sender::{
-    Delivery, RecoverError, Recovery, RecoveryBy, RecoveryFilter, RecoveryStatus, RecoveryStep,
+    Delivery, RecoverError, Recovery, RecoveryBy, RecoveryFilter, RecoveryStatus,
 };
 
-use super::{DeliveryRow, Tables, ToSend};
-use host::log;
+use super::{DeliveryRow, Tables};
 use host::rows::{Missed, RecoveryPage, RecoveryRow};
+use host::sender::rows::{Progress, RunningRecovery, Search};
 use host::store::Refused;
-
-/// How many redeliveries of one endpoint are pending at once: half of what may be in flight to it, so
-/// that new events find room.
-const AT_ONCE: u32 = 4;
 
 /// How many endpoints a page of many recoveries looks at.
 const ENDPOINTS: usize = 100;
@@ -157,67 +153,54 @@ impl Tables {
         Ok(shown)
     }
 
-    /// Makes a step of each recovery that runs: all of it under one lock, as a transaction.
-    pub fn step_recoveries(&mut self, now: Timestamp) -> Vec<ToSend> {
+    /// Returns the recoveries that run.
+    pub(super) fn running(&self) -> Vec<u64> {
         let running = self.recoveries.entries.iter().filter(|(_, entry)| entry.goes_on());
-        let running: Vec<u64> = running.map(|(id, _)| *id).collect();
-        running.into_iter().flat_map(|id| self.step_recovery(id, now).unwrap_or_default()).collect()
+        running.map(|(id, _)| *id).collect()
     }
 
-    /// Tells whether a recovery runs.
-    pub fn is_recovering(&self) -> bool {
-        self.recoveries.entries.values().any(Entry::goes_on)
-    }
-
-    fn step_recovery(&mut self, id: u64, now: Timestamp) -> Option<Vec<ToSend>> {
+    /// Returns a recovery, and what its step rests on.
+    pub(super) fn running_recovery(&self, id: u64) -> Option<RunningRecovery> {
         let entry = self.recoveries.entries.get(&id)?;
         let endpoint = self.endpoint_of(entry.endpoint)?;
-        let pending = u32::try_from(endpoint.manual.len()).unwrap_or(u32::MAX);
-        let room = entry.recovery.room(pending, AT_ONCE);
-        if room == 0 {
-            return None;
-        }
-        let (number, health) = (entry.endpoint, endpoint.health);
-        let account = entry.account_id.as_str();
-        let plan = self.account(account).ok()?.account.plan.webhooks;
-        let after = entry.recovery.after().copied();
-        let found = self.missed(account, number, entry.recovery.missed(), after).ok()?;
-        let found: Vec<(u64, Delivery)> = found
-            .take(usize::try_from(room).ok()?)
-            .map(|(number, row)| (number, row.state.into_stored()))
-            .collect();
+        let recovery = entry.recovery.clone();
+        let counted = recovery.counted();
+        Some(RunningRecovery {
+            recovery,
+            is_paused: entry.paused,
+            endpoint: endpoint.health.into_stored(),
+            names: endpoint.names(),
+            plan: self.account(entry.account_id.as_str()).ok()?.account.plan,
+            pending: u32::try_from(endpoint.manual.len()).unwrap_or(u32::MAX),
+            // All is counted when it starts.
+            progress: Progress { counted, counted_to: None, searched_to: None },
+        })
+    }
 
-        let entry = self.recoveries.entries.get_mut(&id)?;
-        let version = entry.recovery.version();
-        let step = RecoveryStep { room, found: &found, endpoint: &health, plan };
-        #[expect(
-            clippy::expect_used,
-            reason = "`missed` has the endpoint's rows, by ascending number"
-        )]
-        let writes = entry.recovery.step(step, now).expect("the next rows of the endpoint");
-        let status = entry.recovery.status();
-        if status != RecoveryStatus::Running {
-            entry.ended_at = Some(now);
-            log::info("a recovery has ended")
-                .with("recovery", format!("{PREFIX}{id}"))
-                .with("account", entry.account_id.as_str())
-                .with("endpoint", entry.endpoint_id.as_str())
-                .with("status", status.as_str())
-                .with("redelivered", entry.recovery.redelivered())
-                .with("of", entry.recovery.counted())
-                .write();
+    /// Returns the version of a recovery.
+    pub(super) fn recovery_version(&self, id: u64) -> Option<u32> {
+        Some(self.recoveries.entries.get(&id)?.recovery.version())
+    }
+
+    /// Writes a recovery.
+    pub(super) fn write_recovery(&mut self, id: u64, recovery: Recovery<u64>, now: Timestamp) {
+        if let Some(entry) = self.recoveries.entries.get_mut(&id) {
+            entry.ended_at = (recovery.status() != RecoveryStatus::Running).then_some(now);
+            entry.recovery = recovery;
         }
-        if entry.recovery.version() != version {
-            self.changed();
-        }
-        let mut again = Vec::new();
-        for (number, delivery) in writes {
-            let Some(row) = self.deliveries.get_mut(&number) else { continue };
-            row.state = delivery;
-            again.extend(row.to_send(number, now));
-            self.index(number);
-        }
-        Some(again)
+    }
+
+    /// Returns what an endpoint missed, oldest first, after a delivery.
+    pub(super) fn found_missed<'a>(
+        &'a self,
+        search: &'a Search,
+        after: u64,
+    ) -> impl Iterator<Item = Delivery> + use<'a> {
+        let account = self.endpoint_of(search.endpoint).map(|row| row.account_id.as_str());
+        let found = account.and_then(|account| {
+            self.missed(account, search.endpoint, &search.missed, Some(after)).ok()
+        });
+        found.into_iter().flatten().map(|(_, row)| row.state.into_stored())
     }
 
     /// Returns the recoveries of an account, newest first.

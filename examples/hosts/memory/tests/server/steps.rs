@@ -6,35 +6,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EventId};
+use call_assistant::id::{AccountId, DeliveryId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::{DeliveryStatus, EndpointUrl, Outcome, RetrySchedule};
+use call_assistant::webhook::sender::{Delivery, DeliveryStatus, EndpointUrl, Outcome};
 use http::StatusCode;
 use serde_json::json;
 
 use call_assistant_service::faults::Faults;
 use call_assistant_service::sender::{Pace, Sender};
-use call_assistant_service::store::{ClockStep, Store, Tables, ToSend};
+use call_assistant_service::store::{ClockStep, Rows, Store, Tables};
 use host::post::{self, Sent};
 use host::rows::EndpointEdit;
 use host::scale::Scale;
+use host::sender::rows::{Failure, Key, Rows as _};
+use host::sender::{Ended, How, settle};
+use host::watch::Watch;
 use host::{clock, data, shutdown};
 use testing::receiver::{Receiver, Reply};
 use testing::running::{File, Service, eventually, service};
 use testing::shifted;
-use tokio::runtime::Runtime;
 
 /// Ten seconds in one millisecond.
 const FAST: Scale = Scale { waits: 0.0001, timeouts: 1.0 };
 
 const PACE: Pace = Pace { scale: FAST, per_second: 0 };
 
-/// An attempt that ended so.
-fn ended(outcome: Outcome, at: Timestamp) -> Sent {
-    Sent::without_answer(outcome, at)
-}
-
-fn store(url: &str, now: Timestamp) -> Store {
+fn store(url: &str, now: Timestamp) -> Arc<Store> {
     let store = Store::default();
     let endpoint =
         json!({ "id": "we_1", "url": url, "secret": "whsec_0123456789abcdefghijklmnopqrstuv" });
@@ -43,7 +40,7 @@ fn store(url: &str, now: Timestamp) -> Store {
     let mut tables = store.lock();
     data.into_iter().for_each(|new| tables.load(new, now).unwrap());
     drop(tables);
-    store
+    Arc::new(store)
 }
 
 fn event(now: Timestamp) -> EventBody {
@@ -53,8 +50,41 @@ fn event(now: Timestamp) -> EventBody {
     NewEvent::new(id, account, version, Origin::voice(), now).ping("hello").unwrap()
 }
 
-fn accept(tables: &mut Tables, now: Timestamp) -> ToSend {
-    tables.accept(&event(now), None, now).unwrap()[0]
+fn accept(tables: &mut Tables, now: Timestamp) -> DeliveryId {
+    tables.accept(&event(now), None, now).unwrap().remove(0)
+}
+
+/// Waits for a step of a store that waits for nothing.
+fn done<T>(step: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.unwrap().block_on(step)
+}
+
+/// Returns what is pending, by ascending number.
+fn pending(store: &Arc<Store>) -> Vec<Delivery> {
+    let news = done(Rows(Arc::clone(store)).news(&[].into(), &mut false)).unwrap();
+    news.rows.into_iter().map(|row| row.delivery).collect()
+}
+
+/// Begins an attempt, as the sender does.
+fn begin(store: &Arc<Store>, delivery: &Delivery, now: Timestamp) -> Ended {
+    let read = done(Rows(Arc::clone(store)).to_begin(&[Key::of(delivery)], now)).unwrap();
+    let read = read.into_iter().next().flatten().unwrap();
+    let mut row = read.delivery;
+    let attempt = row.begin(&read.health, now).unwrap();
+    let sent = Sent::without_answer(Outcome::Unsent, now);
+    Ended { key: Key::of(delivery), row, attempt, opened: read.opened, at: now, sent }
+}
+
+/// Stores what came of it, as the sender does. Returns when the delivery is sent again.
+fn finish(store: &Arc<Store>, ended: Ended, outcome: Outcome, at: Timestamp) -> Option<Timestamp> {
+    let (rows, schedule) = (Rows(Arc::clone(store)), FAST.schedule());
+    let batch = [Ended { at, sent: Sent::without_answer(outcome, at), ..ended }];
+    let settled = match done(settle(&rows, schedule, &batch, How::Quick, at)) {
+        Err(Failure::Outdated) => done(settle(&rows, schedule, &batch, How::Sure, at)),
+        settled => settled,
+    };
+    settled.unwrap().again.first().map(|(.., due)| *due)
 }
 
 fn after(now: Timestamp, millis: u64) -> Timestamp {
@@ -66,97 +96,19 @@ fn after(now: Timestamp, millis: u64) -> Timestamp {
 fn the_old_urls_answer_disables_nothing() {
     let now = clock::now();
     let store = store("http://127.0.0.1:9/hook", now);
-    let mut tables = store.lock();
     for moves in [true, false] {
-        let sent = accept(&mut tables, now);
-        let begun = tables.begin(sent.delivery, now).unwrap();
+        accept(&mut store.lock(), now);
+        let begun = begin(&store, pending(&store).last().unwrap(), now);
         if moves {
             let target = EndpointUrl::parse_allowing_loopback("http://127.0.0.1:9/moved").unwrap();
             let edit = EndpointEdit { target: Some(target), description: None };
-            tables.edit_endpoint("we_1", edit, now).unwrap();
+            store.lock().edit_endpoint("we_1", edit, now).unwrap();
         }
-        let gone = ended(Outcome::Answered(StatusCode::GONE), now);
-        assert_eq!(tables.finish(sent.delivery, &begun, &gone, &FAST.schedule()), None);
+        finish(&store, begun, Outcome::Answered(StatusCode::GONE), now);
+        let tables = store.lock();
         let (_, endpoint) = tables.endpoint("we_1").unwrap();
         assert_eq!(endpoint.health.is_active(), moves);
     }
-}
-
-// An attempt begins in memory: until it has ended, the store has its delivery as it was read.
-#[test]
-fn an_attempt_in_flight_is_not_stored() {
-    let now = clock::now();
-    let store = store("http://127.0.0.1:9/hook", now);
-    let mut tables = store.lock();
-    let mut waits = accept(&mut tables, now);
-    for attempt in 1..=2 {
-        let row = tables.delivery(tables.delivery_id(0).unwrap().as_str()).unwrap().clone();
-        let begun = tables.begin(waits.delivery, waits.due).unwrap();
-        assert_eq!(u64::from(begun.attempt.number()), attempt);
-        let stored = tables.delivery(row.id.as_str()).unwrap();
-        assert_eq!((stored.state, stored.next_at()), (row.state, Some(waits.due)), "{attempt}");
-        assert_eq!(tables.pending(now).collect::<Vec<_>>(), [waits], "attempt {attempt}");
-        // The second wait is 10 seconds by the schedule, and a millisecond here.
-        let refused = ended(Outcome::Refused, waits.due);
-        waits = tables.finish(waits.delivery, &begun, &refused, &FAST.schedule()).unwrap();
-        assert!(waits.due <= after(now, 10));
-    }
-}
-
-// A retry goes before what is new. One that cannot begin yet stays a retry.
-#[test]
-fn a_retry_that_is_refused_stays_a_retry() {
-    let now = clock::now();
-    let store = store("http://127.0.0.1:9/hook", now);
-    let mut tables = store.lock();
-    let sent = accept(&mut tables, now);
-    let early = now.saturating_sub(Duration::from_secs(1));
-    assert_eq!(tables.begin(sent.delivery, early).unwrap_err(), Some(sent), "a first attempt");
-    let begun = tables.begin(sent.delivery, now).unwrap();
-    let refused = ended(Outcome::Refused, now);
-    let retry = tables.finish(sent.delivery, &begun, &refused, &RetrySchedule::default()).unwrap();
-    assert!(retry.is_retry);
-    assert_eq!(tables.begin(sent.delivery, now).unwrap_err(), Some(retry));
-}
-
-// What is due is planned: asking again and again does not plan it again and again.
-#[test]
-fn what_is_due_is_made_due_once() {
-    let now = clock::now();
-    let store = store("http://127.0.0.1:9/hook", now);
-    let mut tables = store.lock();
-    let sent = accept(&mut tables, now);
-    let id = tables.delivery_id(sent.delivery).unwrap().as_str().to_owned();
-    assert_eq!(tables.send_now(&id, now), Ok(None), "it is due");
-    let begun = tables.begin(sent.delivery, now).unwrap();
-    let refused = ended(Outcome::Refused, now);
-    tables.finish(sent.delivery, &begun, &refused, &RetrySchedule::default()).unwrap();
-    let again = tables.send_now(&id, now).unwrap().unwrap();
-    assert_eq!((again.delivery, again.due), (sent.delivery, now));
-    for _ in 0..3 {
-        assert_eq!(tables.send_now(&id, after(now, 1)), Ok(None), "it is due");
-    }
-    assert_eq!(tables.begin(sent.delivery, now).unwrap().attempt.number(), 2);
-    assert_eq!(tables.send_now(&id, now), Ok(None), "it is being sent");
-}
-
-// What is planned anew is what it was: a redelivery by hand is no retry.
-#[test]
-fn a_redelivery_is_no_retry_however_it_is_planned() {
-    let now = clock::now();
-    let store = store("http://127.0.0.1:9/hook", now);
-    let mut tables = store.lock();
-    let sent = accept(&mut tables, now);
-    for _ in 0..6 {
-        let due = tables.pending(now).next().unwrap().due;
-        let begun = tables.begin(sent.delivery, due).unwrap();
-        tables.finish(sent.delivery, &begun, &ended(Outcome::Refused, due), &FAST.schedule());
-    }
-    assert_eq!(tables.pending(now).count(), 0);
-    let id = tables.delivery_id(sent.delivery).unwrap().as_str().to_owned();
-    let again = tables.redeliver(&id, now).unwrap();
-    assert_eq!(tables.pending(now).collect::<Vec<_>>(), [again]);
-    assert!(!again.is_retry);
 }
 
 // A day says that only its latest events were counted where there are more, and only there.
@@ -166,8 +118,10 @@ fn a_day_that_was_counted_to_its_end_says_so() {
     let store = store("http://127.0.0.1:9/hook", now);
     let mut tables = store.lock();
     let from = now.saturating_sub(Duration::from_secs(3600));
+    let mut have = 0;
     for (count, is_all) in [(20_000, true), (20_001, false)] {
-        while accept(&mut tables, now).delivery + 1 < count {}
+        (have..count).for_each(|_| _ = accept(&mut tables, now));
+        have = count;
         let days = tables.day("acct_1", from).unwrap();
         let [(_, day)] = days.as_slice() else { panic!("{days:?}") };
         assert_eq!((day.counted, day.since.is_none()), (20_000, is_all), "{count}");
@@ -184,18 +138,17 @@ fn a_clock_that_is_set_changes_no_wait() {
     ] {
         let now = clock::now();
         let store = store("http://127.0.0.1:9/hook", now);
-        let mut tables = store.lock();
-        let sent = accept(&mut tables, now);
-        let begun = tables.begin(sent.delivery, now).unwrap();
-        let refused = ended(Outcome::Refused, now);
-        let again =
-            tables.finish(sent.delivery, &begun, &refused, &RetrySchedule::default()).unwrap();
-        assert_eq!(again.due, after(now, 10_000));
+        accept(&mut store.lock(), now);
+        let [waits] = pending(&store)[..] else { panic!() };
+        let ended = begin(&store, &waits, now);
+        let due = finish(&store, ended, Outcome::Refused, now).unwrap();
+        assert_eq!(due, after(now, 1));
 
-        tables.clock_was_set(step);
-        let due = step.moved(again.due);
-        assert_eq!(tables.pending(moved).map(|each| each.due).collect::<Vec<_>>(), [due]);
-        assert_eq!(tables.begin(sent.delivery, due).unwrap().attempt.number(), 2, "{step:?}");
+        store.lock().clock_was_set(step);
+        let due = step.moved(due);
+        let [waits] = pending(&store)[..] else { panic!() };
+        assert_eq!(waits.due(moved), Some(due));
+        assert_eq!(begin(&store, &waits, due).attempt.number(), 2, "{step:?}");
     }
 }
 
@@ -232,7 +185,7 @@ fn what_is_written_after_the_clock_was_set_is_not_moved() {
 // A thread that nobody waits for any more still counts against its endpoint's limit.
 #[test]
 fn a_look_up_holds_its_slot_until_its_thread_has_returned() {
-    let runtime = Runtime::new().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
     let (answer, answered) = std::sync::mpsc::channel::<()>();
     let slot = Arc::new(());
     let look_up = post::on_thread(Arc::clone(&slot), move || answered.recv());
@@ -248,37 +201,13 @@ fn a_look_up_holds_its_slot_until_its_thread_has_returned() {
 fn a_late_failure_leaves_the_next_attempt_when_it_was() {
     let now = clock::now();
     let store = store("http://127.0.0.1:9/hook", now);
-    let mut tables = store.lock();
-    let sent = accept(&mut tables, now);
-    let [lost, stored] = [0, 1].map(|_| tables.begin(sent.delivery, now).unwrap());
-    let mut finish = |begun| {
-        tables.finish(sent.delivery, begun, &ended(Outcome::Refused, now), &FAST.schedule())
-    };
-    let again = finish(&stored).unwrap();
-    assert_eq!(finish(&lost), Some(again));
-    assert_eq!(tables.pending(now).collect::<Vec<_>>(), [again]);
-    assert!(tables.begin(sent.delivery, again.due).is_ok());
-}
-
-// An alert is stored with what it tells of, and how much was missed is counted after that: no result waits for a count.
-#[test]
-fn what_was_missed_is_counted_once_its_alert_is_stored() {
-    let now = clock::now();
-    let store = store("http://127.0.0.1:9/hook", now);
-    let mut tables = store.lock();
-    let sent = accept(&mut tables, now);
-    let begun = tables.begin(sent.delivery, now).unwrap();
-    let gone = ended(Outcome::Answered(StatusCode::GONE), now);
-    tables.finish(sent.delivery, &begun, &gone, &FAST.schedule());
-    for message in
-        ["disabled: it answered 410", "disabled: it answered 410; it has missed 1 so far"]
-    {
-        let alerts = tables.alerts("acct_1");
-        assert_eq!(alerts.iter().map(|alert| &alert.message).collect::<Vec<_>>(), [message]);
-        tables.count_alerts();
-    }
-    tables.count_alerts();
-    assert_eq!(tables.alerts("acct_1").len(), 1);
+    accept(&mut store.lock(), now);
+    let [waits] = pending(&store)[..] else { panic!() };
+    let [lost, taken_over] = [(); 2].map(|()| begin(&store, &waits, now));
+    let again = finish(&store, taken_over, Outcome::Refused, now).unwrap();
+    assert_eq!(finish(&store, lost, Outcome::Refused, after(now, 1)), Some(again));
+    let [waits] = pending(&store)[..] else { panic!() };
+    assert_eq!((waits.attempts(), waits.due(again)), (1, Some(again)));
 }
 
 // D-55: it was in flight when its endpoint was disabled, and is no less parked for ending later.
@@ -286,17 +215,15 @@ fn what_was_missed_is_counted_once_its_alert_is_stored() {
 fn what_was_in_flight_when_its_endpoint_was_disabled_is_parked() {
     let now = clock::now();
     let store = store("http://127.0.0.1:9/hook", now);
-    let mut tables = store.lock();
-    let [slow, last] = [0, 1].map(|_| accept(&mut tables, now).delivery);
-    let [slow_begun, last_begun] = [slow, last].map(|number| tables.begin(number, now).unwrap());
-    let gone = Outcome::Answered(StatusCode::GONE);
-    assert_eq!(tables.finish(last, &last_begun, &ended(gone, now), &FAST.schedule()), None);
-    assert!(tables.enable("we_1", after(now, 1)).unwrap().is_some());
+    let id = accept(&mut store.lock(), now);
+    accept(&mut store.lock(), now);
+    let [slow, last] = pending(&store)[..] else { panic!() };
+    let [slow, last] = [slow, last].map(|waits| begin(&store, &waits, now));
+    assert_eq!(finish(&store, last, Outcome::Answered(StatusCode::GONE), now), None);
+    assert!(store.lock().enable("we_1", after(now, 1)).unwrap().is_some());
 
-    let again =
-        tables.finish(slow, &slow_begun, &ended(Outcome::Reset, after(now, 2)), &FAST.schedule());
-    assert_eq!(again, None, "no attempt is to come");
-    let id = tables.delivery_id(slow).unwrap().clone();
+    assert_eq!(finish(&store, slow, Outcome::Reset, after(now, 2)), None, "none is to come");
+    let mut tables = store.lock();
     let row = tables.delivery(id.as_str()).unwrap();
     assert_eq!((row.state.status(), row.next_at()), (DeliveryStatus::Parked, None));
     assert_eq!((row.log[0].entry.status, row.log[0].entry.next_at), (DeliveryStatus::Parked, None));
@@ -308,17 +235,17 @@ fn what_was_in_flight_when_its_endpoint_was_disabled_is_parked() {
 fn a_log_keeps_what_the_schedule_did() {
     let now = clock::now();
     let store = store("http://127.0.0.1:9/hook", now);
-    let mut tables = store.lock();
-    let number = accept(&mut tables, now).delivery;
-    let id = tables.delivery_id(number).unwrap().clone();
+    let id = accept(&mut store.lock(), now);
     for attempt in 1..=70 {
         let now = after(now, attempt * 3_000);
         if attempt > 6 {
-            tables.redeliver(id.as_str(), now).unwrap();
+            store.lock().redeliver(id.as_str(), now).unwrap();
         }
-        let begun = tables.begin(number, now).unwrap();
-        tables.finish(number, &begun, &ended(Outcome::Refused, now), &FAST.schedule());
+        let [waits] = pending(&store)[..] else { panic!() };
+        let begun = begin(&store, &waits, now);
+        finish(&store, begun, Outcome::Refused, now);
     }
+    let tables = store.lock();
     let log = &tables.delivery(id.as_str()).unwrap().log;
     assert_eq!((log.len(), log.iter().filter(|row| !row.entry.manual).count()), (50, 6));
     assert_eq!(log.last().unwrap().entry.began_at, after(now, 210_000));
@@ -329,56 +256,25 @@ fn a_log_keeps_what_the_schedule_did() {
 fn accepted_before_the_sender_runs() {
     let receiver = Receiver::start();
     let url = receiver.url("/hook", &[Reply::Status(204)]);
-    let store = Arc::new(store(&url, clock::now()));
-    let before = accept(&mut store.lock(), clock::now());
-    let (runtime, sender) = sender(&store);
-    let told = accept(&mut store.lock(), clock::now());
-    sender.outbox().send(vec![told]);
+    let store = store(&url, clock::now());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
     let (trigger, stop) = shutdown::manual();
-    let sending = runtime.spawn(sender.run(stop));
-    [before, told].map(|sent| delivered(&store, sent));
-    trigger.pull();
-    runtime.block_on(sending).unwrap();
-    assert_eq!(receiver.got("/hook").len(), 2);
-}
 
-// However often the sender is told of a delivery, it has one attempt at a time.
-#[test]
-fn what_is_in_flight_is_not_begun_again() {
-    let receiver = Receiver::start();
-    let url = receiver.url("/hook", &[Reply::Held(204)]);
-    let store = Arc::new(store(&url, clock::now()));
-    let (runtime, sender) = sender(&store);
-    let (outbox, (trigger, stop)) = (sender.outbox(), shutdown::manual());
-    let sending = runtime.spawn(sender.run(stop));
-    let first = accept(&mut store.lock(), clock::now());
-    outbox.send(vec![first]);
-    eventually("it is in flight", || (receiver.got("/hook").len() == 1).then_some(()));
-    let last = accept(&mut store.lock(), clock::now());
-    outbox.send(vec![first, first, last]);
-    eventually("the next is in flight", || (receiver.got("/hook").len() > 1).then_some(()));
-    receiver.release();
-    [first, last].map(|sent| delivered(&store, sent));
-    trigger.pull();
-    runtime.block_on(sending).unwrap();
-    assert_eq!(receiver.got("/hook").len(), 2);
-}
-
-/// Returns a sender of a store, before it runs.
-fn sender(store: &Arc<Store>) -> (Runtime, Sender) {
-    let runtime = Runtime::new().unwrap();
+    let before = accept(&mut store.lock(), clock::now());
     let entered = runtime.enter();
     let client = post::Client::new(None).unwrap();
     drop(entered);
-    (runtime, Sender::new(Arc::clone(store), client, PACE, Faults::default()))
-}
-
-/// Waits until a delivery has reached its receiver, at its first attempt.
-fn delivered(store: &Store, sent: ToSend) {
-    eventually("it is delivered", || {
-        let tables = store.lock();
-        let id = tables.delivery_id(sent.delivery)?;
-        let row = tables.delivery(id.as_str()).unwrap();
-        (row.state.status() == DeliveryStatus::Delivered).then(|| assert_eq!(row.log.len(), 1))
-    });
+    let sender = Sender::new(Arc::clone(&store), client, PACE, Faults::default());
+    let told = accept(&mut store.lock(), clock::now());
+    let sending = runtime.spawn(sender.run(Watch::new(trigger.clone(), stop)));
+    for id in [before, told] {
+        eventually("it is delivered", || {
+            let tables = store.lock();
+            let row = tables.delivery(id.as_str()).unwrap();
+            (row.state.status() == DeliveryStatus::Delivered).then(|| assert_eq!(row.log.len(), 1))
+        });
+    }
+    trigger.pull();
+    runtime.block_on(sending).unwrap();
+    assert_eq!(receiver.got("/hook").len(), 2);
 }

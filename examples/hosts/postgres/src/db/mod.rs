@@ -2,6 +2,7 @@
 //! and columns.
 
 mod address;
+mod change;
 mod class;
 mod columns;
 mod connect;
@@ -11,6 +12,7 @@ pub(crate) mod statements;
 mod step;
 
 pub use address::Address;
+pub use change::OpenChange;
 pub use class::Class;
 pub use columns::{At, delivery_columns, delivery_of, endpoint_columns, endpoint_of};
 pub(crate) use columns::{Fields, columns, plan_of, span};

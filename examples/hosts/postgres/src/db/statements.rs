@@ -175,7 +175,6 @@ statements! {
     MISSED_ENDED = "missed/ended";
     MISSED_NEWEST = "missed/newest";
     MISSED_PENDING = "missed/pending";
-    MISSED_SHARD = "missed/shard";
     MISSED_WINDOW = "missed/window";
     MONITORING_COUNT = "monitoring/count";
     MONITORING_GAUGES = "monitoring/gauges";

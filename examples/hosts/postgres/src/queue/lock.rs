@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Delivery, EndpointHealth};
-use deadpool_postgres::Transaction;
+use deadpool_postgres::GenericClient;
 
 use crate::db::statements as sql;
 use crate::db::{At, DbError, Fields as _, delivery_of, endpoint_of, query};
@@ -44,7 +44,7 @@ pub struct Locked {
 /// # Errors
 /// [`DbError`]
 pub async fn lock(
-    change: &Transaction<'_>,
+    change: &impl GenericClient,
     keys: &[Key],
 ) -> Result<BTreeMap<i64, Locked>, DbError> {
     let mut found = BTreeMap::new();
@@ -83,7 +83,7 @@ fn locked(row: &tokio_postgres::Row, table: Table) -> Result<Option<(i64, Locked
 /// # Errors
 /// [`DbError`]
 pub async fn read_endpoints(
-    change: &Transaction<'_>,
+    change: &impl GenericClient,
     numbers: &[i32],
 ) -> Result<BTreeMap<i32, EndpointHealth>, DbError> {
     endpoints(query(change, sql::QUEUE_ENDPOINTS, &[&numbers]).await?)
@@ -94,7 +94,7 @@ pub async fn read_endpoints(
 /// # Errors
 /// [`DbError`]
 pub async fn lock_endpoints(
-    change: &Transaction<'_>,
+    change: &impl GenericClient,
     numbers: &[i32],
 ) -> Result<BTreeMap<i32, EndpointHealth>, DbError> {
     endpoints(query(change, sql::QUEUE_LOCK_ENDPOINTS, &[&numbers]).await?)

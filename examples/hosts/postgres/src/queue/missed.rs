@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::RecoveryFilter;
-use deadpool_postgres::{GenericClient, Transaction};
+use deadpool_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 
 use super::lock::{Key, Locked, Table};
@@ -95,7 +95,7 @@ impl<'a> Search<'a> {
     /// them by ascending number.
     pub(crate) async fn lock(
         &self,
-        change: &Transaction<'_>,
+        change: &impl GenericClient,
         after: i64,
         to: i64,
         most: u32,

@@ -8,22 +8,20 @@ mod accept;
 mod alerts;
 mod lock;
 mod missed;
-mod park;
 mod recoveries;
 mod write;
 
 use std::num::{NonZeroU16, NonZeroU32};
 
 pub use self::accept::{Accepted, accept, started_at, wait_for_standby};
-pub(crate) use self::alerts::{count_missed, store_alerts};
+pub(crate) use self::alerts::{store_alerts, write_missed};
 pub use self::lock::{Key, Locked, Table, lock, lock_endpoints, read_endpoints};
 pub(crate) use self::missed::Search;
-pub use self::park::park;
 pub(crate) use self::recoveries::{
-    lock_recovery, recovery_json, recovery_of, recovery_text, write_recovery,
+    lock_recovery, recovery_json, recovery_of, recovery_text, write_progress, write_recovery,
 };
+pub(crate) use self::write::{tell_again, write_locked, write_locked_endpoints};
 pub use self::write::{write, write_endpoints};
-pub(crate) use self::write::{write_locked, write_locked_endpoints};
 
 /// The number of shards, which never changes: the rows of `shards`, and the column `endpoints.shard`.
 pub const SHARDS: NonZeroU16 = NonZeroU16::new(64).unwrap();

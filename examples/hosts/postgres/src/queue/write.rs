@@ -6,12 +6,13 @@
 use call_assistant::webhook::sender::{
     Delivery, DeliveryColumns, DisabledReason, EndpointColumns, EndpointHealth,
 };
-use deadpool_postgres::Transaction;
+use deadpool_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 
 use super::lock::{Key, Table};
 use crate::db::statements::{self as sql, Statement};
 use crate::db::{At, DbError, columns, execute, query};
+use host::sender::rows::Locked;
 
 /// Writes deliveries. Returns whether each stored row had the version that was read: if not, roll
 /// back and read again. A delivery that has not changed has no such version, and fits no row.
@@ -22,7 +23,7 @@ use crate::db::{At, DbError, columns, execute, query};
 /// # Errors
 /// [`DbError`]
 pub async fn write(
-    change: &Transaction<'_>,
+    change: &impl GenericClient,
     writes: impl IntoIterator<Item = (Key, Table, Delivery)>,
 ) -> Result<bool, DbError> {
     let [mut wait, mut retire, mut amend, mut revive] = [(); 4].map(|()| Changed::default());
@@ -65,7 +66,7 @@ pub async fn write(
 /// # Errors
 /// [`DbError`], also if one has changed all the same.
 pub(crate) async fn write_locked(
-    change: &Transaction<'_>,
+    change: &impl GenericClient,
     writes: impl IntoIterator<Item = (Key, Table, Delivery)>,
 ) -> Result<(), DbError> {
     match write(change, writes).await? {
@@ -74,12 +75,32 @@ pub(crate) async fn write_locked(
     }
 }
 
-async fn store(change: &Transaction<'_>, sql: Statement, rows: Changed) -> Result<bool, DbError> {
+async fn store(
+    change: &impl GenericClient,
+    sql: Statement,
+    rows: Changed,
+) -> Result<bool, DbError> {
     if rows.id.is_empty() {
         return Ok(true);
     }
     let affected = execute(change, sql, &rows.parameters()).await?;
     Ok(usize::try_from(affected).is_ok_and(|affected| affected == rows.id.len()))
+}
+
+/// Tells senders of pending deliveries that they did not make due themselves.
+///
+/// # Errors
+/// [`DbError`]
+pub(crate) async fn tell_again(
+    change: &impl GenericClient,
+    writes: &[(Locked, Delivery)],
+) -> Result<(), DbError> {
+    let again = writes.iter().filter(|(locked, now)| locked.is_pending && now.is_pending());
+    let again: Vec<i64> = again.map(|(locked, _)| locked.row.id().cast_signed()).collect();
+    if !again.is_empty() {
+        execute(change, sql::QUEUE_AGAIN, &[&again]).await?;
+    }
+    Ok(())
 }
 
 columns! {
@@ -103,7 +124,7 @@ columns! {
 /// # Errors
 /// [`DbError`]
 pub async fn write_endpoints(
-    change: &Transaction<'_>,
+    change: &impl GenericClient,
     writes: &[(i32, EndpointHealth)],
 ) -> Result<bool, DbError> {
     if writes.is_empty() {
@@ -134,7 +155,7 @@ pub async fn write_endpoints(
 /// # Errors
 /// [`DbError`], also if one has changed all the same.
 pub(crate) async fn write_locked_endpoints(
-    change: &Transaction<'_>,
+    change: &impl GenericClient,
     writes: &[(i32, EndpointHealth)],
 ) -> Result<(), DbError> {
     match write_endpoints(change, writes).await? {

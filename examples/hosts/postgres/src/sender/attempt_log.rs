@@ -1,15 +1,12 @@
 //! The log of attempts, as rows.
 
-use std::collections::BTreeMap;
-
-use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Excerpt, FailureReason, LogEntry};
-use deadpool_postgres::Transaction;
+use deadpool_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 
 use crate::db::statements as sql;
 use crate::db::{At, DbError, columns, execute, span};
-use crate::queue::Key;
+use host::sender::rows::Key;
 use host::signed::Signed;
 
 columns! {
@@ -35,23 +32,24 @@ columns! {
     }
 }
 
-/// Writes entries of deliveries, by their numbers. One may be there already where a COMMIT was not
+/// Writes entries of deliveries. One may be there already where a COMMIT was not
 /// answered.
 pub(super) async fn write(
-    change: &Transaction<'_>,
-    log: &[(i64, &LogEntry, Option<&Signed>)],
-    keys: &BTreeMap<i64, Key>,
+    change: &impl GenericClient,
+    log: &[(Key, &LogEntry, Option<&Signed>)],
     may_be_there: bool,
 ) -> Result<(), DbError> {
-    let created_at = |id| keys.get(id).map_or(Timestamp::MIN, |key| key.event_created_at);
-    let (first, last) = span(log.iter().map(|(id, ..)| created_at(id)));
+    if log.is_empty() {
+        return Ok(());
+    }
+    let (first, last) = span(log.iter().map(|(key, ..)| key.event_created_at));
     let mut entries = Entries::default();
-    for (id, entry, signed) in log {
+    for (key, entry, signed) in log {
         let ((response, response_cut), (headers, headers_cut)) =
             (stored(entry.response.as_ref()), stored(entry.headers.as_ref()));
         entries.push(Entry {
-            delivery: *id,
-            event_created_at: At(created_at(id)),
+            delivery: key.delivery.cast_signed(),
+            event_created_at: At(key.event_created_at),
             number: entry.attempt.into(),
             manual: entry.manual,
             began_at: At(entry.began_at),

@@ -11,7 +11,6 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::read::Names;
 use crate::clock;
 use crate::counted::Counted;
 use crate::db::statements::{self as sql, batch};
@@ -19,7 +18,9 @@ use crate::db::{
     At, Database, DbError, Fields as _, delivery_of, endpoint_of, execute, query, query_opt,
 };
 use crate::key_ring::KeyRing;
+use crate::queue;
 use host::log;
+use host::sender::rows::Names;
 
 /// How often to look. Each of the senders does, one at a time.
 const EVERY: Duration = Duration::from_secs(60);
@@ -191,10 +192,9 @@ async fn page(
         let unknown = has_tried.then_some(AbandonedReason::Unknown);
         let Some(reason) = reason(row, ring, now)?.or(unknown) else { continue };
         let endpoint: Option<String> = row.field("endpoint_id")?;
-        let names = Names {
-            account: row.field("account_id")?,
-            endpoint: endpoint.unwrap_or_else(|| "missing".to_owned()),
-        };
+        let endpoint = endpoint.unwrap_or_else(|| "missing".to_owned());
+        let shard = queue::shard_of(&endpoint).cast_unsigned();
+        let names = Names { account: row.field("account_id")?, endpoint, shard };
         let version = row.field("endpoint_version")?;
         let group = groups.entry((row.field("endpoint")?, reason));
         group.or_insert(Group { version, names, ids: Vec::new() }).ids.push(row.field("id")?);

@@ -1,60 +1,38 @@
-//! The webhook sender: owns shards of endpoints, sends what is due in the planner's order, and
-//! stores what came of it.
-//!
-//! ```text
-//! owner ── which shards ──► poller ── what became pending ──► task ── reads, begins in memory ──► attempts
-//!                                                              ▲                                     │
-//!                                                              └── what is sent again ── settler ◄───┘
-//! ```
-//!
-//! One task, [`SenderTask`], has the planner; nothing else decides what is sent. Reading, sending and
-//! storing are tasks of their own, and each tells it by a [`Message`]. The order of storing
-//! and sending is the one of "Owners" in `call_assistant::webhook::sender`.
+//! The webhook sender of this host: its leases, its rows, and the days of its tables. What is sent, and when, is
+//! decided by [`host::sender`].
 
 mod attempt_log;
+mod change;
 mod days;
-mod history;
 mod levers;
 mod owner;
-mod parking;
 mod poll;
 mod read;
-mod recover;
-mod remind;
-mod settle;
-mod shares;
-mod task;
+mod rows;
 mod vanished;
 
-use std::collections::HashMap;
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use call_assistant::webhook::sender::{Outcome, Planner};
-use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use call_assistant::webhook::sender::SenderMetrics;
+use tokio::task::JoinHandle;
 
 pub(crate) use self::days::add as add_days;
-use self::history::History;
-use self::levers::Valves;
 use self::owner::{InHand, Owner};
-use self::parking::Parking;
-use self::poll::{PendingRow, Poller};
-use self::read::{Reader, ToBegin};
-use self::settle::{Settler, Stored};
-use self::shares::Shares;
-use self::task::SenderTask;
+use self::read::Reader;
+use self::rows::Rows;
+use crate::clock::HostClock;
 use crate::counted::Counted;
-use crate::db::{self, Address, Database, DbError};
+use crate::db::{self, Address, Database};
 use crate::exit::Ended;
 use crate::key_ring::KeyRing;
 use host::log;
 use host::post;
 use host::random;
 use host::scale::Scale;
-use host::sending::{LIMITS, Load};
+use host::sender::{Core, History, Load, Notes, Poster, Shell};
 use host::watch::Watch;
 
 /// The options of the command line.
@@ -85,22 +63,17 @@ impl Options {
 const WORK: usize = 11;
 const LEASES: usize = 1;
 
-/// How long the end waits for attempts in flight, and for their results to be stored.
+/// How long attempts in flight have to end after shutdown is requested.
 const DRAIN: Duration = Duration::from_secs(25);
 
-/// A message to the task.
-#[derive(Debug)]
-enum Message {
-    /// These are pending.
-    Found(Vec<PendingRow>),
-    /// The database went back: what is planned is to be found again.
-    Forget,
-    /// What was planned is read, or could not be.
-    Read(Vec<(u64, u32)>, Result<ToBegin, DbError>),
-    /// Nothing of an attempt of this endpoint is left, no thread that looks up its name either.
-    Finished { delivery: u64, endpoint: u32, outcome: Outcome, took: Duration },
-    /// These attempts are stored, and these endpoints are disabled by them.
-    Stored { stored: Vec<Stored>, disabled: Vec<i32> },
+impl Notes for Counted {
+    fn count(&self, change: impl FnOnce(&mut SenderMetrics)) {
+        self.count(change);
+    }
+
+    fn round(&self, of: &'static str) {
+        self.round(of);
+    }
 }
 
 /// A running sender.
@@ -132,77 +105,44 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box
     counted.sends(name.clone(), load.clone());
     counted.uses("sender", &database);
     counted.uses("leases", &leases);
-    let history = History::new(counted.clone());
+    let told = counted.clone();
+    let history = History::new(move || told.went_back());
     let (mut owner, owned) =
         Owner::new(leases, name, Arc::clone(&in_hand), history.clone(), counted.clone());
-    // What is paused is known before anything is sent.
-    let (set, names) = levers::read(&database).await?;
-    let (levers, set) = watch::channel(set);
-    let levers = levers::keep(database.clone(), levers, names, counted.clone());
     owner.tick().await?;
 
-    let (sender, messages) = mpsc::unbounded_channel();
-    let (ended, to_settle) = mpsc::unbounded_channel();
-    let settler = Settler {
-        database: database.clone(),
+    let (ring, allow_loopback) = (options.ring.clone(), options.allow_loopback);
+    let reader = Arc::new(Reader::new(database.clone(), ring, allow_loopback));
+    let clock = HostClock;
+    let shell = Shell {
+        rows: Rows { database: database.clone(), reader, told: Arc::default() },
+        poster: Poster { client, scale: options.scale, clock },
+        clock,
+        notes: counted.clone(),
         schedule: options.scale.schedule(),
-        counted: counted.clone(),
-        ended: to_settle,
-        messages: sender.clone(),
-        watch: watch.clone(),
-    };
-    let poller = Poller {
-        database: database.clone(),
-        owned: owned.clone(),
-        messages: sender.clone(),
-        history: history.clone(),
-        counted: counted.clone(),
-    };
-    let recovering = recover::keep(database.clone(), owned.clone(), counted.clone());
-    let (days_ring, days_counted) = (options.ring.clone(), counted.clone());
-    let reminding = remind::keep(database.clone(), owned.clone(), counted);
-    let task = SenderTask {
-        planner: Planner::new(LIMITS).with_rate(options.per_second),
-        known: HashMap::new(),
-        levers: set,
-        valves: Valves::default(),
-        shares: Shares::default(),
-        history,
-        in_hand,
         owned,
-        sender,
-        messages,
-        ended,
-        reading: 0,
-        attempts: JoinSet::new(),
-        parking: Parking::default(),
-        database: database.clone(),
-        reader: Arc::new(Reader::new(database.clone(), options.ring, options.allow_loopback)),
-        client,
-        scale: options.scale,
-        load,
+        history,
         watch: watch.clone(),
+        grace: DRAIN,
     };
+    let core = Core::new(options.per_second);
     let adding = days::add(database.clone());
-    let dropping = days::drop_old(database, days_ring, days_counted);
+    let dropping = days::drop_old(database, options.ring, counted);
     let run = async move {
-        let others = [
+        let days = [
             tokio::spawn(watch.until_shutdown("the sender's new days", adding)),
             tokio::spawn(watch.until_shutdown("the sender's old days", dropping)),
-            tokio::spawn(watch.until_shutdown("the sender's levers", levers)),
-            tokio::spawn(watch.until_shutdown("the sender's poller", poller.run())),
-            tokio::spawn(watch.until_shutdown("the sender's reminders", reminding)),
-            tokio::spawn(watch.until_shutdown("the sender's recoveries", recovering)),
         ];
-        let settler = tokio::spawn(watch.until_shutdown("the sender's settler", settler.run()));
         let stop = watch.stop().clone();
         let owning = async move { owner.run(&stop).await };
         let owner = tokio::spawn(watch.until_shutdown("the sender's owner", owning));
-        let stop = watch.stop().clone();
-        let task = async move { task.run(&stop).await };
-        let _ = tokio::spawn(watch.until_shutdown("the sender's task", task)).await;
-        others.iter().for_each(JoinHandle::abort);
-        let _ = tokio::time::timeout(DRAIN, settler).await;
+        let sending = shell.run(core, move |core, at| {
+            load.note(core.planner(), at.now);
+            in_hand.note(|shard| core.planner().in_hand(Some(shard)));
+            false
+        });
+        let _ = tokio::spawn(watch.until_shutdown("the sender", sending)).await;
+        days.iter().for_each(JoinHandle::abort);
         if let Ok(owner) = owner.await {
             owner.leave().await;
         }

@@ -17,14 +17,15 @@ use tokio::time::Instant;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::history::History;
 use super::vanished::Absent;
-use crate::clock::database::Heard;
+use crate::clock::HostClock;
 use crate::clocks::Clocks;
 use crate::counted::Counted;
 use crate::db::statements as sql;
 use crate::db::{At, Database, DbError, Fields as _, execute, query, query_opt};
 use crate::queue::SHARDS;
+use host::sender::rows::Shards;
+use host::sender::{History, Owned};
 use host::{log, process};
 
 /// How long a lease lasts by the database's clock. The owner trusts it for a second less.
@@ -45,29 +46,6 @@ const FREED: Duration = Duration::from_millis(50);
 /// then is sent again by the next owner, and the first result that is stored counts.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The shards of a sender.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Owned {
-    /// With the epoch of each lease: a shard with another epoch was another's in between.
-    pub(super) shards: BTreeMap<i16, i64>,
-    /// No attempt begins after this instant, unless the leases are renewed.
-    pub(super) until: Option<Instant>,
-    /// The database's clock, with which this process's has to agree.
-    clock: Option<Heard>,
-}
-
-impl Owned {
-    /// Returns whether attempts of a shard may begin now.
-    pub(super) fn has(&self, shard: i16) -> bool {
-        self.shards.contains_key(&shard) && self.is_valid()
-    }
-
-    pub(super) fn is_valid(&self) -> bool {
-        self.until.is_some_and(|until| Instant::now() < until)
-            && self.clock.is_some_and(|clock| clock.agrees())
-    }
-}
-
 /// How many deliveries of each shard are in this process's hands, from when they are taken until
 /// their attempt is stored.
 #[derive(Debug)]
@@ -80,29 +58,20 @@ impl Default for InHand {
 }
 
 impl InHand {
-    pub(super) fn add(&self, shard: i16) {
-        if let Some(count) = self.of(shard) {
-            count.fetch_add(1, Ordering::Relaxed);
+    /// Notes how many there are of each shard.
+    pub(super) fn note(&self, in_hand: impl Fn(u16) -> usize) {
+        for (shard, count) in (0..).zip(&self.0) {
+            let now = u32::try_from(in_hand(shard)).unwrap_or(u32::MAX);
+            count.store(now, Ordering::Relaxed);
         }
     }
 
-    pub(super) fn remove(&self, shard: i16) {
-        if let Some(count) = self.of(shard) {
-            count.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Returns how many there are of all shards.
-    pub(super) fn all(&self) -> u32 {
-        self.0.iter().map(|count| count.load(Ordering::Relaxed)).fold(0, u32::saturating_add)
-    }
-
-    fn is_empty(&self, shard: i16) -> bool {
+    fn is_empty(&self, shard: u16) -> bool {
         self.of(shard).is_none_or(|count| count.load(Ordering::Relaxed) == 0)
     }
 
-    fn of(&self, shard: i16) -> Option<&AtomicU32> {
-        self.0.get(usize::try_from(shard).ok()?)
+    fn of(&self, shard: u16) -> Option<&AtomicU32> {
+        self.0.get(usize::from(shard))
     }
 }
 
@@ -162,7 +131,7 @@ pub(super) struct Owner {
     /// What the last renewal found.
     last: Option<Renewal>,
     /// Shards that are to be let go, with their epochs, and until when that can wait.
-    leaving: BTreeMap<i16, (i64, Option<Instant>)>,
+    leaving: BTreeMap<u16, (i64, Option<Instant>)>,
     /// Senders that lost shards to this one.
     absent: Absent,
 }
@@ -226,11 +195,13 @@ impl Owner {
 
     /// Renews once, or gives all back if this process's clock differs from the database's.
     pub(super) async fn tick(&mut self) -> Result<(), DbError> {
-        let Some(clock) = self.clocks.look().await? else { return self.stand_down().await };
+        if !self.clocks.look().await? {
+            return self.stand_down().await;
+        }
         self.counted.idles(None);
         let began = Instant::now();
         let mine = self.owned.borrow().shards.clone();
-        let before: BTreeSet<i16> = mine.keys().copied().collect();
+        let before: BTreeSet<u16> = mine.keys().copied().collect();
         let mut held = mine.clone();
         held.extend(self.leaving.iter().map(|(shard, (epoch, _))| (*shard, *epoch)));
         let kept = self.renew(&held).await?;
@@ -239,7 +210,7 @@ impl Owner {
         let vanished = self.vanished(&renewal.others);
 
         let share = usize::from(SHARDS.get()).div_ceil(renewal.live.max(1));
-        let mut shards: BTreeMap<i16, i64> = mine
+        let mut shards: Shards = mine
             .into_iter()
             .filter(|(shard, _)| kept.contains(shard) && !self.leaving.contains_key(shard))
             .collect();
@@ -265,8 +236,8 @@ impl Owner {
         self.counted.owns(shards.len(), vanished);
         self.tell(&before, &shards.keys().copied().collect(), taken);
         self.counted.round("leases");
-        let until = began.checked_add(TRUSTED);
-        self.owned.send_replace(Owned { shards, until, clock: Some(clock) });
+        let until = HostClock::steady(began).saturating_add(TRUSTED);
+        self.owned.send_replace(Owned { shards, until });
         self.release_free(began).await
     }
 
@@ -281,12 +252,12 @@ impl Owner {
     }
 
     /// Logs which shards have come and gone, and how many of them another had not given back.
-    fn tell(&self, before: &BTreeSet<i16>, now: &BTreeSet<i16>, taken: usize) {
+    fn tell(&self, before: &BTreeSet<u16>, now: &BTreeSet<u16>, taken: usize) {
         if before == now {
             return;
         }
         let listed = |shards: Vec<String>| (!shards.is_empty()).then(|| shards.join(","));
-        let text = |shard: &i16| shard.to_string();
+        let text = |shard: &u16| shard.to_string();
         log::info("shards")
             .with("sender", self.id.as_str())
             .with("owned", now.len())
@@ -326,7 +297,7 @@ impl Owner {
 
     /// Releases what is to be let go, where it has waited for long enough.
     async fn release_free(&mut self, began: Instant) -> Result<(), DbError> {
-        let free: BTreeMap<i16, i64> = self
+        let free: Shards = self
             .leaving
             .iter()
             .filter(|(shard, (_, until))| self.in_hand.is_empty(**shard) || *until < Some(began))
@@ -371,16 +342,16 @@ impl Owner {
                 log::warn(format!("another server leads: timeline {is} after {was}")).write();
             }
         }
-        self.history.read_again();
+        self.history.look_again();
     }
 
     /// Renews leases, and returns their shards. No standby is waited for, so nobody else gets them meanwhile.
-    async fn renew(&self, held: &BTreeMap<i16, i64>) -> Result<Vec<i16>, DbError> {
+    async fn renew(&self, held: &Shards) -> Result<Vec<u16>, DbError> {
         let (seconds, (shards, epochs)) = (LEASE.as_secs_f64(), columns(held));
         let lease: [&(dyn ToSql + Sync); 4] = [&self.id, &shards, &epochs, &seconds];
         let renew = async |client: &Object| query(client, sql::OWNERS_RENEW, &lease).await;
         let kept: Vec<Row> = self.database.read(renew).await?;
-        kept.iter().map(|row| row.field("shard")).collect()
+        kept.iter().map(shard_of).collect()
     }
 
     /// Counts the senders, once a standby knows of this one, too: by its count, one history is told from
@@ -403,7 +374,7 @@ impl Owner {
     }
 
     /// Takes so many shards, if as many are free. Each comes with its epoch, and with the owner that has not given it back.
-    async fn claim(&self, wanted: i64) -> Result<Vec<(i16, i64, Option<String>)>, DbError> {
+    async fn claim(&self, wanted: i64) -> Result<Vec<(u16, i64, Option<String>)>, DbError> {
         let seconds = LEASE.as_secs_f64();
         let claim = async |client: &Object| {
             query(client, sql::OWNERS_CLAIM, &[&self.id, &wanted, &seconds]).await
@@ -411,11 +382,11 @@ impl Owner {
         let claimed: Vec<Row> = self.database.read(claim).await?;
         let claimed = claimed
             .iter()
-            .map(|row| Ok((row.field("shard")?, row.field("epoch")?, row.field("before")?)));
+            .map(|row| Ok((shard_of(row)?, row.field("epoch")?, row.field("before")?)));
         claimed.collect()
     }
 
-    async fn release(&self, free: &BTreeMap<i16, i64>) -> Result<(), DbError> {
+    async fn release(&self, free: &Shards) -> Result<(), DbError> {
         let (shards, epochs) = columns(free);
         let release = async |client: &Object| {
             execute(client, sql::OWNERS_RELEASE, &[&self.id, &shards, &epochs]).await
@@ -429,8 +400,12 @@ async fn closed_within(owned: &watch::Sender<Owned>, time: Duration) -> bool {
     tokio::time::timeout(time, owned.closed()).await.is_ok()
 }
 
-fn columns(shards: &BTreeMap<i16, i64>) -> (Vec<i16>, Vec<i64>) {
-    shards.iter().map(|(shard, epoch)| (*shard, *epoch)).unzip()
+fn shard_of(row: &Row) -> Result<u16, DbError> {
+    Ok(row.field::<i16>("shard")?.cast_unsigned())
+}
+
+fn columns(shards: &Shards) -> (Vec<i16>, Vec<i64>) {
+    shards.iter().map(|(shard, epoch)| (shard.cast_signed(), *epoch)).unzip()
 }
 
 #[cfg(test)]

@@ -1,15 +1,12 @@
 //! Reads the rows that are needed to begin attempts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{
-    Alert, Delivery, EndpointHealth, EndpointUrl, SignedDestination,
-};
+use call_assistant::webhook::sender::{EndpointHealth, EndpointUrl, SignedDestination};
 use deadpool_postgres::Object;
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -20,49 +17,12 @@ use crate::db::{Database, DbError, Fields as _, delivery_of, endpoint_of, query,
 use crate::key_ring::KeyRing;
 use crate::queue;
 use host::log;
+use host::sender::rows::{Key, Names, Opened, ToBegin};
 
-/// A pending delivery, and its event.
+/// What is kept of an endpoint that was opened, and the columns that it was made of besides the names.
 #[derive(Debug)]
-pub(super) struct Pending {
-    pub(super) endpoint: i32,
-    pub(super) delivery: Delivery,
-    pub(super) body: EventBody,
-    pub(super) traceparent: Option<String>,
-}
-
-/// The ids of an endpoint and of its account, for lines of the log.
-#[derive(Debug)]
-pub(super) struct Names {
-    pub(super) account: String,
-    pub(super) endpoint: String,
-}
-
-impl Names {
-    /// Returns the line of the log for what an owner is told.
-    pub(super) fn told(&self, alert: &Alert) -> log::Line {
-        log::warn("the owner of an endpoint is told")
-            .with("account", self.account.as_str())
-            .with("endpoint", self.endpoint.as_str())
-            .with("alert", alert.kind())
-            .with("text", alert.to_string())
-    }
-}
-
-/// An endpoint, and where and how to send to it.
-#[derive(Debug)]
-pub(super) struct Receiver {
-    pub(super) health: EndpointHealth,
-    pub(super) opened: Arc<Opened>,
-}
-
-/// What is made of an endpoint's URL and sealed secrets.
-#[derive(Debug)]
-pub(super) struct Opened {
-    pub(super) names: Arc<Names>,
-    /// `None` where this sender may not call it.
-    pub(super) destination: Option<Arc<SignedDestination>>,
-    pub(super) signer: Signer,
-    /// The columns that it was made of, besides the names.
+struct Known {
+    opened: Arc<Opened>,
     url: String,
     allow_loopback: bool,
     secrets: Vec<u8>,
@@ -85,23 +45,7 @@ pub(super) struct Reader {
 #[derive(Debug)]
 struct Kept {
     since: Instant,
-    opened: HashMap<i32, Arc<Opened>>,
-}
-
-/// What it takes to begin. What is not in it is not pending any more, or not for this version.
-#[derive(Debug, Default)]
-pub(super) struct ToBegin {
-    pub(super) pending: HashMap<i64, Pending>,
-    pub(super) receivers: HashMap<i32, Receiver>,
-}
-
-/// The deliveries that the planner has handed out, to be read.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Planned<'a> {
-    pub(super) ids: &'a [i64],
-    /// `created_at` of the events of these deliveries.
-    pub(super) created: &'a [Timestamp],
-    pub(super) endpoints: &'a [i32],
+    opened: HashMap<i32, Known>,
 }
 
 impl Reader {
@@ -113,56 +57,63 @@ impl Reader {
     /// Reads deliveries and their endpoints, in one round trip.
     pub(super) async fn read(
         &self,
-        planned: Planned<'_>,
+        keys: &[Key],
         now: Timestamp,
-    ) -> Result<ToBegin, DbError> {
-        let (first, last) = span(planned.created.iter().copied());
-        let ids: [&(dyn ToSql + Sync); 3] = [&planned.ids, &first, &last];
-        let endpoints: [&(dyn ToSql + Sync); 1] = [&planned.endpoints];
+    ) -> Result<Vec<Option<ToBegin>>, DbError> {
+        let (first, last) = span(keys.iter().map(|key| key.event_created_at));
+        let ids: Vec<i64> = keys.iter().map(|key| key.delivery.cast_signed()).collect();
+        let mut numbers: Vec<i32> = keys.iter().map(|key| key.endpoint.cast_signed()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let of_deliveries: [&(dyn ToSql + Sync); 3] = [&ids, &first, &last];
+        let of_endpoints: [&(dyn ToSql + Sync); 1] = [&numbers];
         let both = async |client: &Object| {
             tokio::try_join!(
-                query(client, sql::SENDER_DELIVERIES, &ids),
-                query(client, sql::SENDER_ENDPOINTS, &endpoints),
+                query(client, sql::SENDER_DELIVERIES, &of_deliveries),
+                query(client, sql::SENDER_ENDPOINTS, &of_endpoints),
             )
         };
         let (rows, endpoints) = self.database.read(both).await?;
-        let mut read = ToBegin::default();
-        for row in &rows {
-            let id: i64 = row.field("id")?;
-            // Erased: there is nothing to send any more.
-            let Some(body) = row.field::<Option<&[u8]>>("body")? else { continue };
-            let body = EventBody::from_stored(body);
-            let endpoint = row.field("endpoint")?;
-            let name = || queue::delivery_text(endpoint, id);
-            match (delivery_of(row), body) {
-                (Ok(delivery), Ok(body)) => {
-                    let traceparent = row.field("traceparent")?;
-                    read.pending.insert(id, Pending { endpoint, delivery, body, traceparent });
-                }
-                (Err(error), _) => log::warn("a delivery cannot be read")
-                    .with("delivery", name())
-                    .because(&error)
-                    .write(),
-                (_, Err(error)) => log::warn("an event cannot be read")
-                    .with("delivery", name())
-                    .because(&error)
-                    .write(),
-            }
-        }
+        let mut receivers = BTreeMap::new();
         let mut kept = self.kept();
         for row in &endpoints {
             let number = row.field("number")?;
             match self.receiver(number, row, &mut kept, now) {
-                Ok(receiver) => {
-                    read.receivers.insert(number, receiver);
-                }
+                Ok(receiver) => _ = receivers.insert(number, receiver),
                 Err(error) => log::warn("an endpoint cannot be read")
                     .with("endpoint", row.field::<&str>("id")?)
                     .because(&error)
                     .write(),
             }
         }
-        Ok(read)
+        drop(kept);
+        let mut found = BTreeMap::new();
+        for row in &rows {
+            let (id, endpoint): (i64, i32) = (row.field("id")?, row.field("endpoint")?);
+            // Erased: there is nothing to send any more.
+            let Some(body) = row.field::<Option<&[u8]>>("body")? else { continue };
+            let name = queue::delivery_text(endpoint, id);
+            let body = EventBody::from_stored(body).map_err(DbError::row);
+            let read = delivery_of(row).and_then(|delivery| Ok((delivery, body?)));
+            match read {
+                Ok((delivery, body)) => {
+                    let traceparent: Option<String> = row.field("traceparent")?;
+                    found.insert(id.cast_unsigned(), (delivery, body, name, traceparent));
+                }
+                Err(error) => log::warn("a delivery or its event cannot be read")
+                    .with("delivery", name)
+                    .because(&error)
+                    .write(),
+            }
+        }
+        let to_begin = keys.iter().map(|key| {
+            // Of the endpoint that was planned: the row may be another's, of the same number.
+            let (health, opened) = receivers.get(&key.endpoint.cast_signed())?;
+            let (delivery, body, name, traceparent) = found.remove(&key.delivery)?;
+            let (health, opened) = (*health, Arc::clone(opened));
+            Some(ToBegin { delivery, name, health, opened, body, traceparent })
+        });
+        Ok(to_begin.collect())
     }
 
     fn receiver(
@@ -171,18 +122,19 @@ impl Reader {
         row: &Row,
         kept: &mut Kept,
         now: Timestamp,
-    ) -> Result<Receiver, DbError> {
+    ) -> Result<(EndpointHealth, Arc<Opened>), DbError> {
         let health = endpoint_of(row, "")?;
         let (id, account): (&str, &str) = (row.field("id")?, row.field("account_id")?);
         let (url, secrets): (&str, &[u8]) = (row.field("url")?, row.field("secrets")?);
         let allow_loopback = row.field("allow_loopback")?;
         let known = kept.opened.get(&number).filter(|known| {
-            (known.names.endpoint.as_str(), known.names.account.as_str()) == (id, account)
+            let names = &known.opened.names;
+            (names.endpoint.as_str(), names.account.as_str()) == (id, account)
                 && (known.url.as_str(), known.secrets.as_slice()) == (url, secrets)
                 && known.allow_loopback == allow_loopback
         });
         if let Some(known) = known {
-            return Ok(Receiver { health, opened: Arc::clone(known) });
+            return Ok((health, Arc::clone(&known.opened)));
         }
         let parse = match self.allow_loopback && allow_loopback {
             true => EndpointUrl::parse_allowing_loopback,
@@ -190,14 +142,14 @@ impl Reader {
         };
         let signer = self.ring.open(id, secrets, now).map_err(DbError::row)?;
         let target = parse(url).ok();
-        let destination =
-            target.map(|it| Arc::new(SignedDestination::new(&health, it, signer.clone())));
-        let names = Arc::new(Names { account: account.to_owned(), endpoint: id.to_owned() });
+        let destination = target.map(|it| SignedDestination::new(&health, it, signer.clone()));
+        let shard = queue::shard_of(id).cast_unsigned();
+        let names = Names { account: account.to_owned(), endpoint: id.to_owned(), shard };
+        let opened = Arc::new(Opened { names, destination, signer });
         let (url, secrets) = (url.to_owned(), secrets.to_vec());
-        let opened = Opened { names, destination, signer, url, allow_loopback, secrets };
-        let opened = Arc::new(opened);
-        kept.opened.insert(number, Arc::clone(&opened));
-        Ok(Receiver { health, opened })
+        let known = Known { opened: Arc::clone(&opened), url, allow_loopback, secrets };
+        kept.opened.insert(number, known);
+        Ok((health, opened))
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

@@ -644,7 +644,7 @@ impl Postgres {
     fn park(&self, found: &StoredEndpoint, now: Timestamp) {
         let (database, number) = (self.dashboard.unhurried(), found.number);
         tokio::spawn(async move {
-            if let Err(error) = queue::park(&database, number, now).await {
+            if let Err(error) = host::sender::park(&database, number.cast_unsigned(), now).await {
                 log::warn("parking").because(&error).write();
             }
         });

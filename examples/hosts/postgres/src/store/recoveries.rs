@@ -75,7 +75,7 @@ pub(super) async fn start(
     let plan = accounts::one(change, found.shown.account_id.as_str()).await?.plan.webhooks;
     let (counted, counted_to) = count_within(change, found, &missed, STARTING).await?;
     let health = &found.shown.health;
-    let recovery: Recovery<i64> =
+    let recovery: Recovery<u64> =
         missed.recover(RecoveryBy::Dashboard, plan, health, now).map_err(|error| match error {
             RecoverError::Plan(error) => Refused::Plan(error),
             error => Refused::Conflict(error.to_string()),
@@ -138,7 +138,7 @@ pub(crate) async fn start_all(
 async fn insert(
     change: &Transaction<'_>,
     (endpoint, shard): (i32, i16),
-    recovery: &Recovery<i64>,
+    recovery: &Recovery<u64>,
     counted_to: Option<i64>,
     now: Timestamp,
 ) -> Done<Option<i64>> {

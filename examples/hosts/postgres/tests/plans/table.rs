@@ -184,7 +184,6 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("days/overdue", "'2026-02-01 00:00+00', 0"),
     ("days/to_drop", "'2026-02-01 00:00+00'"),
     // Recoveries.
-    ("missed/shard", ":endpoint"),
     ("missed/newest", ":endpoint, '2026-03-25 00:00+00'"),
     ("missed/window", ":endpoint, '2026-03-01 00:00+00', ':now', 0, 500"),
     (

@@ -1,0 +1,83 @@
+//! What a sender has in flight, and what it tells of it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::Outcome;
+use tokio::time::Instant;
+
+use super::shim::Planner;
+use crate::rows::LoadRow;
+
+/// What a sender's planner has, for monitoring. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Load(Arc<Mutex<Noted>>);
+
+#[derive(Debug, Default)]
+struct Noted {
+    row: LoadRow,
+    behind_since: Option<Instant>,
+}
+
+impl Load {
+    /// Notes what the planner has, once it was asked for all that may start.
+    pub fn note(&self, planner: &Planner, now: Timestamp) {
+        let row = LoadRow {
+            in_flight: planner.in_flight(),
+            planned: planner.pending(),
+            limited: planner.limited(),
+            behind: Duration::ZERO,
+        };
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.row = row;
+        noted.behind_since = match planner.is_behind(now) {
+            true => noted.behind_since.or_else(|| Some(Instant::now())),
+            false => None,
+        };
+    }
+
+    /// Returns what was noted.
+    pub fn row(&self) -> LoadRow {
+        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let behind = noted.behind_since.map_or(Duration::ZERO, |since| since.elapsed());
+        LoadRow { behind, ..noted.row }
+    }
+}
+
+/// One slot of its endpoint's limit. It is free when the last clone is dropped: that of the
+/// attempt, or of a thread that still looks up a name though the attempt has timed out.
+#[derive(Clone)]
+pub struct Slot(Arc<Held>);
+
+struct Held {
+    outcome: OnceLock<(Outcome, Duration)>,
+    free: Box<dyn Fn(Outcome, Duration) + Send + Sync>,
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Slot").field(&self.0.outcome).finish_non_exhaustive()
+    }
+}
+
+impl Slot {
+    /// Creates a slot that calls `free` once nothing of its attempt is left.
+    pub fn new(free: impl Fn(Outcome, Duration) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Held { outcome: OnceLock::new(), free: Box::new(free) }))
+    }
+
+    /// Sets what the planner is told when the slot is free.
+    pub fn finish(self, outcome: Outcome, took: Duration) {
+        let _ = self.0.outcome.set((outcome, took));
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let finished = self.outcome.get().copied();
+        let (outcome, took) = finished.unwrap_or((Outcome::Unsent, Duration::ZERO));
+        (self.free)(outcome, took);
+    }
+}

@@ -1,0 +1,365 @@
+//! The sender's core: what happened goes in, what to do comes out. No clock runs, and nothing waits.
+#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, clippy::panic, missing_docs)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EventId};
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant::webhook::sender::{
+    Delivery, DeliveryStatus, EndedAttempt, EndpointHealth, EndpointUrl, Outcome, RetrySchedule, SignedDestination,
+};
+use call_assistant::webhook::{Signer, SigningSecret};
+use host::post::Sent;
+use host::sender::rows::{Failure, Names, News, Opened, PendingRow, ToBegin};
+use host::sender::{Begun, Command, Core, Ended, Event, How, Moment, Owned, postpone};
+use http::StatusCode;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A sender of one shard, its clock, and what it has done.
+struct World {
+    core: Core,
+    at: Moment,
+    endpoint: EndpointHealth,
+}
+
+fn event(now: Timestamp) -> EventBody {
+    let (id, account) = (EventId::parse("evt_1").unwrap(), AccountId::parse("acct_1").unwrap());
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    NewEvent::new(id, account, version, Origin::voice(), now).ping("hello").unwrap()
+}
+
+impl World {
+    fn new() -> Self {
+        let now = Timestamp::from_unix(1_770_000_000).unwrap();
+        let at = Moment { now, steady: Duration::from_secs(100), is_true: true };
+        let mut world = Self { core: Core::new(0), at, endpoint: EndpointHealth::new(7, now) };
+        let owned = Owned { shards: [(3, 1)].into(), until: Duration::MAX };
+        assert!(world.hears(Event::Owned(owned)).is_empty());
+        world
+    }
+
+    fn passes(&mut self, time: Duration) {
+        self.at.now = self.at.now.saturating_add(time);
+        self.at.steady += time;
+    }
+
+    /// Returns all that is to be done after an event.
+    fn hears(&mut self, event: Event) -> Vec<Command> {
+        let mut commands = VecDeque::new();
+        self.core.hear(event, self.at, &mut commands);
+        while let Some(command) = self.core.next(self.at) {
+            commands.push_back(command);
+        }
+        commands.into()
+    }
+
+    fn turns(&mut self) -> Vec<Command> {
+        std::iter::from_fn(|| self.core.next(self.at)).collect()
+    }
+
+    fn delivery(&self, number: u64) -> Delivery {
+        Delivery::accept(&event(self.at.now), &self.endpoint, self.at.now).with_id(number)
+    }
+
+    /// Tells of deliveries that became pending.
+    fn finds(&mut self, numbers: impl IntoIterator<Item = u64>) -> Vec<Command> {
+        let row = |number| PendingRow { shard: 3, account: 1, delivery: self.delivery(number) };
+        let rows = numbers.into_iter().map(row).collect();
+        self.hears(Event::News(News { rows, ..News::default() }))
+    }
+
+    /// Reads what a command says.
+    fn reads(&mut self, command: Command) -> Vec<Command> {
+        let Command::Read(planned) = command else { panic!("{command:?}") };
+        let opened = Arc::new(Opened {
+            names: Names { account: "acct_1".into(), endpoint: "we_1".into(), shard: 3 },
+            destination: Some(SignedDestination::new(
+                &self.endpoint,
+                EndpointUrl::parse("https://example.com/hook").unwrap(),
+                Signer::new(SigningSecret::from_random([1; 32])),
+            )),
+            signer: Signer::new(SigningSecret::from_random([1; 32])),
+        });
+        let read = planned.iter().map(|planned| {
+            Some(ToBegin {
+                delivery: self.delivery(planned.delivery),
+                name: format!("dlv_{}", planned.delivery),
+                health: self.endpoint,
+                opened: Arc::clone(&opened),
+                body: event(self.at.now),
+                traceparent: None,
+            })
+        });
+        let read = read.collect();
+        self.hears(Event::Read(planned, Ok(read)))
+    }
+
+    /// Returns attempts in flight of these deliveries.
+    fn begins(&mut self, numbers: impl IntoIterator<Item = u64>) -> Vec<Begun> {
+        let mut commands: VecDeque<Command> = self.finds(numbers).into();
+        let mut begun = Vec::new();
+        while let Some(command) = commands.pop_front() {
+            match command {
+                Command::Post(each) => begun.push(*each),
+                read @ Command::Read(_) => commands.extend(self.reads(read)),
+                other => panic!("{other:?}"),
+            }
+        }
+        begun
+    }
+
+    /// Ends an attempt.
+    fn ends(&mut self, begun: Begun, outcome: Outcome) -> Vec<Command> {
+        let Begun { key, row, attempt, opened, .. } = begun;
+        let (at, endpoint) = (self.at.now, key.endpoint);
+        let sent = Sent::without_answer(outcome, at);
+        let ended = Ended { key, row, attempt, opened, at, sent };
+        let mut commands = self.hears(Event::Ended(Box::new(ended)));
+        commands.extend(self.hears(Event::Freed { endpoint, outcome, took: MS }));
+        commands
+    }
+
+    /// Stores a batch: the rows are as they were begun.
+    fn stored(&mut self, batch: Vec<Ended>, how: How) -> Vec<Command> {
+        let ended: Vec<_> = batch
+            .iter()
+            .map(|ended| EndedAttempt {
+                delivery: ended.key.delivery,
+                endpoint: ended.key.endpoint,
+                attempt: ended.attempt,
+                outcome: ended.sent.outcome,
+                at: ended.at,
+                response: None,
+            })
+            .collect();
+        let rows = batch.iter().map(|ended| (ended.key.delivery, ended.row)).collect();
+        let endpoints = [(7, self.endpoint)].into();
+        let settled = RetrySchedule::default().settle(&ended, &rows, &endpoints);
+        self.hears(Event::Stored(batch, how, Box::new(Ok(settled))))
+    }
+
+    fn not_stored(&mut self, batch: Vec<Ended>, how: How, failure: Failure) -> Vec<Command> {
+        self.hears(Event::Stored(batch, how, Box::new(Err(failure))))
+    }
+}
+
+fn batch(commands: Vec<Command>) -> (Vec<Ended>, How) {
+    let mut commands = commands.into_iter();
+    match (commands.next(), commands.next()) {
+        (Some(Command::Store(batch, how)), None) => (batch, how),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_delivery_is_read_posted_and_stored_and_its_two_ends_are_heard() {
+    let mut world = World::new();
+    let [begun] = <[Begun; 1]>::try_from(world.begins([1])).unwrap();
+    assert_eq!((begun.key.delivery, begun.attempt.number()), (1, 1));
+    // However often it is found, it is in hand once.
+    assert!(world.finds([1, 1]).is_empty());
+    assert!(world.ends(begun, Outcome::Reset).is_empty(), "others may end");
+    assert_eq!(world.core.wait(world.at), Some(5 * MS));
+    world.passes(5 * MS);
+    let (stored, how) = batch(world.turns());
+    assert_eq!((stored.len(), how, world.core.is_idle()), (1, How::Quick, false));
+
+    assert!(world.stored(stored, how).is_empty());
+    assert!(world.core.is_idle());
+    // Ten seconds after it ended.
+    assert_eq!(world.core.wait(world.at), Some(9_995 * MS));
+    world.passes(9_995 * MS);
+    assert!(matches!(world.turns().as_slice(), [Command::Read(read)] if read[0].delivery == 1));
+}
+
+#[test]
+fn four_batches_are_read_at_a_time_and_none_for_a_while_after_one_that_was_not() {
+    let mut world = World::new();
+    // One endpoint has room for eight: so each is of its own.
+    let rows = (1..=600).map(|number| {
+        let endpoint = EndpointHealth::new(number, world.at.now);
+        let delivery = Delivery::accept(&event(world.at.now), &endpoint, world.at.now);
+        let account = u32::try_from(number % 100).unwrap();
+        PendingRow { shard: 3, account, delivery: delivery.with_id(number) }
+    });
+    let news = News { rows: rows.collect(), ..News::default() };
+    let mut reads: VecDeque<Command> = world.hears(Event::News(news)).into();
+    assert!((1..=4).contains(&reads.len()), "{}", reads.len());
+    let Some(Command::Read(planned)) = reads.pop_front() else { panic!() };
+    assert!(planned.len() <= 128);
+    let refused = Failure::Refused("no connection".into());
+    assert!(world.hears(Event::Read(planned, Err(refused))).is_empty(), "the store is left alone");
+    assert_eq!(world.core.wait(world.at), Some(200 * MS));
+    world.passes(200 * MS);
+    assert_eq!(world.turns().len(), 1);
+}
+
+#[test]
+fn three_batches_are_stored_at_a_time_and_a_full_one_waits_for_nobody() {
+    let mut world = World::new();
+    let mut stores = Vec::new();
+    for number in 1..=5 {
+        for begun in world.begins([number]) {
+            stores.extend(world.ends(begun, Outcome::Reset));
+            world.passes(5 * MS);
+            stores.extend(world.turns());
+        }
+    }
+    assert_eq!(stores.len(), 3, "{stores:?}");
+    let Some(Command::Store(first, how)) = stores.pop() else { panic!() };
+    let (rest, _) = batch(world.stored(first, how));
+    assert_eq!(rest.len(), 2, "what waited is stored together");
+}
+
+// A result is kept while the process lives, and nobody is asked at once.
+#[test]
+fn what_is_not_stored_is_stored_again_surely_and_less_and_less_often() {
+    let mut world = World::new();
+    let [begun] = <[Begun; 1]>::try_from(world.begins([1])).unwrap();
+    world.ends(begun, Outcome::Reset);
+    world.passes(5 * MS);
+    let (stored, how) = batch(world.turns());
+    // Somebody was first: the rows are locked the next time, which is now.
+    let (mut stored, how) = batch(world.not_stored(stored, how, Failure::Outdated));
+    assert_eq!(how, How::Sure);
+    for (nth, wait) in [50, 100, 200, 400, 800, 1000, 1000].into_iter().enumerate() {
+        let failure = match nth % 2 {
+            0 => Failure::Outdated,
+            _ => Failure::Unknown("no answer".into()),
+        };
+        assert!(world.not_stored(stored, How::Sure, failure).is_empty());
+        assert_eq!(world.core.wait(world.at), Some(wait * MS));
+        world.passes(wait * MS);
+        let (again, how) = batch(world.turns());
+        assert_eq!(how, How::Sure);
+        stored = again;
+    }
+    world.stored(stored, How::Sure);
+    assert!(world.core.is_idle());
+}
+
+#[test]
+fn a_disabled_endpoint_is_parked_once_at_a_time_and_what_waits_of_it_is_forgotten() {
+    let mut world = World::new();
+    let [begun] = <[Begun; 1]>::try_from(world.begins([1])).unwrap();
+    world.ends(begun, Outcome::Answered(StatusCode::GONE));
+    world.passes(5 * MS);
+    let (stored, how) = batch(world.turns());
+    let commands = world.stored(stored, how);
+    assert!(
+        matches!(commands.as_slice(), [Command::CountMissed(..), Command::Park(7)]),
+        "{commands:?}"
+    );
+    // It is refused once, and is tried again later.
+    let refused = Err(Failure::Refused("no connection".into()));
+    assert!(world.hears(Event::Parked(7, refused)).is_empty());
+    assert_eq!(world.core.wait(world.at), Some(Duration::from_secs(1)));
+    world.passes(Duration::from_secs(1));
+    assert!(matches!(world.turns().as_slice(), [Command::Park(7)]));
+    assert!(world.hears(Event::Parked(7, Ok(()))).is_empty());
+    assert_eq!(world.core.wait(world.at), None);
+}
+
+#[test]
+fn nothing_begins_without_a_lease_or_with_a_wrong_clock() {
+    let mut world = World::new();
+    let shards = [(3, 1)].into();
+    let until = world.at.steady;
+    assert!(world.hears(Event::Owned(Owned { shards, until })).is_empty());
+    assert!(world.finds([1]).is_empty(), "the lease has ended");
+    let renewed = Owned { shards: [(3, 1)].into(), until: Duration::MAX };
+    world.at.is_true = false;
+    assert!(world.hears(Event::Owned(renewed)).is_empty(), "the clock is wrong");
+    world.at.is_true = true;
+    let [read] = <[Command; 1]>::try_from(world.turns()).unwrap();
+    // The shard goes while its row is read.
+    let [begins] = <[Command; 1]>::try_from({
+        world.hears(Event::Owned(Owned::default()));
+        let nothing = world.reads(read);
+        assert!(nothing.is_empty(), "{nothing:?}");
+        world.hears(Event::Owned(Owned { shards: [(3, 2)].into(), until: Duration::MAX }));
+        world.finds([1])
+    })
+    .unwrap();
+    assert!(matches!(begins, Command::Read(_)));
+}
+
+#[test]
+fn a_number_that_is_anothers_has_everything_found_again_once() {
+    let mut world = World::new();
+    let [begun] = <[Begun; 1]>::try_from(world.begins([1])).unwrap();
+    let other = EndpointHealth::new(8, world.at.now);
+    let delivery = Delivery::accept(&event(world.at.now), &other, world.at.now).with_id(1);
+    let rows = vec![PendingRow { shard: 3, account: 1, delivery }];
+    let news = |again| News { rows: rows.clone(), again, ..News::default() };
+    let commands = world.hears(Event::News(news(false)));
+    assert!(matches!(commands.as_slice(), [Command::LookAgain(Some(_))]), "{commands:?}");
+    assert!(world.hears(Event::News(news(true))).is_empty(), "it is known");
+    // Once the other has ended, this one is found.
+    world.ends(begun, Outcome::Reset);
+    world.passes(5 * MS);
+    let (stored, how) = batch(world.turns());
+    let commands = world.stored(stored, how);
+    assert!(matches!(commands.as_slice(), [Command::LookAgain(None)]), "{commands:?}");
+    assert!(matches!(world.hears(Event::News(news(true))).as_slice(), [Command::Read(_)]));
+}
+
+#[test]
+fn a_sender_that_stops_begins_nothing_and_stores_what_ends() {
+    let mut world = World::new();
+    let [begun] = <[Begun; 1]>::try_from(world.begins([1])).unwrap();
+    let [read] = <[Command; 1]>::try_from(world.finds([2])).unwrap();
+    world.core.stop();
+    assert!(world.reads(read).is_empty());
+    assert!(world.finds([3]).is_empty());
+    assert!(!world.core.is_idle());
+    world.ends(begun, Outcome::Unsent);
+    world.passes(5 * MS);
+    let (stored, how) = batch(world.turns());
+    world.stored(stored, how);
+    assert!(world.core.is_idle());
+}
+
+#[test]
+fn an_attempt_that_could_not_be_made_is_made_a_second_later() {
+    let now = Timestamp::from_unix(1_770_000_000).unwrap();
+    let at = |seconds| now.saturating_add(Duration::from_secs(seconds));
+    let event = event(now);
+    let endpoint = EndpointHealth::new(1, now);
+    for (outcome, is_late) in
+        [(Outcome::Unsent, false), (Outcome::Unsent, true), (Outcome::Refused, false)]
+    {
+        let stored = Delivery::accept(&event, &endpoint, now);
+        let mut begun = stored;
+        let attempt = begun.begin(&endpoint, now).unwrap();
+        let (delivery, of) = (7, 1);
+        let ended = [EndedAttempt {
+            delivery,
+            endpoint: of,
+            attempt,
+            outcome,
+            at: at(2),
+            response: None,
+        }];
+        let rows = BTreeMap::from([(delivery, if is_late { stored } else { begun })]);
+        let endpoints = BTreeMap::from([(of, endpoint)]);
+        let mut settled = RetrySchedule::default().settle(&ended, &rows, &endpoints);
+        let (before, said) = (settled.clone(), format!("{outcome:?}, late: {is_late}"));
+        postpone(&mut settled);
+        if is_late || outcome != Outcome::Unsent {
+            assert_eq!(settled, before, "{said}");
+            continue;
+        }
+        let due = at(3);
+        assert_eq!(settled.again, [(delivery, of, due)], "{said}");
+        assert_eq!(settled.log[0].1.next_at, Some(due), "{said}");
+        let [(_, row)] = settled.deliveries.as_slice() else { panic!("{settled:?}") };
+        let waits = (DeliveryStatus::Waiting, Some(due));
+        assert_eq!((row.status(), row.due(at(2))), waits, "{said}");
+        assert_eq!(row.if_version(), before.deliveries[0].1.if_version(), "{said}");
+    }
+}

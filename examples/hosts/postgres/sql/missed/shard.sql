@@ -1,2 +1,0 @@
--- The shard of an endpoint.
-SELECT shard FROM endpoints WHERE number = $1;

@@ -1,0 +1,219 @@
+//! Transactions of a sender: tables behind the port.
+
+use std::collections::BTreeMap;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{Delivery, EndpointHealth, REMINDER_DAYS};
+use host::sender::rows::{
+    Change, Changes, CountedPage, Done, Failure, Key, Lock, Locked, MissedPage, Names, Page,
+    Progress, RunningRecovery, Search, Shards, Writes,
+};
+
+use super::attempt_log;
+use crate::db::statements as sql;
+use crate::db::{
+    At, Database, DbError, Fields as _, OpenChange, delivery_of, endpoint_of, plan_of, query,
+    query_opt,
+};
+use crate::queue::{self, Table, lock_recovery, write_recovery};
+
+/// How many deliveries a step of a recovery looks at, whether they are to be redelivered or not.
+const LOOKED_AT: i64 = 2_000;
+
+const DAY: std::time::Duration = std::time::Duration::from_secs(86_400);
+
+impl From<DbError> for Failure {
+    fn from(error: DbError) -> Self {
+        Self::Refused(Box::new(error))
+    }
+}
+
+impl Changes for Database {
+    type Change = OpenChange;
+
+    async fn change(&self) -> Done<OpenChange> {
+        Ok(self.begin().await?)
+    }
+}
+
+impl Change for OpenChange {
+    async fn lock(&mut self, keys: &[Key]) -> Done<BTreeMap<u64, Locked>> {
+        let keys: Vec<queue::Key> = keys.iter().map(stored).collect();
+        let locked = self.within(queue::lock(self.client(), &keys)).await?;
+        let locked = locked.into_iter().map(|(id, queue::Locked { table, row })| {
+            (id.cast_unsigned(), Locked { is_pending: table == Table::Pending, row })
+        });
+        Ok(locked.collect())
+    }
+
+    async fn endpoints(
+        &mut self,
+        numbers: &[u32],
+        lock: Lock,
+    ) -> Done<BTreeMap<u32, EndpointHealth>> {
+        let numbers: Vec<i32> = numbers.iter().map(|number| number.cast_signed()).collect();
+        let found = match lock {
+            Lock::No => self.within(queue::read_endpoints(self.client(), &numbers)).await?,
+            Lock::Yes => self.within(queue::lock_endpoints(self.client(), &numbers)).await?,
+        };
+        Ok(found.into_iter().map(|(number, health)| (number.cast_unsigned(), health)).collect())
+    }
+
+    async fn lock_pending(&mut self, endpoint: u32, after: u64) -> Done<Page<Delivery>> {
+        let (endpoint, after) = (endpoint.cast_signed(), after.cast_signed());
+        let rows = async { query(self.client(), sql::QUEUE_PARK, &[&endpoint, &after]).await };
+        let rows = self.within(rows).await?;
+        let last = rows.last().map(|row| row.field::<i64>("id")).transpose()?;
+        // One that a later version wrote is for that version.
+        let rows = rows.iter().filter_map(|row| delivery_of(row).ok()).collect();
+        Ok(Page { rows, last: last.map(i64::cast_unsigned) })
+    }
+
+    async fn lock_disabled(
+        &mut self,
+        shards: &Shards,
+        after: Option<u64>,
+        now: Timestamp,
+    ) -> Done<Page<(EndpointHealth, Names)>> {
+        let since = |days: &u8| At(now.saturating_sub(DAY.saturating_mul((*days).into())));
+        let [first, second] = [0, 1].map(|nth| REMINDER_DAYS.get(nth).map(since));
+        let shards = numbers(shards);
+        let after = after.map_or(-1, |after| i32::try_from(after).unwrap_or(i32::MAX));
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+            [&shards, &first, &second, &after];
+        let rows = self.within(query(self.client(), sql::ALERTS_REMIND, &parameters)).await?;
+        let mut found = Vec::new();
+        for row in &rows {
+            // One that a later version wrote is for that version.
+            let Ok(endpoint) = endpoint_of(row, "") else { continue };
+            let (account, id) = (row.field("account_id")?, row.field("id")?);
+            let shard = row.field::<i16>("shard")?.cast_unsigned();
+            found.push((endpoint, Names { account, endpoint: id, shard }));
+        }
+        let last = rows.last().map(|row| row.field::<i32>("number")).transpose()?;
+        Ok(Page { rows: found, last: last.map(|last| last.cast_unsigned().into()) })
+    }
+
+    async fn lock_recovery(&mut self, id: u64) -> Done<Option<RunningRecovery>> {
+        let id = id.cast_signed();
+        let locked = self.within(lock_recovery(self.client(), id)).await?;
+        let Some((row, recovery)) = locked else { return Ok(None) };
+        let (shard, endpoint): (i16, i32) = (row.field("shard")?, row.field("endpoint")?);
+        let pending =
+            async { query_opt(self.client(), sql::RECOVERIES_PENDING, &[&shard, &endpoint]).await };
+        let pending = self.within(pending).await?;
+        let pending = pending.map_or(Ok(0), |row| row.field::<i64>("count"))?;
+        let counted: Option<i64> = row.field("counted")?;
+        let number = |name| row.field::<Option<i64>>(name);
+        Ok(Some(RunningRecovery {
+            is_paused: row.field("paused")?,
+            endpoint: endpoint_of(&row, "")?,
+            names: Names {
+                account: row.field("account_id")?,
+                endpoint: row.field("endpoint_id")?,
+                shard: shard.cast_unsigned(),
+            },
+            plan: plan_of(&row)?,
+            pending: u32::try_from(pending).unwrap_or(u32::MAX),
+            progress: Progress {
+                counted: counted.map_or_else(|| recovery.counted(), i64::cast_unsigned),
+                counted_to: number("counted_to")?.map(i64::cast_unsigned),
+                searched_to: number("searched_to")?.map(i64::cast_unsigned),
+            },
+            recovery,
+        }))
+    }
+
+    async fn count(&mut self, search: &Search, after: u64) -> Done<CountedPage> {
+        let search = searched(search);
+        let page = self.within(search.count(self.client(), after.cast_signed())).await?;
+        let counted = page.by_type.values().fold(0, |sum: u64, more| sum.saturating_add(*more));
+        Ok(CountedPage { counted, to: page.to.map(i64::cast_unsigned) })
+    }
+
+    async fn lock_missed(
+        &mut self,
+        search: &Search,
+        after: u64,
+        to: Option<u64>,
+        most: u32,
+    ) -> Done<MissedPage> {
+        let (search, after) = (searched(search), after.cast_signed());
+        let window = self.within(search.window(self.client(), after, LOOKED_AT)).await?;
+        let to = window.into_iter().chain(to.map(u64::cast_signed)).min();
+        let until = to.unwrap_or(i64::MAX);
+        let found = self.within(search.lock(self.client(), after, until, most)).await?;
+        let locked =
+            |queue::Locked { table, row }| Locked { is_pending: table == Table::Pending, row };
+        let rows = found.into_iter().map(|(_, found)| locked(found)).collect();
+        Ok(MissedPage { rows, to: to.map(i64::cast_unsigned) })
+    }
+
+    async fn write(&mut self, writes: &Writes<'_>) -> Done<()> {
+        let client = self.client();
+        let deliveries = writes.deliveries.iter().map(|(locked, delivery)| {
+            let table = if locked.is_pending { Table::Pending } else { Table::Ended };
+            (stored(&Key::of(&locked.row)), table, *delivery)
+        });
+        let endpoints: Vec<(i32, EndpointHealth)> = writes
+            .endpoints
+            .iter()
+            .map(|(number, health)| (number.cast_signed(), *health))
+            .collect();
+        let attempts = attempt_log::write(client, &writes.attempts, writes.may_be_there);
+        // In one round trip.
+        let written = async {
+            tokio::try_join!(
+                queue::write(client, deliveries.collect::<Vec<_>>()),
+                queue::write_endpoints(client, &endpoints),
+                attempts,
+            )
+        };
+        let (of_deliveries, of_endpoints, ()) = self.within(written).await?;
+        if !(of_deliveries && of_endpoints) {
+            return Err(Failure::Outdated);
+        }
+        let rest = async {
+            queue::store_alerts(client, writes.alerts, writes.endpoints, writes.now).await?;
+            if writes.are_news {
+                queue::tell_again(client, &writes.deliveries).await?;
+            }
+            if let Some((id, recovery, progress)) = writes.recovery {
+                write_recovery(client, id.cast_signed(), recovery, writes.now).await?;
+                if let Some(progress) = progress {
+                    queue::write_progress(client, id.cast_signed(), &progress).await?;
+                }
+            }
+            if let Some((endpoint, missed)) = writes.missed {
+                queue::write_missed(client, endpoint, missed).await?;
+            }
+            Ok(())
+        };
+        Ok(self.within(rest).await?)
+    }
+
+    async fn commit(self) -> Done<()> {
+        Self::commit(self).await.map_err(|error| Failure::Unknown(Box::new(error)))
+    }
+
+    async fn roll_back(self) {
+        Self::roll_back(self).await;
+    }
+}
+
+/// Returns the numbers of shards, as they are stored.
+pub(super) fn numbers(shards: &Shards) -> Vec<i16> {
+    shards.keys().map(|shard| shard.cast_signed()).collect()
+}
+
+fn stored(key: &Key) -> queue::Key {
+    queue::Key {
+        id: key.delivery.cast_signed(),
+        endpoint: key.endpoint.cast_signed(),
+        event_created_at: key.event_created_at,
+    }
+}
+
+fn searched(search: &Search) -> queue::Search<'_> {
+    queue::Search::new(search.shard.cast_signed(), search.endpoint.cast_signed(), &search.missed)
+}

@@ -1,0 +1,66 @@
+//! The rows of a sender: tables behind the port.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use deadpool_postgres::Object;
+use host::sender::rows::{Changes, Done, Key, News, Rows as Port, SetLimit, Shards, ToBegin};
+
+use super::change::numbers;
+use super::levers;
+use super::poll::Seen;
+use super::read::Reader;
+use crate::db::statements as sql;
+use crate::db::{At, Database, DbError, Fields as _, OpenChange, query};
+
+/// How long a recovery waits for transactions that had begun before it. Events of one that is held open
+/// for longer stay missed, until the next recovery.
+const OLDER: Duration = Duration::from_secs(60);
+
+/// The rows of a sender. Clones share them.
+#[derive(Clone, Debug)]
+pub(super) struct Rows {
+    pub(super) database: Database,
+    pub(super) reader: Arc<Reader>,
+    /// What operators have set, as it was told last.
+    pub(super) told: Arc<Mutex<levers::Names>>,
+}
+
+impl Changes for Rows {
+    type Change = OpenChange;
+
+    async fn change(&self) -> Done<OpenChange> {
+        Ok(self.database.begin().await?)
+    }
+}
+
+impl Port for Rows {
+    type Seen = Seen;
+
+    async fn news(&self, shards: &Shards, seen: &mut Seen) -> Done<News> {
+        Ok(seen.look(&self.database, shards).await?)
+    }
+
+    async fn limits(&self) -> Done<Vec<SetLimit>> {
+        let (limits, names) = levers::read(&self.database).await?;
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        levers::tell(&told, &names);
+        *told = names;
+        Ok(limits)
+    }
+
+    async fn to_begin(&self, keys: &[Key], now: Timestamp) -> Done<Vec<Option<ToBegin>>> {
+        Ok(self.reader.read(keys, now).await?)
+    }
+
+    async fn recoveries(&self, shards: &Shards, now: Timestamp) -> Done<Vec<u64>> {
+        let (shards, waited) = (numbers(shards), At(now.saturating_sub(OLDER)));
+        let running = async |client: &Object| {
+            query(client, sql::RECOVERIES_RUNNING, &[&shards, &waited]).await
+        };
+        let running: Vec<tokio_postgres::Row> = self.database.read(running).await?;
+        let id = |row: &tokio_postgres::Row| Ok(row.field::<i64>("id")?.cast_unsigned());
+        Ok(running.iter().map(id).collect::<Result<_, DbError>>()?)
+    }
+}
