@@ -9,7 +9,8 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryStatus, EndedAttempt, EndpointHealth, EndpointUrl, Outcome, RetrySchedule, SignedDestination,
+    Delivery, DeliveryStatus, EndedAttempt, EndpointHealth, EndpointUrl, Outcome, RetrySchedule,
+    SignedDestination,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use host::post::Sent;
@@ -337,14 +338,8 @@ fn an_attempt_that_could_not_be_made_is_made_a_second_later() {
         let mut begun = stored;
         let attempt = begun.begin(&endpoint, now).unwrap();
         let (delivery, of) = (7, 1);
-        let ended = [EndedAttempt {
-            delivery,
-            endpoint: of,
-            attempt,
-            outcome,
-            at: at(2),
-            response: None,
-        }];
+        let ended =
+            [EndedAttempt { delivery, endpoint: of, attempt, outcome, at: at(2), response: None }];
         let rows = BTreeMap::from([(delivery, if is_late { stored } else { begun })]);
         let endpoints = BTreeMap::from([(of, endpoint)]);
         let mut settled = RetrySchedule::default().settle(&ended, &rows, &endpoints);

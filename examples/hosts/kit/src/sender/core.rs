@@ -9,7 +9,7 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{BeginError, Delivery, Outcome, Settled};
 
 use super::rows::{Done, Failure, Key, News, SetLimit, ToBegin};
-use super::{Begun, Command, Ended, Event, How, LIMITS, Moment, Owned,};
+use super::{Begun, Command, Ended, Event, How, LIMITS, Moment, Owned};
 use crate::log;
 use crate::post::Sent;
 

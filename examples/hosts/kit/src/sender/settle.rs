@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{EndedAttempt, EndpointHealth, RetrySchedule, Settled};
 
-use super::{Ended, UNSENT};
 use super::rows::{Change, Changes, Done, Failure, Key, Lock, Locked, Writes};
+use super::{Ended, UNSENT};
 use crate::post::Sent;
 use crate::signed::Signed;
 
