@@ -8,7 +8,9 @@
 use std::collections::BTreeMap;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{EndedAttempt, EndpointHealth, RetrySchedule, Settled};
+use call_assistant::webhook::sender::{
+    EndedAttempt, EndpointHealth, Outcome, RetrySchedule, Settled,
+};
 
 use super::rows::{Change, Changes, Done, Failure, Key, Lock, Locked, Writes};
 use super::{Ended, UNSENT};

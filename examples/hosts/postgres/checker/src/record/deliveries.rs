@@ -8,7 +8,7 @@ use call_assistant::webhook::sender::{
     ATTEMPT_LEASE, Attempt, AttemptReport, Delivery, DeliveryColumns, DeliveryStatus,
     EndpointColumns, EndpointHealth, Outcome, RETRY_WAITS,
 };
-use host::sending::UNSENT;
+use host::sender::UNSENT;
 
 use super::endpoints::{self, States};
 use super::rows::{Change, Entry, Noted, Record};
