@@ -86,7 +86,7 @@ fn an_endpoint_that_stays_disabled() {
     assert_eq!(last["message"], "disabled for 3 days: it answered 410; it has missed 2 so far");
     assert_eq!(last["url"], url);
     service.logged_times(" reason=gone", 1);
-    service.logged_times(" disabled for ", 2);
+    service.logged_times(" alert=still_disabled", 2);
 }
 
 /// The feed of all accounts: in order, behind a cursor, with a wait for the next.
