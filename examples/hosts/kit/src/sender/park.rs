@@ -29,7 +29,7 @@ async fn page(
     for row in &rows {
         let mut delivery = *row;
         if delivery.park(health, now) {
-            deliveries.push((Locked { is_pending: true, row: *row }, delivery));
+            deliveries.push((Locked::of(*row), delivery));
         }
     }
     change.write(&Writes { deliveries, ..Writes::at(now) }).await?;

@@ -237,6 +237,13 @@ pub struct Locked {
     pub row: Delivery,
 }
 
+impl Locked {
+    /// Returns a row as it was read.
+    pub fn of(row: Delivery) -> Self {
+        Self { is_pending: row.is_pending(), row }
+    }
+}
+
 /// Some of many rows.
 #[derive(Debug)]
 pub struct Page<T> {

@@ -148,7 +148,7 @@ impl Change for Transaction {
     async fn lock(&mut self, keys: &[Key]) -> Done<BTreeMap<u64, Locked>> {
         let tables = self.store.lock();
         let rows = keys.iter().filter_map(|key| tables.deliveries.get(&key.delivery));
-        Ok(rows.map(|row| (row.state.id(), locked(row.state.into_stored()))).collect())
+        Ok(rows.map(|row| (row.state.id(), Locked::of(row.state.into_stored()))).collect())
     }
 
     async fn endpoints(&mut self, numbers: &[u32], _: Lock) -> Done<BTreeMap<u32, EndpointHealth>> {
@@ -205,7 +205,7 @@ impl Change for Transaction {
     ) -> Done<MissedPage> {
         let tables = self.store.lock();
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let rows = tables.found_missed(search, after).take(most).map(locked);
+        let rows = tables.found_missed(search, after).take(most).map(Locked::of);
         Ok(MissedPage { rows: rows.collect(), to })
     }
 
@@ -241,10 +241,6 @@ impl Change for Transaction {
     }
 
     async fn roll_back(self) {}
-}
-
-fn locked(row: Delivery) -> Locked {
-    Locked { is_pending: row.is_pending(), row }
 }
 
 impl Tables {

@@ -7,7 +7,7 @@ use call_assistant::webhook::sender::RecoveryFilter;
 use deadpool_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 
-use super::lock::{Key, Locked, Table};
+use super::lock::Locked;
 use crate::db::statements as sql;
 use crate::db::{At, DbError, Fields as _, delivery_of, query, query_opt};
 
@@ -99,7 +99,7 @@ impl<'a> Search<'a> {
         after: i64,
         to: i64,
         most: u32,
-    ) -> Result<Vec<(Key, Locked)>, DbError> {
+    ) -> Result<Vec<Locked>, DbError> {
         let (most, [from, until]) = (i64::from(most), &self.created);
         let pending: [&(dyn ToSql + Sync); 9] = [
             &self.shard,
@@ -127,15 +127,10 @@ impl<'a> Search<'a> {
         let mut found = Vec::new();
         let pending = query(change, sql::MISSED_PENDING, &pending).await?;
         let ended = query(change, sql::MISSED_ENDED, &ended).await?;
-        for (table, rows) in [(Table::Pending, pending), (Table::Ended, ended)] {
-            for row in rows {
-                let delivery = delivery_of(&row)?;
-                let (id, endpoint) = (row.field("id")?, self.endpoint);
-                let key = Key { id, endpoint, event_created_at: delivery.event_created_at() };
-                found.push((key, Locked { table, row: delivery }));
-            }
+        for row in pending.iter().chain(&ended) {
+            found.push(Locked::of(delivery_of(row)?));
         }
-        found.sort_unstable_by_key(|(key, _)| key.id);
+        found.sort_unstable_by_key(|locked| locked.row.id());
         found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
         Ok(found)
     }

@@ -15,7 +15,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 pub use self::accept::{Accepted, accept, started_at, wait_for_standby};
 pub(crate) use self::alerts::{store_alerts, write_missed};
-pub use self::lock::{Key, Locked, Table, lock, lock_endpoints, read_endpoints};
+pub use self::lock::{Key, Locked, lock, lock_endpoints, read_endpoints};
 pub(crate) use self::missed::Search;
 pub(crate) use self::recoveries::{
     lock_recovery, recovery_json, recovery_of, recovery_text, write_progress, write_recovery,

@@ -9,12 +9,11 @@ use call_assistant::webhook::sender::{
 use deadpool_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 
-use super::lock::{Key, Table};
+use super::lock::{Key, Locked};
 use crate::db::statements::{self as sql, Statement};
 use crate::db::{At, DbError, columns, execute, query};
-use host::sender::rows::Locked;
 
-/// Writes deliveries. Returns whether each stored row had the version that was read: if not, roll
+/// Writes deliveries, each as it was read and as it is now. Returns whether each stored row had the version that was read: if not, roll
 /// back and read again. A delivery that has not changed has no such version, and fits no row.
 ///
 /// Pending rows that wait and those that end are written by two statements. Where there are both, all are locked
@@ -24,20 +23,20 @@ use host::sender::rows::Locked;
 /// [`DbError`]
 pub async fn write(
     change: &impl GenericClient,
-    writes: impl IntoIterator<Item = (Key, Table, Delivery)>,
+    writes: impl IntoIterator<Item = (Locked, Delivery)>,
 ) -> Result<bool, DbError> {
     let [mut wait, mut retire, mut amend, mut revive] = [(); 4].map(|()| Changed::default());
-    for (key, table, delivery) in writes {
-        let rows = match (table, delivery.is_pending()) {
-            (Table::Pending, true) => &mut wait,
-            (Table::Pending, false) => &mut retire,
-            (Table::Ended, false) => &mut amend,
-            (Table::Ended, true) => &mut revive,
+    for (locked, delivery) in writes {
+        let rows = match (locked.is_pending, delivery.is_pending()) {
+            (true, true) => &mut wait,
+            (true, false) => &mut retire,
+            (false, false) => &mut amend,
+            (false, true) => &mut revive,
         };
-        let columns = DeliveryColumns::from(delivery);
+        let (key, columns) = (Key::of(&delivery), DeliveryColumns::from(delivery));
         rows.push(ChangedDelivery {
-            endpoint: key.endpoint,
-            id: key.id,
+            endpoint: key.endpoint.cast_signed(),
+            id: key.delivery.cast_signed(),
             event_created_at: At(key.event_created_at),
             if_version: delivery.if_version(),
             status: columns.status.as_str(),
@@ -67,7 +66,7 @@ pub async fn write(
 /// [`DbError`], also if one has changed all the same.
 pub(crate) async fn write_locked(
     change: &impl GenericClient,
-    writes: impl IntoIterator<Item = (Key, Table, Delivery)>,
+    writes: impl IntoIterator<Item = (Locked, Delivery)>,
 ) -> Result<(), DbError> {
     match write(change, writes).await? {
         true => Ok(()),
@@ -125,7 +124,7 @@ columns! {
 /// [`DbError`]
 pub async fn write_endpoints(
     change: &impl GenericClient,
-    writes: &[(i32, EndpointHealth)],
+    writes: &[(u32, EndpointHealth)],
 ) -> Result<bool, DbError> {
     if writes.is_empty() {
         return Ok(true);
@@ -134,7 +133,7 @@ pub async fn write_endpoints(
     for (number, endpoint) in writes {
         let columns = EndpointColumns::from(*endpoint);
         rows.push(ChangedEndpoint {
-            number: *number,
+            number: number.cast_signed(),
             if_version: endpoint.if_version(),
             disabled: columns.disabled.map(DisabledReason::as_str),
             since: At(columns.since),
@@ -156,7 +155,7 @@ pub async fn write_endpoints(
 /// [`DbError`], also if one has changed all the same.
 pub(crate) async fn write_locked_endpoints(
     change: &impl GenericClient,
-    writes: &[(i32, EndpointHealth)],
+    writes: &[(u32, EndpointHealth)],
 ) -> Result<(), DbError> {
     match write_endpoints(change, writes).await? {
         true => Ok(()),

@@ -15,7 +15,7 @@ use crate::db::{
     At, Database, DbError, Fields as _, OpenChange, delivery_of, endpoint_of, plan_of, query,
     query_opt,
 };
-use crate::queue::{self, Table, lock_recovery, write_recovery};
+use crate::queue::{self, lock_recovery, write_recovery};
 
 /// How many deliveries a step of a recovery looks at, whether they are to be redelivered or not.
 const LOOKED_AT: i64 = 2_000;
@@ -38,12 +38,7 @@ impl Changes for Database {
 
 impl Change for OpenChange {
     async fn lock(&mut self, keys: &[Key]) -> Done<BTreeMap<u64, Locked>> {
-        let keys: Vec<queue::Key> = keys.iter().map(stored).collect();
-        let locked = self.within(queue::lock(self.client(), &keys)).await?;
-        let locked = locked.into_iter().map(|(id, queue::Locked { table, row })| {
-            (id.cast_unsigned(), Locked { is_pending: table == Table::Pending, row })
-        });
-        Ok(locked.collect())
+        Ok(self.within(queue::lock(self.client(), keys)).await?)
     }
 
     async fn endpoints(
@@ -51,12 +46,10 @@ impl Change for OpenChange {
         numbers: &[u32],
         lock: Lock,
     ) -> Done<BTreeMap<u32, EndpointHealth>> {
-        let numbers: Vec<i32> = numbers.iter().map(|number| number.cast_signed()).collect();
-        let found = match lock {
-            Lock::No => self.within(queue::read_endpoints(self.client(), &numbers)).await?,
-            Lock::Yes => self.within(queue::lock_endpoints(self.client(), &numbers)).await?,
-        };
-        Ok(found.into_iter().map(|(number, health)| (number.cast_unsigned(), health)).collect())
+        Ok(match lock {
+            Lock::No => self.within(queue::read_endpoints(self.client(), numbers)).await?,
+            Lock::Yes => self.within(queue::lock_endpoints(self.client(), numbers)).await?,
+        })
     }
 
     async fn lock_pending(&mut self, endpoint: u32, after: u64) -> Done<Page<Delivery>> {
@@ -143,29 +136,17 @@ impl Change for OpenChange {
         let to = window.into_iter().chain(to.map(u64::cast_signed)).min();
         let until = to.unwrap_or(i64::MAX);
         let found = self.within(search.lock(self.client(), after, until, most)).await?;
-        let locked =
-            |queue::Locked { table, row }| Locked { is_pending: table == Table::Pending, row };
-        let rows = found.into_iter().map(|(_, found)| locked(found)).collect();
-        Ok(MissedPage { rows, to: to.map(i64::cast_unsigned) })
+        Ok(MissedPage { rows: found, to: to.map(i64::cast_unsigned) })
     }
 
     async fn write(&mut self, writes: &Writes<'_>) -> Done<()> {
         let client = self.client();
-        let deliveries = writes.deliveries.iter().map(|(locked, delivery)| {
-            let table = if locked.is_pending { Table::Pending } else { Table::Ended };
-            (stored(&Key::of(&locked.row)), table, *delivery)
-        });
-        let endpoints: Vec<(i32, EndpointHealth)> = writes
-            .endpoints
-            .iter()
-            .map(|(number, health)| (number.cast_signed(), *health))
-            .collect();
         let attempts = attempt_log::write(client, &writes.attempts, writes.may_be_there);
         // In one round trip.
         let written = async {
             tokio::try_join!(
-                queue::write(client, deliveries.collect::<Vec<_>>()),
-                queue::write_endpoints(client, &endpoints),
+                queue::write(client, writes.deliveries.iter().copied()),
+                queue::write_endpoints(client, writes.endpoints),
                 attempts,
             )
         };
@@ -204,14 +185,6 @@ impl Change for OpenChange {
 /// Returns the numbers of shards, as they are stored.
 pub(super) fn numbers(shards: &Shards) -> Vec<i16> {
     shards.keys().map(|shard| shard.cast_signed()).collect()
-}
-
-fn stored(key: &Key) -> queue::Key {
-    queue::Key {
-        id: key.delivery.cast_signed(),
-        endpoint: key.endpoint.cast_signed(),
-        event_created_at: key.event_created_at,
-    }
 }
 
 fn searched(search: &Search) -> queue::Search<'_> {

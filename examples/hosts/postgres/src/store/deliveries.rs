@@ -18,7 +18,7 @@ use crate::clock as machine;
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, query, query_opt};
 use crate::key_ring::KeyRing;
-use crate::queue::{self, Key, Table};
+use crate::queue::{self, Locked};
 use host::rows::{AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
 use host::signed::{SecretMark, Signed};
 use host::store::{Done, Refused};
@@ -122,21 +122,17 @@ pub(super) async fn redeliver(
     now: Timestamp,
 ) -> Done<()> {
     // Its sender may end it between two looks, and not between three.
-    for table in [Table::Ended, Table::Pending, Table::Ended] {
-        let read = match table {
-            Table::Ended => sql::DELIVERIES_REDELIVER_ENDED,
-            Table::Pending => sql::DELIVERIES_REDELIVER_PENDING,
-        };
+    for read in [
+        sql::DELIVERIES_REDELIVER_ENDED,
+        sql::DELIVERIES_REDELIVER_PENDING,
+        sql::DELIVERIES_REDELIVER_ENDED,
+    ] {
         let Some(row) = query_opt(change, read, &[&key.endpoint, &key.id]).await? else { continue };
         // One that is pending is refused, unless its endpoint was disabled before anybody parked it.
         let write = redelivered(&row, now)?;
-        let event_created_at = row.instant("event_created_at")?;
-        let at = Key { id: key.id, endpoint: key.endpoint, event_created_at };
-        queue::write_locked(change, [(at, table, write)]).await?;
-        if table == Table::Pending {
-            execute(change, sql::QUEUE_AGAIN, &[&[key.id].as_slice()]).await?;
-        }
-        return Ok(());
+        let writes = [(Locked::of(delivery_of(&row)?), write)];
+        queue::write_locked(change, writes).await?;
+        return Ok(queue::tell_again(change, &writes).await?);
     }
     Err(Refused::NotFound("delivery"))
 }

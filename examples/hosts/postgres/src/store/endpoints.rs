@@ -338,7 +338,7 @@ async fn write(change: &Transaction<'_>, found: &StoredEndpoint) -> Done<()> {
     if health.if_version().is_none() {
         return Ok(());
     }
-    Ok(queue::write_locked_endpoints(change, &[(found.number, health)]).await?)
+    Ok(queue::write_locked_endpoints(change, &[(found.number.cast_unsigned(), health)]).await?)
 }
 
 fn found_in(row: &Row, ring: &KeyRing, now: Timestamp) -> Done<StoredEndpoint> {

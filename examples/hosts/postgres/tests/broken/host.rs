@@ -198,7 +198,8 @@ impl Host {
         self.accepted.insert(event.id().to_string(), "acct_1".to_owned());
         let Accepted::New(deliveries) = accepted else { panic!("{accepted:?}") };
         let (endpoint, id, delivery) = deliveries[0];
-        Key { id, endpoint, event_created_at: delivery.event_created_at() }
+        let event_created_at = delivery.event_created_at();
+        Key { delivery: id.cast_unsigned(), endpoint: endpoint.cast_unsigned(), event_created_at }
     }
 
     /// Notes what everybody sees by now.

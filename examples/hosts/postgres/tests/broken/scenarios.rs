@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use call_assistant_postgres::clock;
-use call_assistant_postgres::queue::{self, Table};
+use call_assistant_postgres::queue::{self, Locked};
 
 use crate::Fault;
 use crate::host::Host;
@@ -50,10 +50,10 @@ pub(crate) async fn left_behind(host: &mut Host) {
     let key = host.accept(clock::now().saturating_sub(accepted)).await;
     let mut session = host.database.session().await.unwrap();
     let change = session.transaction().await.unwrap();
-    let mut row = queue::lock(&change, &[key]).await.unwrap()[&key.id].row;
+    let mut row = queue::lock(&change, &[key]).await.unwrap()[&key.delivery].row;
     let endpoints = queue::read_endpoints(&change, &[key.endpoint]).await.unwrap();
     let _ = row.begin(&endpoints[&key.endpoint], clock::now().saturating_sub(begun)).unwrap();
-    assert!(queue::write(&change, [(key, Table::Pending, row)]).await.unwrap());
+    assert!(queue::write(&change, [(Locked::of(row), row)]).await.unwrap());
     change.commit().await.unwrap();
     session.keep();
 

@@ -3,7 +3,7 @@
 use call_assistant::webhook::sender::{Delivery, Outcome};
 use call_assistant_postgres::clock;
 use call_assistant_postgres::db::{self, At, Database, DbError, delivery_of};
-use call_assistant_postgres::queue::{Key, SHARDS, Table, lock, read_endpoints, write};
+use call_assistant_postgres::queue::{Key, Locked, SHARDS, lock, read_endpoints, write};
 use deadpool_postgres::Transaction;
 use http::StatusCode;
 use private_server::{PrivateServer, Settings};
@@ -167,7 +167,7 @@ async fn two_that_write_the_same_deliveries_end_no_deadlock() {
         let (mut row, now) = (*row, clock::now());
         let attempt = row.begin(&endpoints[&key.endpoint], now).unwrap();
         let _ = row.finish(&attempt, outcome, now).unwrap();
-        (*key, Table::Pending, row)
+        (Locked { is_pending: true, row }, row)
     };
     let (refused, delivered) = (Outcome::Refused, Outcome::Answered(StatusCode::NO_CONTENT));
     let write = |writes: Vec<_>| {
@@ -192,7 +192,6 @@ async fn two_that_write_the_same_deliveries_end_no_deadlock() {
 }
 
 fn pending(row: &Row) -> (Key, Delivery) {
-    let At(event_created_at) = row.get("event_created_at");
-    let key = Key { id: row.get("id"), endpoint: row.get("endpoint"), event_created_at };
-    (key, delivery_of(row).unwrap())
+    let row = delivery_of(row).unwrap();
+    (Key::of(&row), row)
 }

@@ -13,7 +13,7 @@ use call_assistant_postgres::clock;
 use call_assistant_postgres::db::{At, Database, DbError};
 use call_assistant_postgres::key_ring::KeyRing;
 use call_assistant_postgres::queue::accept;
-use call_assistant_postgres::queue::{self, Key, Table};
+use call_assistant_postgres::queue::{self, Key, Locked};
 use deadpool_postgres::{Object, Transaction};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -435,18 +435,21 @@ async fn redeliver_one(change: &Transaction<'_>, nth: u64) -> Result<(), DbError
         .await?
         .iter()
         .map(|row| Key {
-            id: row.get(0),
-            endpoint: row.get(1),
+            delivery: row.get::<_, i64>(0).cast_unsigned(),
+            endpoint: row.get::<_, i32>(1).cast_unsigned(),
             event_created_at: row.get::<_, At>(2).0,
         })
         .collect();
     if let Some(key) = pick(&keys, nth)
-        && let Some(mut locked) = queue::lock(change, &[key]).await?.remove(&key.id)
-        && locked.table == Table::Ended
+        && let Some(mut locked) = queue::lock(change, &[key]).await?.remove(&key.delivery)
+        && !locked.is_pending
     {
         let endpoints = queue::read_endpoints(change, &[key.endpoint]).await?;
         if locked.row.redeliver(&endpoints[&key.endpoint], clock::now()).is_ok() {
-            assert!(queue::write(change, [(key, Table::Ended, locked.row)]).await?);
+            assert!(
+                queue::write(change, [(Locked { is_pending: false, row: locked.row }, locked.row)])
+                    .await?
+            );
         }
     }
     Ok(())

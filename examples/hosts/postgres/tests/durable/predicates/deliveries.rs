@@ -6,7 +6,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Delivery, DeliveryColumns, DeliveryStatus};
 use call_assistant_postgres::db::{At, delivery_of, endpoint_of};
-use call_assistant_postgres::queue::{self, Key, Table};
+use call_assistant_postgres::queue::{self, Locked};
 
 use super::rows::{Filled, KINDS, Row, shard};
 
@@ -171,9 +171,9 @@ async fn what_is_redelivered_is_what_the_library_says() {
     let pending = statement(include_str!("../../../sql/deliveries/redeliver_pending.sql")).await;
     let mut redelivered = 0;
     for row in &filled.rows {
-        let (table, read, other) = match row.delivery.is_pending() {
-            true => (Table::Pending, &pending, &ended),
-            false => (Table::Ended, &ended, &pending),
+        let (read, other) = match row.delivery.is_pending() {
+            true => (&pending, &ended),
+            false => (&ended, &pending),
         };
         for (statement, endpoint) in [(other, row.endpoint), (read, 1 - row.endpoint)] {
             let found = change.query_opt(statement, &[&endpoint, &row.id]).await.unwrap();
@@ -188,14 +188,12 @@ async fn what_is_redelivered_is_what_the_library_says() {
         if read.redeliver(&endpoint, filled.now).is_err() {
             continue;
         }
-        let event_created_at = row.delivery.event_created_at();
-        let key = Key { id: row.id, endpoint: row.endpoint, event_created_at };
         // As it is read with another version, and where nothing has changed.
         let other = DeliveryColumns { version: 7_000, ..row.delivery.into() };
         let mut other = Delivery::from_columns(row.id as u64, row.endpoint as u64, other).unwrap();
         other.redeliver(&endpoint, filled.now).unwrap();
         for (write, expected) in [(other, false), (read.into_stored(), false), (read, true)] {
-            let written = queue::write(&change, [(key, table, write)]).await.unwrap();
+            let written = queue::write(&change, [(Locked::of(row.delivery), write)]).await.unwrap();
             assert_eq!(written, expected, "{row:?}");
         }
         let found = change.query_one(&pending, &[&row.endpoint, &row.id]).await.unwrap();
