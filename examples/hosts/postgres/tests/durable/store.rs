@@ -2,7 +2,7 @@
 
 use call_assistant::webhook::sender::{Delivery, Outcome};
 use call_assistant_postgres::clock;
-use call_assistant_postgres::db::{self, At, Database, DbError, delivery_of};
+use call_assistant_postgres::db::{self, Database, DbError, delivery_of};
 use call_assistant_postgres::queue::{Key, Locked, SHARDS, lock, read_endpoints, write};
 use deadpool_postgres::Transaction;
 use http::StatusCode;

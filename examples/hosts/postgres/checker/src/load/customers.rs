@@ -417,6 +417,7 @@ async fn enable_one(change: &Transaction<'_>, nth: u64) -> Result<(), DbError> {
     let numbers: Vec<i32> =
         change.query(disabled, &[]).await?.iter().map(|row| row.get(0)).collect();
     if let Some(number) = pick(&numbers, nth) {
+        let number = number.cast_unsigned();
         let found = queue::lock_endpoints(change, &[number]).await?;
         let mut endpoint = found[&number];
         endpoint.enable(clock::now());

@@ -63,6 +63,7 @@ async fn all(
 /// Deletes the account's endpoints as their owner would: no attempt begins.
 async fn stop(database: &Database, account: &str) -> Result<(), DbError> {
     let numbers = endpoints(database, account, true).await?;
+    let numbers: Vec<u32> = numbers.into_iter().map(i32::cast_unsigned).collect();
     let stop = async |change: &Transaction<'_>| {
         let mut writes = Vec::new();
         for (number, mut endpoint) in queue::lock_endpoints(change, &numbers).await? {
