@@ -56,7 +56,7 @@ where
         };
         let watch = self.watch.clone();
         let keepers = [
-            tokio::spawn(watch.until_shutdown("the sender's news", keeper.clone().news())),
+            tokio::spawn(watch.until_shutdown("the sender's poller", keeper.clone().news())),
             tokio::spawn(
                 watch.until_shutdown("the sender's recoveries", keeper.clone().recoveries()),
             ),

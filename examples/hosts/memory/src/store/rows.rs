@@ -147,8 +147,11 @@ struct Collected {
 impl Change for Transaction {
     async fn lock(&mut self, keys: &[Key]) -> Done<BTreeMap<u64, Locked>> {
         let tables = self.store.lock();
-        let rows = keys.iter().filter_map(|key| tables.deliveries.get(&key.delivery));
-        Ok(rows.map(|row| (row.state.id(), Locked::of(row.state.into_stored()))).collect())
+        let found =
+            keys.iter().filter_map(|key| Some((key, tables.deliveries.get(&key.delivery)?)));
+        let rows = found.map(|(key, row)| (key, row.state.into_stored()));
+        let rows = rows.filter(|(key, row)| **key == Key::of(row));
+        Ok(rows.map(|(_, row)| (row.id(), Locked::of(row))).collect())
     }
 
     async fn endpoints(&mut self, numbers: &[u32], _: Lock) -> Done<BTreeMap<u32, EndpointHealth>> {

@@ -25,6 +25,8 @@ mod kept;
 mod login;
 mod monitoring;
 mod owner;
+#[path = "../../../kit/tests/port/mod.rs"]
+mod port;
 mod portal;
 mod recovery;
 mod recovery_pace;

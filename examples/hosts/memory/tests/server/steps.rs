@@ -26,6 +26,8 @@ use testing::receiver::{Receiver, Reply};
 use testing::running::{File, Service, eventually, service};
 use testing::shifted;
 
+use crate::port;
+
 /// Ten seconds in one millisecond.
 const FAST: Scale = Scale { waits: 0.0001, timeouts: 1.0 };
 
@@ -62,7 +64,11 @@ fn done<T>(step: impl Future<Output = T>) -> T {
 
 /// Returns what is pending, by ascending number.
 fn pending(store: &Arc<Store>) -> Vec<Delivery> {
-    let news = done(Rows(Arc::clone(store)).news(&[].into(), &mut false)).unwrap();
+    done(found(store))
+}
+
+async fn found(store: &Arc<Store>) -> Vec<Delivery> {
+    let news = Rows(Arc::clone(store)).news(&[].into(), &mut false).await.unwrap();
     news.rows.into_iter().map(|row| row.delivery).collect()
 }
 
@@ -277,4 +283,37 @@ fn accepted_before_the_sender_runs() {
     trigger.pull();
     runtime.block_on(sending).unwrap();
     assert_eq!(receiver.got("/hook").len(), 2);
+}
+
+/// A store with one endpoint.
+struct World(Rows);
+
+impl port::World for World {
+    type Store = Rows;
+
+    fn store(&self) -> &Rows {
+        &self.0
+    }
+
+    async fn accept(&self) -> Delivery {
+        accept(&mut self.0.0.lock(), self.now());
+        found(&self.0.0).await.into_iter().max_by_key(Delivery::id).unwrap()
+    }
+
+    async fn attempts(&self, delivery: &Delivery) -> usize {
+        let tables = self.0.0.lock();
+        let account = tables.account("acct_1").unwrap();
+        let row = tables.deliveries(account).find(|row| row.state.id() == delivery.id());
+        row.unwrap().log.len()
+    }
+
+    fn now(&self) -> Timestamp {
+        clock::now().floor_to_micros()
+    }
+}
+
+#[test]
+fn the_store_keeps_what_the_port_promises() {
+    let world = World(Rows(store("http://127.0.0.1:9/hook", clock::now())));
+    done(port::holds(&world));
 }

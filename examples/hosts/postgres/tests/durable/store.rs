@@ -1,5 +1,6 @@
 //! The store on a database of its own.
 
+use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Delivery, Outcome};
 use call_assistant_postgres::clock;
 use call_assistant_postgres::db::{self, Database, DbError, delivery_of};
@@ -10,6 +11,7 @@ use private_server::{PrivateServer, Settings};
 use serde_json::json;
 use tokio_postgres::Row;
 
+use crate::port;
 use crate::support::running::File;
 use crate::support::service::Service;
 use crate::support::{Running, World, data};
@@ -194,4 +196,41 @@ async fn two_that_write_the_same_deliveries_end_no_deadlock() {
 fn pending(row: &Row) -> (Key, Delivery) {
     let row = delivery_of(row).unwrap();
     (Key::of(&row), row)
+}
+
+/// A database with one endpoint, and nobody who sends to it.
+struct Tables(Service, String);
+
+impl port::World for Tables {
+    type Store = Database;
+
+    fn store(&self) -> &Database {
+        &self.0.world.database
+    }
+
+    async fn accept(&self) -> Delivery {
+        self.0.ping(&self.1);
+        let session = self.0.world.database.session().await.unwrap();
+        let sql = "SELECT * FROM deliveries ORDER BY id DESC LIMIT 1";
+        let row = session.query_one(sql, &[]).await.unwrap();
+        session.keep();
+        delivery_of(&row).unwrap()
+    }
+
+    async fn attempts(&self, delivery: &Delivery) -> usize {
+        let sql = "SELECT count(*) FROM attempts WHERE delivery = $1";
+        let count = self.0.ask(sql, &[&delivery.id().cast_signed()]).await;
+        usize::try_from(count).unwrap()
+    }
+
+    fn now(&self) -> Timestamp {
+        clock::now()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_keeps_what_the_port_promises() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/hook", &[]);
+    port::holds(&Tables(service, endpoint)).await;
 }
