@@ -95,7 +95,7 @@ mod stored;
 
 pub use delivery::{
     Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, FailureReason, Outcome,
-    RedeliverError,
+    Outlook, RedeliverError,
 };
 pub use endpoint::{
     AbandonedReason, AddressError, Alert, AttemptReport, DisabledReason, EndpointChange,

@@ -11,6 +11,7 @@ mod fairness;
 mod isolation;
 mod ledger;
 mod model;
+mod outlook;
 mod owned;
 mod owner;
 mod plan;

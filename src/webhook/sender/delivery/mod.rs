@@ -3,6 +3,7 @@
 mod attempt;
 mod columns;
 mod outcome;
+mod outlook;
 mod status;
 
 use core::time::Duration;
@@ -14,6 +15,7 @@ use serde::Serialize;
 pub use self::attempt::Attempt;
 pub use self::columns::DeliveryColumns;
 pub use self::outcome::{FailureReason, Outcome};
+pub use self::outlook::Outlook;
 pub use self::status::{BeginError, DeliveryStatus, RedeliverError};
 
 use super::endpoint::{AttemptReport, Effect, EndpointHealth, Life};
@@ -252,22 +254,7 @@ impl Delivery {
         endpoint: &EndpointHealth,
         now: Timestamp,
     ) -> Result<(), RedeliverError> {
-        self.check(endpoint).map_err(RedeliverError::Mismatch)?;
-        if self.is_pending() && self.belongs_to(endpoint) {
-            return Err(RedeliverError::Pending);
-        }
-        if self.is_leased(now) {
-            return Err(RedeliverError::Leased { until: self.at });
-        }
-        if self.status == DeliveryStatus::Delivered {
-            return Err(RedeliverError::Delivered);
-        }
-        if !is_kept(self.event_created_at, now) {
-            return Err(RedeliverError::Expired);
-        }
-        if !endpoint.is_active() {
-            return Err(RedeliverError::Disabled);
-        }
+        self.redeliverable(endpoint, now)?;
         self.manual = true;
         self.generation = endpoint.generation();
         self.set(DeliveryStatus::Waiting, now);

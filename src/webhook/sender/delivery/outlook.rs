@@ -1,0 +1,180 @@
+//! What comes next of a delivery.
+
+use core::ops::RangeInclusive;
+
+use super::{Delivery, DeliveryStatus, RedeliverError};
+use crate::Timestamp;
+use crate::webhook::sender::endpoint::{DisabledReason, EndpointHealth};
+use crate::webhook::sender::schedule::{
+    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, RETENTION, SPECIFIED, is_kept,
+};
+use crate::webhook::sender::stored::MismatchError;
+
+/// What comes next of a delivery, as seen at one instant. Made by [`Delivery::outlook`].
+///
+/// ```
+/// use call_assistant::webhook::sender::Outlook;
+/// # use call_assistant::Timestamp;
+/// # use call_assistant::id::{AccountId, EventId};
+/// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+/// # use call_assistant::webhook::sender::{Delivery, EndpointHealth};
+/// # let now = Timestamp::from_unix(60).unwrap();
+/// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
+/// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
+/// # let event = event.ping("It works.")?;
+/// # let endpoint = EndpointHealth::new(1, now);
+/// # let mut delivery = Delivery::accept(&event, &endpoint, now);
+/// let attempt = delivery.begin(&endpoint, now)?;
+///
+/// let Outlook::InFlight { number, lease_until, .. } = delivery.outlook(&endpoint, now)? else {
+///     unreachable!("it has just begun");
+/// };
+/// assert_eq!(number, 1);
+/// // If its sender has died, the same attempt is made again.
+/// let next = delivery.outlook(&endpoint, lease_until)?;
+/// assert!(matches!(next, Outlook::Waiting { number: 1, due, .. } if due == lease_until));
+///
+/// // If its sender lives and the attempt fails, five are left, each with its window.
+/// let mut left = delivery.attempts_left(&endpoint, now)?;
+/// let (number, window) = left.next().unwrap();
+/// assert_eq!((number, window.start().unix_seconds(), window.end().unix_seconds()), (2, 70, 80));
+/// assert_eq!(left.count(), 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outlook {
+    /// An attempt may begin from `due` on.
+    #[non_exhaustive]
+    Waiting {
+        /// Which of the six attempts it is, from 1. A manual redelivery has one attempt.
+        number: u8,
+        /// Whether it is a manual redelivery.
+        manual: bool,
+        /// When it is due, as [`Delivery::due`] returns it.
+        due: Timestamp,
+    },
+    /// An attempt is in flight. The outlook at `lease_until` is what comes if its sender has died.
+    #[non_exhaustive]
+    InFlight {
+        /// Which of the six attempts it is, from 1. A manual redelivery has one attempt.
+        number: u8,
+        /// Whether it is a manual redelivery.
+        manual: bool,
+        /// When it times out.
+        deadline: Timestamp,
+        /// When its sender's lease expires.
+        lease_until: Timestamp,
+        /// Whether the delivery is parked unless this attempt ends it: the endpoint is disabled, or was
+        /// disabled since the delivery was accepted.
+        parks: bool,
+    },
+    /// No attempt begins: the delivery will be parked.
+    #[non_exhaustive]
+    Parks {
+        /// Why the endpoint is disabled. `None` if it was disabled and has been enabled again.
+        reason: Option<DisabledReason>,
+        /// As in [`Ended`](Self::Ended).
+        redeliverable: Result<Timestamp, RedeliverError>,
+    },
+    /// The delivery has ended.
+    #[non_exhaustive]
+    Ended {
+        /// Until when, that instant excluded, it can be [redelivered](Delivery::redeliver), or why not. The
+        /// account's [`WebhookPlan`](crate::webhook::sender::WebhookPlan) must allow it too.
+        redeliverable: Result<Timestamp, RedeliverError>,
+    },
+}
+
+impl Delivery {
+    /// Returns what comes next, if neither the endpoint nor the delivery is changed by its owner.
+    ///
+    /// # Errors
+    /// The endpoint is not the delivery's.
+    pub fn outlook(
+        &self,
+        endpoint: &EndpointHealth,
+        now: Timestamp,
+    ) -> Result<Outlook, MismatchError> {
+        self.check(endpoint)?;
+        let Some(due) = self.due(now) else {
+            return Ok(Outlook::Ended { redeliverable: self.redeliverable(endpoint, now) });
+        };
+        let parks = !self.belongs_to(endpoint);
+        if self.is_leased(now) {
+            let attempt = self.attempt(endpoint, self.at.saturating_sub(ATTEMPT_LEASE));
+            let (number, manual, deadline) = (attempt.number, attempt.manual, attempt.deadline);
+            return Ok(Outlook::InFlight { number, manual, deadline, lease_until: self.at, parks });
+        }
+        if parks {
+            let redeliverable = self.redeliverable(endpoint, now);
+            return Ok(Outlook::Parks { reason: endpoint.disabled(), redeliverable });
+        }
+        let attempt = self.attempt(endpoint, due);
+        Ok(Outlook::Waiting { number: attempt.number, manual: attempt.manual, due })
+    }
+
+    /// Returns the attempts that are left if each one fails, without the one in flight. Each has its number
+    /// and the window in which it begins: from when all attempts before it fail at once, to when each fails
+    /// after [`ATTEMPT_TIMEOUT`].
+    ///
+    /// The waits are the specification's. No attempt is taken to begin late, and the one in flight is taken
+    /// to end by its deadline.
+    ///
+    /// # Errors
+    /// The endpoint is not the delivery's.
+    pub fn attempts_left(
+        &self,
+        endpoint: &EndpointHealth,
+        now: Timestamp,
+    ) -> Result<impl Iterator<Item = (u8, RangeInclusive<Timestamp>)> + use<>, MismatchError> {
+        let mut retries = true;
+        let first = match self.outlook(endpoint, now)? {
+            Outlook::Waiting { number, manual, due } => {
+                retries = !manual;
+                Some((number, due.max(now)..=due.max(now)))
+            }
+            Outlook::InFlight { number, manual: false, deadline, parks: false, .. } => {
+                // An outcome that is not stored yet may be older than its wait.
+                after(number, now.min(deadline), deadline)
+                    .map(|(next, at)| (next, (*at.start()).max(now)..=(*at.end()).max(now)))
+            }
+            _ => None,
+        };
+        Ok(core::iter::successors(first, move |(number, window)| {
+            let slowest = window.end().saturating_add(ATTEMPT_TIMEOUT);
+            after(*number, *window.start(), slowest).filter(|_| retries)
+        }))
+    }
+
+    /// Returns until when it can be redelivered, that instant excluded.
+    pub(super) fn redeliverable(
+        &self,
+        endpoint: &EndpointHealth,
+        now: Timestamp,
+    ) -> Result<Timestamp, RedeliverError> {
+        self.check(endpoint).map_err(RedeliverError::Mismatch)?;
+        if self.is_pending() && self.belongs_to(endpoint) {
+            return Err(RedeliverError::Pending);
+        }
+        if self.is_leased(now) {
+            return Err(RedeliverError::Leased { until: self.at });
+        }
+        if self.status == DeliveryStatus::Delivered {
+            return Err(RedeliverError::Delivered);
+        }
+        if !is_kept(self.event_created_at, now) {
+            return Err(RedeliverError::Expired);
+        }
+        if !endpoint.is_active() {
+            return Err(RedeliverError::Disabled);
+        }
+        Ok(self.event_created_at.saturating_add(RETENTION))
+    }
+}
+
+/// Returns the attempt after one that fails between two instants.
+fn after(failed: u8, first: Timestamp, last: Timestamp) -> Option<(u8, RangeInclusive<Timestamp>)> {
+    let wait = SPECIFIED.wait_after(failed)?;
+    Some((failed.saturating_add(1), first.saturating_add(wait)..=last.saturating_add(wait)))
+}
