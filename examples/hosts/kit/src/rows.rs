@@ -13,8 +13,8 @@ use call_assistant::rest::ApiKey;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::{EventBody, EventType};
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryStatus, EndpointHealth, EndpointUrl, LogEntry, Recovery, RecoveryFilter,
-    RecoveryStatus, SenderGauges, SenderMetrics,
+    Delivery, DeliveryStatus, EndpointHealth, EndpointUrl, LogEntry, Outlook, Recovery,
+    RecoveryFilter, RecoveryStatus, SenderGauges, SenderMetrics,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 
@@ -172,9 +172,8 @@ pub struct DeliveryRow {
     pub event_id: EventId,
     pub event_type: EventType,
     pub state: Delivery,
-    /// When the next attempt is due. `None` while an attempt is in flight, and when there is none to
-    /// come.
-    pub next_at: Option<Timestamp>,
+    /// What comes next.
+    pub outlook: Outlook,
     /// Its attempts, oldest first.
     pub log: Vec<AttemptRow>,
     /// The bytes that are signed. A list may leave them out where they are more than

@@ -70,7 +70,7 @@ impl Local {
         let (mut tables, now) = self.store.write();
         change(&mut tables, now)?;
         self.store.tell();
-        tables.shown_delivery(tables.delivery(id)?)
+        tables.shown_delivery(tables.delivery(id)?, now)
     }
 }
 
@@ -333,7 +333,7 @@ impl Shared for Local {
         account: Allowed<'_, Account>,
         filter: &DeliveryFilter,
     ) -> Done<DeliveryPage> {
-        self.store.lock().page(account.as_str(), filter)
+        self.store.lock().page(account.as_str(), filter, clock::now())
     }
 
     async fn delivery(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
@@ -341,7 +341,7 @@ impl Shared for Local {
         let row = tables.delivery(id.as_str())?;
         let signer = tables.endpoint_of(row.endpoint).map(|endpoint| &endpoint.signer);
         // Requests are signed by the machine's clock, wherever the service's has been moved to.
-        Ok(tables.shown_delivery(row)?.with_requests(signer, clock::machine()))
+        Ok(tables.shown_delivery(row, clock::now())?.with_requests(signer, clock::machine()))
     }
 
     async fn redeliver(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {

@@ -3,7 +3,9 @@
 use call_assistant::Timestamp;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventType;
-use call_assistant::webhook::sender::{DeliveryStatus, FAILURES_TO_DISABLE, Outcome, RecoveryBy};
+use call_assistant::webhook::sender::{
+    DeliveryStatus, FAILURES_TO_DISABLE, Outcome, Outlook, RecoveryBy, RedeliverError,
+};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -101,6 +103,7 @@ pub(super) struct Delivery<'a> {
     attempts_made: u8,
     by_hand: bool,
     next_at: Option<Timestamp>,
+    outlook: Value,
     ended_at: Option<Timestamp>,
     attempts: Vec<Value>,
     payload: Option<&'a RawValue>,
@@ -155,12 +158,47 @@ fn listed(row: &DeliveryRow) -> Delivery<'_> {
         event_created_at: row.state.event_created_at(),
         attempts_made: row.state.attempts(),
         by_hand: row.state.is_manual(),
-        next_at: row.next_at,
+        next_at: match row.outlook {
+            Outlook::Waiting { due, .. } => Some(due),
+            _ => None,
+        },
+        outlook: outlook(&row.outlook),
         ended_at: row.state.ended_at(),
         attempts: row.log.iter().map(attempt).collect(),
         payload: body.and_then(|body| serde_json::from_str(body).ok()),
         body: None,
         body_sha256: None,
+    }
+}
+
+/// Returns what comes next of a delivery.
+fn outlook(next: &Outlook) -> Value {
+    let ended = |name, redeliverable: &Result<Timestamp, RedeliverError>| {
+        json!({
+            "is": name,
+            "redeliverable_until": redeliverable.ok(),
+            "not_redeliverable": redeliverable.err().map(|error| error.to_string()),
+        })
+    };
+    match next {
+        Outlook::Waiting { number, manual, due, .. } => {
+            json!({ "is": "waiting", "number": number, "by_hand": manual, "due": due })
+        }
+        Outlook::InFlight { number, manual, deadline, lease_until, parks, .. } => json!({
+            "is": "in_flight",
+            "number": number,
+            "by_hand": manual,
+            "deadline": deadline,
+            "lease_until": lease_until,
+            "parks": parks,
+        }),
+        Outlook::Parks { reason, redeliverable, .. } => {
+            let mut shown = ended("parks", redeliverable);
+            shown["reason"] = value(reason);
+            shown
+        }
+        Outlook::Ended { redeliverable, .. } => ended("ended", redeliverable),
+        _ => Value::Null,
     }
 }
 

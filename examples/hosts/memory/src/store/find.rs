@@ -35,7 +35,12 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such account or endpoint, or the page does not follow one of this store.
-    pub fn page(&self, account: &str, filter: &DeliveryFilter) -> Result<DeliveryPage, Refused> {
+    pub fn page(
+        &self,
+        account: &str,
+        filter: &DeliveryFilter,
+        now: Timestamp,
+    ) -> Result<DeliveryPage, Refused> {
         let account = self.account(account)?;
         let endpoint = match &filter.endpoint {
             None => None,
@@ -73,7 +78,7 @@ impl Tables {
                 page.next = last.map(|number: u64| number.to_string());
                 break;
             }
-            page.rows.push(Ok(self.shown_delivery(row)?));
+            page.rows.push(Ok(self.shown_delivery(row, now)?));
             last = Some(number);
         }
         Ok(page)
@@ -122,7 +127,11 @@ impl Tables {
     }
 
     /// Returns a delivery as the dashboard has it.
-    pub fn shown_delivery(&self, row: &DeliveryRow) -> Result<rows::DeliveryRow, Refused> {
+    pub fn shown_delivery(
+        &self,
+        row: &DeliveryRow,
+        now: Timestamp,
+    ) -> Result<rows::DeliveryRow, Refused> {
         let endpoint = self.endpoint_of(row.endpoint).ok_or(Refused::NotFound("endpoint"))?;
         Ok(rows::DeliveryRow {
             id: row.id.clone(),
@@ -132,7 +141,10 @@ impl Tables {
             event_id: row.body.id().clone(),
             event_type: row.body.event_type().clone(),
             state: row.state,
-            next_at: row.next_at(),
+            outlook: row
+                .state
+                .outlook(&endpoint.health, now)
+                .map_err(|_| Refused::NotFound("endpoint"))?,
             log: row.log.clone(),
             body: Some(row.body.clone()),
         })

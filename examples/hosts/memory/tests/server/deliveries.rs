@@ -269,6 +269,29 @@ fn unscaled_time_waits_ten_seconds() {
     assert!((earliest..=latest).contains(&next_at), "{earliest} {next_at} {latest}");
 }
 
+// What comes next is the library's outlook, whatever the status alone would say.
+#[test]
+fn what_comes_next_is_shown() {
+    let (service, receiver) = (Service::start(&FAST[..1]), Receiver::start());
+    let endpoint = service.endpoint(&receiver.url("/hook", &[Reply::Status(500)]));
+    let path = delivery_path(&service.call());
+    let shown = service.after_attempts(&path, 1);
+    let outlook = &shown["outlook"];
+    assert_eq!((&outlook["is"], &outlook["number"]), (&json!("waiting"), &json!(2)));
+    assert_eq!((&outlook["by_hand"], &outlook["due"]), (&json!(false), &shown["next_at"]));
+
+    service.ask("POST", &format!("{}/pause", endpoint_path(&endpoint)), &json!({}), 200);
+    let ended = service.after_pending(&path)["outlook"].clone();
+    let refused = json!("the endpoint is disabled");
+    assert_eq!((&ended["is"], &ended["not_redeliverable"]), (&json!("ended"), &refused));
+
+    service.ask("POST", &format!("{}/enable", endpoint_path(&endpoint)), &json!({}), 200);
+    let shown = service.show(&path);
+    let created_at = Timestamp::parse(shown["event_created_at"].as_str().unwrap()).unwrap();
+    let until = created_at.saturating_add(Duration::from_secs(30 * 86_400));
+    assert_eq!(shown["outlook"]["redeliverable_until"], json!(until));
+}
+
 #[test]
 fn a_timeout_is_scaled() {
     let flags = ["--allow-loopback-endpoints", "--timeout-scale", "0.02"];

@@ -73,7 +73,7 @@ pub(super) async fn page(
     for row in rows {
         let key = DeliveryKey { endpoint: row.field("endpoint")?, id: row.field("id")? };
         let Some(endpoint) = endpoints.get(&key.endpoint) else { continue };
-        let read = shown_of(row, endpoint.id.clone(), endpoint.url.clone(), now);
+        let read = shown_of(row, endpoint, now);
         shown.push(listed("delivery", &key.to_string(), read));
     }
     fill_logs(client, shown.iter_mut().flatten().collect()).await?;
@@ -109,8 +109,14 @@ async fn read_one(
 ) -> Done<(Row, DeliveryRow)> {
     let row = query_opt(client, sql::DELIVERIES_ONE, &[&key.endpoint, &key.id]).await?;
     let row = row.ok_or(Refused::NotFound("delivery"))?;
-    let endpoint = EndpointId::parse(row.field("endpoint_id")?).map_err(unreadable)?;
-    let mut shown = shown_of(&row, endpoint, row.field("url")?, now)?;
+    let endpoint = Place {
+        number: key.endpoint,
+        shard: row.field("shard")?,
+        id: EndpointId::parse(row.field("endpoint_id")?).map_err(unreadable)?,
+        url: row.field("url")?,
+        health: Ok(endpoint_of(&row, "endpoint_")?),
+    };
+    let mut shown = shown_of(&row, &endpoint, now)?;
     fill_logs(client, vec![&mut shown]).await?;
     Ok((row, shown))
 }
@@ -171,19 +177,19 @@ fn redelivered(row: &Row, now: Timestamp) -> Done<Delivery> {
     Ok(delivery)
 }
 
-fn shown_of(row: &Row, endpoint_id: EndpointId, url: String, now: Timestamp) -> Done<DeliveryRow> {
-    let state = delivery_of(row)?;
-    let key = DeliveryKey { endpoint: row.field("endpoint")?, id: row.field("id")? };
+fn shown_of(row: &Row, endpoint: &Place, now: Timestamp) -> Done<DeliveryRow> {
+    let (state, health) = (delivery_of(row)?, endpoint.health.as_ref().map_err(Clone::clone)?);
+    let key = DeliveryKey { endpoint: endpoint.number, id: row.field("id")? };
     let body: Option<&[u8]> = row.field("body")?;
     Ok(DeliveryRow {
         id: key.public(),
         account_id: AccountId::parse(row.field("account_id")?).map_err(unreadable)?,
-        endpoint_id,
-        url,
+        endpoint_id: endpoint.id.clone(),
+        url: endpoint.url.clone(),
         event_id: EventId::parse(row.field("event_id")?).map_err(unreadable)?,
         event_type: EventType::from(row.field::<&str>("type")?),
         state,
-        next_at: state.due(now),
+        outlook: state.outlook(health, now).map_err(unreadable)?,
         log: Vec::new(),
         body: body.map(EventBody::from_stored).transpose().map_err(unreadable)?,
     })

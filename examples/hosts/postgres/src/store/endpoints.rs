@@ -39,6 +39,7 @@ pub(super) struct Place {
     pub(super) shard: i16,
     pub(super) id: EndpointId,
     pub(super) url: String,
+    pub(super) health: Done<EndpointHealth>,
 }
 
 /// A change of an endpoint's health.
@@ -74,7 +75,8 @@ pub(super) async fn places(
         let text: &str = row.field("id")?;
         let id = listed("endpoint", text, EndpointId::parse(text).map_err(unreadable));
         let Ok(id) = id else { continue };
-        places.insert(number, Place { number, shard, id, url: row.field("url")? });
+        let health = endpoint_of(&row, "").map_err(Refused::from);
+        places.insert(number, Place { number, shard, id, url: row.field("url")?, health });
     }
     Ok(places)
 }

@@ -293,6 +293,37 @@ async fn silent_endpoints_hold_up_no_other() {
     drop(senders);
 }
 
+// What comes next is the library's outlook: nothing is due of what is being sent, or will be parked.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_next_is_shown() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
+    service.ping(&endpoint);
+    let shown = || {
+        let list = service.api.ask("GET", "/accounts/acct_1/deliveries", &json!(null), 200);
+        let path = format!("/deliveries/{}", list["data"][0]["id"].as_str().unwrap());
+        let one = service.api.ask("GET", &path, &json!(null), 200);
+        assert_eq!(one["outlook"], list["data"][0]["outlook"]);
+        (one["next_at"].clone(), one["outlook"].clone())
+    };
+    let (next_at, outlook) = shown();
+    assert_eq!((&outlook["is"], &outlook["due"]), (&json!("waiting"), &next_at));
+
+    service
+        .run("UPDATE deliveries SET status = 'sending', at = now() + interval '20 seconds'")
+        .await;
+    let (next_at, outlook) = shown();
+    assert_eq!((&outlook["is"], &outlook["parks"]), (&json!("in_flight"), &json!(false)));
+    assert_eq!(next_at, json!(null));
+
+    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    assert_eq!(shown().1["parks"], true);
+    service.run("UPDATE deliveries SET status = 'waiting'").await;
+    let (next_at, outlook) = shown();
+    assert_eq!((&outlook["is"], &outlook["reason"]), (&json!("parks"), &json!("paused")));
+    assert_eq!(next_at, json!(null));
+}
+
 // A deployment: a later version migrates and writes a status of its own while this one runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_status_of_a_later_version_is_left_alone() {

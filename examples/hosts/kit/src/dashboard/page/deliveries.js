@@ -187,9 +187,11 @@ function tries(d) {
       h("ol", group.map((t) => one(t)))), answer(group[0]));
   const next = (n, ...text) => h("li.try.info", h("span.n", n), h("div", text));
   const list = groups.map((group) => group.length === 1 ? one(group[0], answer(group[0])) : equal(group));
-  const hold = heldBy(d);
-  if (d.status === "waiting" && d.next_at) list.push(next(d.by_hand ? "↻" : d.attempts_made + 1, hold ? [hold.why, hold.since && [" since ", when(hold.since)], "; ", hold.until, "; due "] : "next attempt ", when(d.next_at)));
-  if (d.status === "sending") list.push(next("…", "being sent"));
+  const hold = heldBy(d), to = d.outlook, number = to.by_hand ? "↻" : to.number;
+  if (to.is === "waiting") list.push(next(number, hold ? [hold.why, hold.since && [" since ", when(hold.since)], "; ", hold.until, "; due "] : "next attempt ", when(d.next_at)));
+  if (to.is === "in_flight") list.push(next(number, "being sent, at most until ", when(to.deadline), to.parks && "; none follows, as its endpoint was disabled"));
+  if (to.is === "parks") list.push(next("…", `will be parked: its endpoint ${to.reason ? `is disabled (${to.reason})` : "was disabled meanwhile"}`));
   if (!list.length) list.push(h("li.faint", d.status === "skipped" ? "None: the endpoint was disabled when the event happened." : "None yet."));
+  if (to.is === "ended" && MISSED.includes(d.status)) list.push(h("li.faint", to.redeliverable_until ? ["Can be redelivered until ", when(to.redeliverable_until)] : `Cannot be redelivered: ${to.not_redeliverable}.`));
   return h("ol.tries", list);
 }
