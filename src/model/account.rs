@@ -29,7 +29,9 @@ json_object! {
         /// An IANA timezone name, such as `Europe/Oslo`.
         ///
         /// Local times without an offset that concern this account, such as opening hours, are in
-        /// this timezone. Timestamps are in UTC.
+        /// this timezone. Timestamps are in UTC. A
+        /// [calendar day](crate::guide::reading#the-calls-of-a-day) of the business begins at
+        /// midnight here.
         pub timezone: String,
         /// Whether the credential reaches production data; false for a test key.
         pub livemode: bool,

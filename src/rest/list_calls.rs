@@ -18,7 +18,8 @@ use crate::Timestamp;
 /// assert_eq!(list.query()?, "limit=100&created_after=2026-07-24T10:00:00Z");
 /// assert_eq!(ListCalls::from_query(&list.query()?), Ok(list));
 ///
-/// // One day. The bounds are about when a call was written.
+/// // The calls that were written on one day, whenever they started. Those that started on a day are
+/// // `client::CallPages::from_period`.
 /// let until = "2026-07-25T12:00:00+02:00".parse()?;
 /// let day = ListCalls::new().with_created_after(since).with_created_before(until);
 /// assert!(day.created()?.contains(since) && !day.created()?.contains(until));

@@ -85,6 +85,9 @@ pub enum ParameterError {
     /// A `created_before` that is earlier than `created_after`.
     #[error("created_before is earlier than created_after")]
     CreatedRange,
+    /// A period of `client::CallPages::from_period` that ends before it begins.
+    #[error("until is earlier than from")]
+    Period,
     /// An id of a call that is too long.
     #[error("call_id has more than {} bytes", id::MAX_ID_LEN)]
     CallIdLength,
@@ -126,6 +129,7 @@ impl ParameterError {
             | Self::Timestamp { parameter, .. } => Some(parameter),
             Self::LimitForm | Self::LimitRange => Some("limit"),
             Self::CreatedRange => Some("created_before"),
+            Self::Period => Some("until"),
             Self::CallIdLength | Self::CallIdDots => Some("call_id"),
             Self::CursorLength => Some("cursor"),
         }

@@ -38,6 +38,7 @@
 //! |---|---|
 //! | one operation | [`Client::fetch`] |
 //! | all pages of a list | [`Client::pages`] |
+//! | the calls that started in a period | [`CallPages::from_period`] |
 //! | a copy of all calls, kept up to date | [`Client::sync`], [`Client::sync_of`] |
 //! | calls that also arrive as events | [`CallSync::take_call`], [`Flow::continue_from`] |
 //! | errors | [`FlowError::action`], [`ClientError::action`]: who must act |

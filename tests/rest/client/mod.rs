@@ -2,6 +2,7 @@
 
 mod flow;
 mod paging;
+mod period;
 mod replies;
 mod retry;
 mod sync;

@@ -106,7 +106,7 @@ fn a_walk_is_a_value_that_holds_its_list() {
     let list = ListCalls::new().with_limit(7).with_created_after(at(0)).with_created_before(at(1));
     let next = CallPages::from(list.clone()).apply(&page(None, Some("c"), 1)).unwrap().next;
     assert_eq!(next.query(), list.clone().with_cursor("c"));
-    let text = r#"{"list":"limit=7&created_after=2026-01-01T00:00:00Z&created_before=2026-01-01T00:00:00.001Z","walk":{"paging":{"cursor":"c","anchor":null,"pages":1,"empty":0},"place":{"started_at":"2026-01-01T00:00:00Z","ids":["call_0"]},"frontier":null},"done":false,"mode":null,"is_part":false,"tail":[],"unmet":[]}"#;
+    let text = r#"{"list":"limit=7&created_after=2026-01-01T00:00:00Z&created_before=2026-01-01T00:00:00.001Z","walk":{"paging":{"cursor":"c","anchor":null,"pages":1,"empty":0},"place":{"started_at":"2026-01-01T00:00:00Z","ids":["call_0"]},"frontier":null},"done":false,"mode":null,"is_part":false,"tail":[],"unmet":[],"period":null}"#;
     assert_eq!(serde_json::to_string(&next).unwrap(), text);
     assert_eq!(serde_json::from_str::<CallPages>(text).unwrap(), next);
     no_array_is_read(&next, &["", "/walk", "/walk/paging", "/walk/place"]);

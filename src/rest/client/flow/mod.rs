@@ -212,6 +212,7 @@ impl<T: FlowTask> Flow<T> {
                         self.count(&page);
                         Position::Storing(batch)
                     }
+                    Applied::Wait(length) => Position::Waiting(Wait::new(length, false, now)),
                 };
             }
             Err(error) => self.failed(error),

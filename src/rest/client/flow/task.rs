@@ -1,4 +1,5 @@
 use core::convert::Infallible;
+use core::time::Duration;
 
 use self::sealed::Run;
 use crate::Timestamp;
@@ -26,6 +27,8 @@ pub trait FlowTask: Run<<Self as FlowTask>::Batch, <Self as FlowTask>::Output> {
 pub enum Applied<B, O> {
     Done(O),
     Store(B, PageCount),
+    /// Too early: ask again after this time.
+    Wait(Duration),
 }
 
 /// The part of the progress that a page adds.
@@ -130,9 +133,13 @@ impl Run<Batch<Self>, ()> for CallPages {
     fn answered(
         &self,
         page: CallList,
-        _: Option<Timestamp>,
-        _: Timestamp,
+        date: Option<Timestamp>,
+        now: Timestamp,
     ) -> Result<Applied<Batch<Self>, ()>, PagingError> {
+        let wait = self.wait(date.unwrap_or(now));
+        if !wait.is_zero() {
+            return Ok(Applied::Wait(wait));
+        }
         Ok(Applied::store(&page, self.apply(&page)?))
     }
 

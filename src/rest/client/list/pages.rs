@@ -1,13 +1,15 @@
 use alloc::collections::BTreeSet;
 use alloc::string::String;
+use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::walk::{UnreadableKey, Walk};
 use super::{Batch, FlowError, PagingError, bind};
+use crate::Timestamp;
 use crate::json::stored_object;
 use crate::model::{Call, CallList, ListedCall, UnreadableCall};
-use crate::rest::{ListCalls, Mode};
+use crate::rest::{ListCalls, Mode, ParameterError};
 
 /// A walk through all pages of a list, which returns each call once.
 ///
@@ -65,14 +67,65 @@ pub struct CallPages {
     tail: BTreeSet<UnreadableKey>,
     /// The items that earlier passes returned beyond the frontier and this one has not met.
     unmet: BTreeSet<UnreadableKey>,
+    /// The bounds of a walk through the calls of a period.
+    period: Option<Period>,
+}
+
+/// The calls that started from one instant on and before another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
+struct Period {
+    from: Timestamp,
+    until: Timestamp,
+    /// When all of them can be read, by the service's clock.
+    complete_at: Timestamp,
 }
 
 stored_object!(CallPages);
+stored_object!(Period);
 
 impl CallPages {
     /// The most pages in a row that bring a walk no further: 10,000. An empty page may lead to
     /// another one, but a walk must end.
     pub const MAX_EMPTY_PAGES: u32 = 10_000;
+
+    /// Creates a walk through the calls that started from `from` on and before `until`.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use call_assistant::rest::client::{CallPages, Client};
+    /// # let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?;
+    /// let [from, until] = ["2026-07-24T00:00:00+02:00", "2026-07-25T00:00:00+02:00"];
+    /// // No call lasts longer than four hours.
+    /// let lag = Duration::from_secs(4 * 3_600);
+    /// let day = CallPages::from_period(from.parse()?, until.parse()?, lag)?;
+    /// let flow = client.pages(day);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// A call can be read when it has ended and is written. So a [flow](super::super::Client::pages)
+    /// begins to read when `lag` has passed since `until`, by the `Date` of an answer, or by `now` if
+    /// it has none. Until then it waits. The lag is longer than the longest call and the writing of
+    /// it: a call that is written later is returned only if it is there when the list is read. A loop
+    /// of your own has to wait by itself.
+    ///
+    /// The list is read from the newest call down to the first that started before `from`. An
+    /// unreadable item on the way is returned whenever it started: it may be of the period.
+    ///
+    /// # Errors
+    /// `until` is earlier than `from`.
+    pub fn from_period(
+        from: Timestamp,
+        until: Timestamp,
+        lag: Duration,
+    ) -> Result<Self, ParameterError> {
+        if until < from {
+            return Err(ParameterError::Period);
+        }
+        let period = Period { from, until, complete_at: until.saturating_add(lag) };
+        let list = ListCalls::new().with_limit(ListCalls::MAX_LIMIT);
+        Ok(Self { period: Some(period), ..Self::from(list) })
+    }
 
     /// Returns whether all pages have been read.
     #[must_use]
@@ -93,11 +146,15 @@ impl CallPages {
     /// the same page can be asked for again.
     pub fn apply(&self, page: &CallList) -> Result<Batch<Self>, PagingError> {
         let (mut next, mut walk) = (self.clone(), self.walk.clone());
-        let (calls, unreadable, goes_on) = walk.read(page, |walk, item| match item {
+        let (mut calls, unreadable, goes_on) = walk.read(page, |walk, item| match item {
             ListedCall::Call(call) => next.pass(walk, call),
             ListedCall::Unreadable(item) => Some(next.note(walk, item)),
         })?;
         (next.walk, next.done) = (walk, !goes_on);
+        if let Some(Period { from, until, .. }) = next.period {
+            calls.retain(|call| (from..until).contains(&call.started_at));
+            next.done |= next.walk.reached().is_some_and(|reached| reached < from);
+        }
         Ok(Batch { calls, unreadable, next })
     }
 
@@ -112,6 +169,12 @@ impl CallPages {
         let mut next = Self { walk: self.walk.restarted(), ..self.clone() };
         next.unmet.append(&mut next.tail);
         Some(next)
+    }
+
+    /// Returns how long to wait before the first page: zero once all calls can be read.
+    pub(in crate::rest::client) fn wait(&self, clock: Timestamp) -> Duration {
+        let period = self.period.as_ref().filter(|_| self.walk.cursor().is_none());
+        period.map_or(Duration::ZERO, |period| period.complete_at.since(clock))
     }
 
     pub(in crate::rest::client) fn bind(&mut self, mode: Mode) -> Result<(), FlowError> {
@@ -150,6 +213,7 @@ impl From<ListCalls> for CallPages {
             mode: None,
             tail: BTreeSet::new(),
             unmet: BTreeSet::new(),
+            period: None,
         }
     }
 }
