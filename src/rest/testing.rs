@@ -145,7 +145,7 @@ impl Service {
     }
 
     /// Returns the response to a request, as the service gives it now. The base URL of the client
-    /// must not have a path.
+    /// must not have a path. A handler of axum returns it as `response.map(Body::from)`.
     pub fn respond(&mut self, request: &Request<()>) -> Response<Vec<u8>> {
         let (mut head, ()) = request.clone().into_parts();
         let host = head.uri.host().and_then(|host| HeaderValue::from_str(host).ok());

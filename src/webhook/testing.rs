@@ -31,7 +31,9 @@
 //!
 //! Test the code around the verifier with requests that are good, stale, signed with another secret,
 //! or changed on the way. With the feature `events`, `event::NewEvent` creates the body of any event
-//! and `event::EventBody::signed_request` the request; [`signed_request`] takes any other body.
+//! and `event::EventBody::signed_request` the request. `event::EventBody::from_stored` takes an event of a type
+//! that this version does not know as JSON, and its headers then agree with its body. [`signed_request`] takes any
+//! body and any headers.
 
 use alloc::vec::Vec;
 

@@ -77,8 +77,8 @@ impl Event {
     ///
     /// # Errors
     /// Returns the first fault with its field, line and column if the body is not a JSON object, or
-    /// lacks a readable `id`, `type`, `created_at`, `account_id` or `data`. Anything else that does
-    /// not fit is no error: see [`EventData::Unreadable`].
+    /// lacks a readable `id`, `type`, `created_at`, `account_id` or `data`. An id that does not begin with
+    /// `evt_` is not readable. Anything else that does not fit is no error: see [`EventData::Unreadable`].
     pub fn from_bytes_verified_earlier(bytes: &[u8]) -> Result<Self, ParseError> {
         // The service writes the type before the data, so that one pass suffices.
         if let Ok(event) = whole(bytes, None) {

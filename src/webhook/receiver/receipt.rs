@@ -149,8 +149,9 @@ impl Receipt {
     /// Returns the event.
     ///
     /// # Errors
-    /// Returns why the body is not an event. It is genuine all the same: keep the bytes for a person
-    /// or for a later version of this crate.
+    /// Returns why the body is not an event: its envelope cannot be read, for example because its id does not
+    /// begin with `evt_`. It is genuine all the same: keep the bytes for a person or for a later version of this
+    /// crate. Data that cannot be read is no error: see [`EventData::Unreadable`](crate::webhook::event::EventData).
     pub fn event(&self) -> Result<&Event, &ParseError> {
         Result::as_ref(&self.event)
     }

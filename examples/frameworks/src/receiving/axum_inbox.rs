@@ -1,17 +1,19 @@
 //! axum, in the other order: claim, handle, done, answer.
 //!
-//! For a program without a queue whose handler is quick: the service waits ten seconds.
+//! For a program without a queue whose handler is quick: the service waits ten seconds. The handler may
+//! block, for a database, so it runs on no thread that answers others.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::response::Response;
 use axum::routing::post;
 use bytes::Bytes;
-use call_assistant::webhook::Verifier;
 use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, Inbox, Receipt};
+use call_assistant::webhook::{Verifier, WebhookResponse};
 use http::HeaderMap;
+use tokio::task::spawn_blocking;
 
 use super::{LONGEST_BODY, now};
 
@@ -20,6 +22,12 @@ pub struct App {
     pub inbox: Mutex<Inbox>,
     /// Acts on an event. An error gives it back: the service sends it again.
     pub handle: fn(&Receipt) -> Result<(), String>,
+}
+
+impl App {
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 pub fn app(app: Arc<App>) -> Router {
@@ -34,13 +42,14 @@ async fn receive(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -
         Ok(receipt) => receipt,
         Err(refused) => return refused.into_response(),
     };
-    let inbox = || app.inbox.lock().unwrap_or_else(PoisonError::into_inner);
-    let claim = inbox().claim(receipt, ActiveClaim::LEASE, now());
-    match claim {
-        ClaimOutcome::Process(claimed) => match (app.handle)(claimed.receipt()) {
-            Ok(()) => inbox().done(claimed, now()).into_response(),
-            Err(_) => inbox().failed(claimed).into_response(),
-        },
-        ClaimOutcome::Answer(response) => response.into_response(),
-    }
+    let claimed = match app.inbox().claim(receipt, ActiveClaim::LEASE, now()) {
+        ClaimOutcome::Process(claimed) => claimed,
+        ClaimOutcome::Answer(response) => return response.into_response(),
+    };
+    let handled = spawn_blocking(move || match (app.handle)(claimed.receipt()) {
+        Ok(()) => app.inbox().done(claimed, now()),
+        Err(_) => app.inbox().failed(claimed),
+    });
+    // A handler that panics leaves the event claimed until its lease expires.
+    handled.await.unwrap_or(WebhookResponse::Unavailable).into_response()
 }
