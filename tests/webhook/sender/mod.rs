@@ -20,6 +20,7 @@ mod recovering;
 mod recovery;
 mod settling;
 mod simulation;
+mod single_rows;
 mod stored;
 mod world;
 mod wrong_clocks;

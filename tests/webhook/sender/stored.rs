@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use call_assistant::webhook::sender::{Attempt, Delivery, EndpointHealth, Outcome};
+use call_assistant::webhook::sender::{Attempt, AttemptReport, Delivery, EndpointHealth, Outcome};
 
 use super::{
     answered, at, attempted, delivery_from, endpoint_from, event, failed_before, record, start,
@@ -109,6 +109,29 @@ fn attempts_and_outcomes_travel_between_processes() {
         error.to_string().starts_with(r#"outcome is "timed out", which this version"#),
         "{error}"
     );
+}
+
+/// What an attempt means for its endpoint waits in a row of its own, where two rows are not written at once.
+#[test]
+fn reports_wait_like_this() {
+    let endpoint = EndpointHealth::new(1, start());
+    for (failed, outcome, effect) in [
+        (0, answered(500), "first_failure"),
+        (1, answered(500), "none"),
+        (5, Outcome::TimedOut, "failure"),
+        (5, answered(204), "success"),
+        (2, answered(410), "gone"),
+    ] {
+        let mut delivery = failed_before(failed, &endpoint, start());
+        let report = attempted(&mut delivery, &endpoint, outcome, start(), at(1));
+        let text = format!(
+            r#"{{"effect":"{effect}","late":false,"endpoint":1,"life":{{"generation":0,"began":1176518656}}}}"#
+        );
+        assert_eq!(serde_json::to_string(&report).unwrap(), text);
+        assert_eq!(serde_json::from_str::<AttemptReport>(&text).unwrap(), report);
+        let later = text.replace(effect, "later");
+        assert!(serde_json::from_str::<AttemptReport>(&later).is_err(), "{later}");
+    }
 }
 
 /// What this crate cannot have written is refused, not guessed at.

@@ -1,10 +1,15 @@
 //! What a finished attempt means for its endpoint, and what became of the endpoint.
 
+use serde::{Deserialize, Serialize};
+
 use super::alert::{Alert, DisabledReason};
 
 /// The meaning of a finished attempt for its endpoint. Made by
 /// [`Delivery::finish`](super::super::Delivery::finish).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+///
+/// It serializes, for hosts that write one row at a time: it waits in the delivery's row until the endpoint's
+/// row is written. See [storing](crate::guide::storing#without-transactions).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[must_use = "give it to `EndpointHealth::record`, or an endpoint is never disabled"]
 pub struct AttemptReport {
     pub(in super::super) effect: Effect,
@@ -16,7 +21,7 @@ pub struct AttemptReport {
 
 /// The life of an endpoint in which an attempt began. A life ends when the endpoint is
 /// enabled again, or moved. Only ever compared for equality.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(in super::super) struct Life {
     /// Deliveries belong to it, however often the endpoint is moved.
     pub(in super::super) generation: u32,
@@ -25,7 +30,8 @@ pub(in super::super) struct Life {
     pub(in super::super) began: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(in super::super) enum Effect {
     /// The delivery goes on, or the outcome does not count.
     None,
