@@ -176,7 +176,9 @@ mod due {
 
     /// An account has ten endpoints.
     fn pending(delivery: u64, endpoint: u32, due: Timestamp) -> DueDelivery {
-        DueDelivery { delivery, endpoint, account: endpoint / 10, due, is_retry: false }
+        let (account, shard, event_created_at) = (endpoint / 10, 0, start());
+        let kind = DueKind::First;
+        DueDelivery { delivery, endpoint, account, shard, event_created_at, due, kind }
     }
 
     const DONE: Outcome = Outcome::Answered(StatusCode::NO_CONTENT);
@@ -197,18 +199,19 @@ mod due {
 
     /// As a host does it: takes what is due until there is nothing, then sleeps.
     fn step(planner: &mut Planner, now: &mut Timestamp) -> u64 {
-        let (delivery, endpoint) = loop {
+        let DueDelivery { delivery, endpoint, .. } = loop {
             match planner.next(*now) {
                 Some(next) => break next,
                 None => *now = planner.next_due().unwrap(),
             }
         };
-        planner.add(pending(delivery, endpoint, now.saturating_add(wait(delivery))));
+        let due = now.saturating_add(wait(delivery));
+        planner.release(delivery, Some((due, DueKind::First)));
         planner.finished(endpoint, DONE, TOOK);
         delivery
     }
 
-    #[divan::bench(args = [1_000, 1_000_000], counters = [divan::counter::ItemsCount::new(STEPS)])]
+    #[divan::bench(args = [1_000, 100_000, 1_000_000], counters = [divan::counter::ItemsCount::new(STEPS)])]
     fn planner(bencher: Bencher<'_, '_>, endpoints: u64) {
         let mut planner = filled(endpoints);
         let mut now = start();
@@ -216,14 +219,14 @@ mod due {
     }
 
     /// Everything is due, and stands in lines.
-    #[divan::bench(args = [1_000, 1_000_000], counters = [divan::counter::ItemsCount::new(STEPS)])]
+    #[divan::bench(args = [1_000, 100_000, 1_000_000], counters = [divan::counter::ItemsCount::new(STEPS)])]
     fn planner_behind(bencher: Bencher<'_, '_>, endpoints: u64) {
         let mut planner = filled(endpoints);
         let now = start().saturating_add(Duration::from_secs(86_400));
         bencher.bench_local(|| {
             for _ in 0..STEPS {
-                let (delivery, endpoint) = planner.next(now).unwrap();
-                planner.add(pending(delivery, endpoint, now));
+                let DueDelivery { delivery, endpoint, .. } = planner.next(now).unwrap();
+                planner.release(delivery, Some((now, DueKind::First)));
                 planner.finished(endpoint, DONE, TOOK);
             }
         });

@@ -103,7 +103,7 @@ pub use endpoint::{
 };
 pub use log::{EndedAttempt, Excerpt, LogEntry};
 pub use metrics::{SenderGauges, SenderMetrics};
-pub use planner::{DueDelivery, Planner, SenderLimits};
+pub use planner::{Added, DueDelivery, DueKind, LimitOf, Planner, Rate, SenderLimits};
 pub use recovery::{
     PlanError, RecoverError, Recovery, RecoveryBy, RecoveryFilter, RecoveryStatus, RecoveryStep,
     WebhookPlan,

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use call_assistant::webhook::sender::{DueDelivery, Outcome, Planner, RETRY_WAITS, SenderLimits};
+use call_assistant::webhook::sender::{
+    DueDelivery, DueKind, Outcome, Planner, RETRY_WAITS, SenderLimits,
+};
 
 use super::isolation::p99;
 use super::{answered, start};
@@ -38,6 +40,8 @@ enum Manner {
     InTurn,
     /// No answer.
     Silent,
+    /// 500 after 7.9 s, which is not long.
+    NearlyLate,
 }
 
 const MANNERS: [Manner; 7] = [
@@ -68,6 +72,8 @@ struct World {
     manner: Manner,
     /// Of each adversary's account.
     endpoints: u32,
+    /// How many deliveries of each of these are due when it begins.
+    backlog: usize,
     agenda: Agenda<Happens>,
     planner: Planner,
     /// When each delivery was due, and how often it has failed.
@@ -89,10 +95,21 @@ const BY_CHANCE: Millis = 37;
 
 /// How long each event of the healthy endpoint waited that was sent.
 fn run(limits: SenderLimits, accounts: u32, endpoints: u32, manner: Manner) -> World {
+    run_behind(limits, accounts, endpoints, manner, 10)
+}
+
+fn run_behind(
+    limits: SenderLimits,
+    accounts: u32,
+    endpoints: u32,
+    manner: Manner,
+    backlog: usize,
+) -> World {
     let mut world = World {
         limits,
         manner,
         endpoints,
+        backlog,
         agenda: Agenda::new([]),
         planner: Planner::new(limits),
         deliveries: Vec::new(),
@@ -117,7 +134,7 @@ fn run(limits: SenderLimits, accounts: u32, endpoints: u32, manner: Manner) -> W
             Happens::Event => world.add(HEALTHY, now, now, 0),
             Happens::Begin(account) => {
                 for endpoint in 0..endpoints {
-                    for _ in 0..10 {
+                    for _ in 0..world.backlog {
                         world.add(1 + (account - 1) * endpoints + endpoint, now, now, 0);
                     }
                 }
@@ -142,12 +159,15 @@ impl World {
         let (account, due) = (self.account(endpoint), due.max(now));
         let delivery = self.deliveries.len() as u64;
         self.deliveries.push((due, failed));
-        let (due, is_retry) = (at(due), failed > 0);
-        self.planner.add(DueDelivery { delivery, endpoint, account, due, is_retry });
+        let kind = if failed > 0 { DueKind::Retry } else { DueKind::First };
+        let (event_created_at, due) = (start(), at(due));
+        let shard = 0;
+        let due = DueDelivery { delivery, endpoint, account, shard, event_created_at, due, kind };
+        self.planner.add(due);
     }
 
     fn send(&mut self, now: Millis) {
-        while let Some((delivery, endpoint)) = self.planner.next(at(now)) {
+        while let Some(DueDelivery { delivery, endpoint, .. }) = self.planner.next(at(now)) {
             let account = self.account(endpoint);
             let held = &mut self.held[account as usize];
             *held += 1;
@@ -180,6 +200,7 @@ impl World {
             Manner::QuickThenLate if is_odd => 1,
             Manner::LateFailure | Manner::Alternating | Manner::QuickThenLate => 9_900,
             Manner::Silent => TIMEOUT,
+            Manner::NearlyLate => 7_900,
             Manner::Together | Manner::InTurn => {
                 let release = &mut self.release[account as usize];
                 if *release <= now {
@@ -194,12 +215,13 @@ impl World {
         let outcome = match self.manner {
             _ if endpoint == HEALTHY => answered(204),
             _ if took == TIMEOUT => Outcome::TimedOut,
-            Manner::LateFailure => answered(500),
+            Manner::LateFailure | Manner::NearlyLate => answered(500),
             _ => answered(200),
         };
         let account = self.account(endpoint) as usize;
         self.held[account] -= 1;
         self.planner.finished(endpoint, outcome, Duration::from_millis(took));
+        self.planner.release(delivery, None);
         let (_, failed) = self.deliveries[delivery as usize];
         if !outcome.is_success()
             && let Some(wait) = RETRY_WAITS.get(failed)
@@ -266,6 +288,23 @@ fn with_more_accounts_than_attempts_each_has_its_turn() {
             let most = TIMEOUT * u64::from((2 * (accounts + 1)).div_ceil(limits.overall));
             let name = format!("{} beside {accounts} of {endpoints}, {manner:?}", limits.overall);
             run(limits, accounts, endpoints, manner).expect_turns(&name, most);
+        }
+    }
+}
+
+/// The same bound behind any backlog: how much is due, and how long it has been, delays nobody else. The
+/// most that a planner wakes in a step are fewer than these endpoints. (D-89)
+#[test]
+fn what_is_due_longer_delays_no_other_account() {
+    for (overall, accounts, endpoints, backlog) in
+        [(28_u32, 28_u32, 10, 70), (28, 14, 40, 40), (16, 32, 10, 60)]
+    {
+        let limits = SenderLimits { overall, per_endpoint: 8 };
+        let most = TIMEOUT * u64::from((2 * (accounts + 1)).div_ceil(overall));
+        for manner in [Manner::NearlyLate, Manner::Silent, Manner::LateFailure, Manner::Together] {
+            let name =
+                format!("{overall} behind {accounts} of {endpoints} with {backlog}, {manner:?}");
+            run_behind(limits, accounts, endpoints, manner, backlog).expect_turns(&name, most);
         }
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DueDelivery, EndpointChange, EndpointHealth, Outcome, Planner, SenderLimits,
+    Attempt, Delivery, DueDelivery, DueKind, EndpointChange, EndpointHealth, Outcome, Planner,
+    SenderLimits,
 };
 
 use super::{answered, event, start};
@@ -111,7 +112,7 @@ impl World {
         let value = &self.endpoints[endpoint as usize];
         let delivery = Delivery::accept(&event(start()), value, at(now));
         if let Some(due) = delivery.due(at(now)) {
-            self.plan(self.deliveries.len(), endpoint, due, false);
+            self.plan(self.deliveries.len(), endpoint, due);
             self.deliveries.push((delivery, endpoint));
         }
         let next = now + self.plans[endpoint as usize].every;
@@ -121,7 +122,8 @@ impl World {
     }
 
     fn send(&mut self, now: Millis) {
-        while let Some((number, at_endpoint)) = self.planner.next(at(now)) {
+        while let Some(planned) = self.planner.next(at(now)) {
+            let (number, at_endpoint) = (planned.delivery, planned.endpoint);
             assert!(self.planner.in_flight() <= self.limits.overall);
             let (number, endpoint) = (number as usize, at_endpoint as usize);
             let (delivery, _) = &mut self.deliveries[number];
@@ -129,6 +131,7 @@ impl World {
             let is_retry = delivery.attempts() > 0;
             let Ok(attempt) = delivery.begin(&self.endpoints[endpoint], at(now)) else {
                 self.planner.finished(at_endpoint, Outcome::Unsent, Duration::ZERO);
+                self.planner.release(planned.delivery, None);
                 continue;
             };
             let late = at(now).since(due).as_millis() as Millis;
@@ -168,14 +171,20 @@ impl World {
         let took = at(now).since(attempt.began_at());
         let (number, endpoint, due) = (*number, *endpoint, delivery.due(at(now)));
         self.planner.finished(endpoint, outcome, took);
-        if let Some(due) = due {
-            self.plan(number, endpoint, due, true);
-        }
+        let again = due.map(|due| (due, DueKind::Retry));
+        self.planner.release(number as u64, again);
     }
 
-    fn plan(&mut self, number: usize, endpoint: u32, due: Timestamp, is_retry: bool) {
-        let (delivery, account) = (number as u64, endpoint / self.per_account);
-        self.planner.add(DueDelivery { delivery, endpoint, account, due, is_retry });
+    fn plan(&mut self, number: usize, endpoint: u32, due: Timestamp) {
+        self.planner.add(DueDelivery {
+            delivery: number as u64,
+            endpoint,
+            account: endpoint / self.per_account,
+            shard: 0,
+            event_created_at: start(),
+            due,
+            kind: DueKind::First,
+        });
     }
 }
 

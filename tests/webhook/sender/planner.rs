@@ -1,11 +1,14 @@
 //! The planner: order, limits, turns, and being rebuilt.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
 
 use call_assistant::Timestamp;
+use call_assistant::webhook::sender::DueKind::{First, Redelivery, Retry};
 use call_assistant::webhook::sender::{
-    ATTEMPT_TIMEOUT, DueDelivery, Outcome, Planner, RETRY_WAITS, SenderLimits, shard_of,
+    ATTEMPT_TIMEOUT, Added, DueDelivery, DueKind, LimitOf, Outcome, Planner, RETRY_WAITS, Rate,
+    SenderLimits, shard_of,
 };
 use http::StatusCode;
 use proptest::prelude::*;
@@ -17,7 +20,13 @@ const WIDE: SenderLimits = SenderLimits { overall: u32::MAX, per_endpoint: u32::
 
 /// Each endpoint is of an account of its own.
 fn pending(delivery: u64, endpoint: u32, due: Timestamp, is_retry: bool) -> DueDelivery {
-    DueDelivery { delivery, endpoint, account: endpoint, due, is_retry }
+    let kind = if is_retry { Retry } else { First };
+    let event_created_at = start();
+    DueDelivery { delivery, endpoint, account: endpoint, shard: 0, event_created_at, due, kind }
+}
+
+fn next(planner: &mut Planner, now: Timestamp) -> Option<(u64, u32)> {
+    planner.next(now).map(|planned| (planned.delivery, planned.endpoint))
 }
 
 fn add(planner: &mut Planner, delivery: u64, endpoint: u32, due: Timestamp) {
@@ -35,7 +44,7 @@ fn finish(planner: &mut Planner, endpoint: u32, outcome: Outcome) {
 }
 
 fn drain(planner: &mut Planner, now: Timestamp) -> Vec<u64> {
-    std::iter::from_fn(|| planner.next(now).map(|(delivery, _)| delivery)).collect()
+    std::iter::from_fn(|| next(planner, now).map(|(delivery, _)| delivery)).collect()
 }
 
 #[test]
@@ -45,13 +54,13 @@ fn nothing_is_planned_before_it_is_due() {
     add(&mut planner, 1, 0, at(10));
     add(&mut planner, 2, 1, at(10).saturating_add(nano));
     assert_eq!(planner.next_due(), Some(at(10)));
-    assert_eq!(planner.next(at(10).saturating_sub(nano)), None);
-    assert_eq!(planner.next(at(10)), Some((1, 0)));
+    assert_eq!(next(&mut planner, at(10).saturating_sub(nano)), None);
+    assert_eq!(next(&mut planner, at(10)), Some((1, 0)));
     // Never early, and less than a microsecond late.
-    assert_eq!(planner.next(at(10).saturating_add(nano)), None);
-    let next = at(10).saturating_add(Duration::from_micros(1));
-    assert_eq!(planner.next_due(), Some(next));
-    assert_eq!(planner.next(next), Some((2, 1)));
+    assert_eq!(next(&mut planner, at(10).saturating_add(nano)), None);
+    let later = at(10).saturating_add(Duration::from_micros(1));
+    assert_eq!(planner.next_due(), Some(later));
+    assert_eq!(next(&mut planner, later), Some((2, 1)));
     assert_eq!((planner.next_due(), planner.pending(), planner.in_flight()), (None, 0, 2));
 }
 
@@ -70,14 +79,14 @@ fn who_waits_for_a_limit_of_its_own_is_not_late() {
     assert_eq!(drain(&mut planner, now).len(), 1, "an account leaves room to others");
     assert_eq!(state(&planner), (3, false), "the others wait for their own account");
     for endpoint in [2, 3] {
-        add(&mut planner, endpoint.into(), endpoint, now);
+        add(&mut planner, 20 + u64::from(endpoint), endpoint, now);
     }
     assert_eq!(drain(&mut planner, now).len(), 2);
     assert_eq!(state(&planner), (3, true), "all room is taken");
     add(&mut planner, 9, 9, now);
     assert!(drain(&mut planner, now).is_empty());
-    assert_eq!(state(&planner), (3, true), "nobody looks at more");
-    planner.retain(|_, _| false);
+    assert_eq!(state(&planner), (4, true), "all room is taken for one more");
+    planner.clear();
     assert_eq!(state(&planner), (0, false), "nothing is left");
 }
 
@@ -118,7 +127,8 @@ fn an_account_leaves_as_much_free_as_it_has_in_flight() {
     for (overall, held) in [(1, 1), (2, 1), (3, 1), (4, 2), (9, 4), (100, 50), (448, 224)] {
         let mut planner = Planner::new(SenderLimits { overall, per_endpoint: 8 });
         for endpoint in 0..1_000 {
-            planner.add(DueDelivery { account: 7, ..pending(1, endpoint, start(), false) });
+            let number = endpoint.into();
+            planner.add(DueDelivery { account: 7, ..pending(number, endpoint, start(), false) });
         }
         assert_eq!(drain(&mut planner, start()).len(), held, "of {overall}");
     }
@@ -129,10 +139,11 @@ fn an_account_leaves_as_much_free_as_it_has_in_flight() {
         let mut planner = Planner::new(SenderLimits { overall: 448, per_endpoint: 8 });
         for endpoint in 0..3_000 {
             let account = endpoint % accounts;
-            planner.add(DueDelivery { account, ..pending(1, endpoint, start(), false) });
+            let number = endpoint.into();
+            planner.add(DueDelivery { account, ..pending(number, endpoint, start(), false) });
         }
         let mut held = vec![0; accounts as usize];
-        while let Some((_, endpoint)) = planner.next(start()) {
+        while let Some((_, endpoint)) = next(&mut planner, start()) {
             held[(endpoint % accounts) as usize] += 1;
         }
         assert_eq!(
@@ -152,22 +163,21 @@ fn an_endpoint_stays_in_its_account() {
         planner.add(DueDelivery { account, ..pending(delivery, 0, start(), false) });
     }
     assert_eq!(drain(&mut planner, start()), [1, 2]);
-    planner.began(0, 9);
-    (0..3).for_each(|_| finish(&mut planner, 0, DONE));
+    (0..2).for_each(|_| finish(&mut planner, 0, DONE));
     assert_eq!((drain(&mut planner, start()), planner.in_flight()), (vec![3], 1));
 }
 
-/// More of one endpoint than can be counted are not counted, and all of them end.
+/// No more of one endpoint begin than can be counted, whatever the limits are.
 #[test]
-fn more_attempts_in_flight_than_fit_are_counted_as_what_fits() {
+fn no_more_attempts_begin_than_can_be_counted() {
     let mut planner = Planner::new(WIDE);
-    (0..65_536).for_each(|_| planner.began(0, 0));
+    (0..=65_535).for_each(|delivery| add(&mut planner, delivery, 0, start()));
+    assert_eq!(drain(&mut planner, start()).len(), 65_535);
     assert_eq!(planner.in_flight(), 65_535);
-    add(&mut planner, 1, 0, start());
-    assert_eq!(planner.next(start()), None);
+    finish(&mut planner, 0, DONE);
+    assert_eq!(drain(&mut planner, start()), [65_535]);
     (0..65_536).for_each(|_| finish(&mut planner, 0, DONE));
     assert_eq!(planner.in_flight(), 0);
-    assert_eq!(planner.next(start()), Some((1, 0)));
 }
 
 /// One endpoint that takes ten seconds a try and has a hundred thousand deliveries due does not
@@ -186,7 +196,7 @@ fn a_slow_endpoint_starves_nobody() {
     let mut served = BTreeSet::new();
     while served.len() < 1_000 {
         let mut fast = Vec::new();
-        while let Some((_, endpoint)) = planner.next(now) {
+        while let Some((_, endpoint)) = next(&mut planner, now) {
             match endpoint {
                 0 => slow.push_back(now.saturating_add(Duration::from_secs(10))),
                 endpoint => {
@@ -217,9 +227,9 @@ fn while_there_is_no_room_only_the_end_of_an_attempt_wakes() {
     add(&mut planner, 2, 0, at(10));
     assert_eq!(drain(&mut planner, start()), [1]);
     assert_eq!(planner.next_due(), None);
-    assert_eq!((planner.next(at(60)), planner.next_due()), (None, None));
+    assert_eq!((next(&mut planner, at(60)), planner.next_due()), (None, None));
     finish(&mut planner, 0, DONE);
-    assert_eq!(planner.next_due(), Some(at(10)));
+    assert!(planner.next_due().is_some_and(|due| due <= at(60)));
     assert_eq!(drain(&mut planner, at(60)), [2]);
 }
 
@@ -245,7 +255,7 @@ fn endpoints_in_line_take_turns() {
             planner.add(DueDelivery { account, ..pending(delivery, endpoint, start(), false) });
         }
         let mut order = Vec::new();
-        while let Some((_, endpoint)) = planner.next(start()) {
+        while let Some((_, endpoint)) = next(&mut planner, start()) {
             order.push(endpoint);
             finish(&mut planner, endpoint, DONE);
         }
@@ -269,7 +279,7 @@ fn who_finishes_early_takes_no_turn_of_anothers() {
         add(&mut planner, delivery, endpoint, start());
     }
     let mut order = Vec::new();
-    while let Some((delivery, endpoint)) = planner.next(start()) {
+    while let Some((delivery, endpoint)) = next(&mut planner, start()) {
         order.push(delivery);
         finish(&mut planner, endpoint, DONE);
     }
@@ -286,20 +296,30 @@ fn turns_are_taken_however_late_it_is() {
     assert_eq!(drain(&mut planner, at(60)), [10, 20, 11, 12]);
 }
 
-/// A flood does not stop the process: a step looks at 64 of what is due, and the next at more.
+/// A flood does not stop the process: a step wakes 256 endpoints of those that are due, also while
+/// nobody can be sent to, and the next one more.
 #[test]
 fn a_step_is_short_however_much_is_due() {
-    let mut planner = Planner::new(SenderLimits { overall: 3, per_endpoint: 1 });
-    let due = |number| start().saturating_add(Duration::from_micros(number));
-    for number in 0..200 {
-        add(&mut planner, number, 0, due(number));
+    for overall in [1, 3] {
+        let mut planner = Planner::new(SenderLimits { overall, per_endpoint: 1 });
+        assert_eq!(planner.next(start()), None);
+        let due = |number| start().saturating_add(Duration::from_micros(number));
+        for number in 0..1_000 {
+            let endpoint = u32::try_from(number).unwrap();
+            planner
+                .add(DueDelivery { account: 0, ..pending(number, endpoint, due(number), false) });
+        }
+        assert_eq!(next(&mut planner, at(60)), Some((0, 0)));
+        for woken in [256, 512, 768] {
+            assert_eq!((planner.next_due(), planner.is_behind(at(60))), (Some(due(woken)), true));
+            assert_eq!(next(&mut planner, at(60)), None);
+        }
+        assert_eq!((planner.next_due(), planner.pending()), (None, 999));
+        // What is due when it is added is awake at once, whatever still sleeps.
+        add(&mut planner, 1_000, 1_000, due(150));
+        let at_once = (overall == 3).then_some((1_000, 1_000));
+        assert_eq!(next(&mut planner, at(60)), at_once);
     }
-    assert_eq!(planner.next(at(60)).map(|(delivery, _)| delivery), Some(0));
-    assert_eq!(planner.next_due(), Some(due(64)));
-    // Nobody can be sent to, so it looks on until somebody can.
-    add(&mut planner, 1_000, 1, due(150));
-    assert_eq!(planner.next(at(60)).map(|(delivery, _)| delivery), Some(1_000));
-    assert_eq!(planner.pending(), 199);
 }
 
 /// More orders than there are queues: nothing comes early, and what is due at once goes first come,
@@ -340,11 +360,10 @@ fn a_rebuilt_planner_plans_the_same() {
         add(&mut planner, delivery, endpoint, due);
         stored.insert(delivery, (endpoint, due));
     }
-    let rows = stored
-        .iter()
-        .rev()
-        .map(|(delivery, (endpoint, due))| pending(*delivery, *endpoint, *due, false));
-    let mut rebuilt = Planner::rebuild(WIDE, rows);
+    let mut rebuilt = Planner::new(WIDE);
+    for (delivery, (endpoint, due)) in stored.iter().rev() {
+        add(&mut rebuilt, *delivery, *endpoint, *due);
+    }
     assert_eq!((planner.pending(), planner.next_due()), (rebuilt.pending(), rebuilt.next_due()));
     for second in (0..30_000).step_by(50) {
         let (one, other) = (drain(&mut planner, at(second)), drain(&mut rebuilt, at(second)));
@@ -385,6 +404,7 @@ fn two_long_attempts_make_an_endpoint_slow_until_it_answers_quickly() {
         let mut planner = Planner::new(SenderLimits { overall: 80, per_endpoint: 4 });
         let outcomes = [Some(first), between.map(|outcome| (outcome, 8_000)), Some(second)];
         for (outcome, took) in outcomes.into_iter().flatten() {
+            planner.release(0, None);
             add(&mut planner, 0, 0, start());
             assert_eq!(drain(&mut planner, start()), [0], "{between:?}");
             planner.finished(0, outcome, Duration::from_millis(took));
@@ -406,6 +426,7 @@ fn two_long_attempts_make_an_endpoint_slow_until_it_answers_quickly() {
         let mut planner = Planner::new(SenderLimits { overall: 80, per_endpoint: 4 });
         let last = if between == DONE { Outcome::TimedOut } else { Outcome::Reset };
         for (outcome, took) in [(Outcome::TimedOut, 10_000), (between, took), (last, 1_000)] {
+            planner.release(0, None);
             add(&mut planner, 0, 0, start());
             assert_eq!(drain(&mut planner, start()), [0]);
             planner.finished(0, outcome, Duration::from_millis(took));
@@ -424,6 +445,7 @@ fn each_kind_of_endpoint_has_its_part() {
         for _ in 0..2 {
             add(&mut planner, 0, endpoint, start());
             assert_eq!(drain(&mut planner, start()), [0]);
+            planner.release(0, None);
             finish(&mut planner, endpoint, Outcome::TimedOut);
         }
     }
@@ -475,115 +497,223 @@ fn a_rate_spaces_the_attempts_of_each_endpoint() {
 
 #[derive(Clone, Debug)]
 enum Op {
-    Add { endpoint: u32, wait: u64, is_retry: bool },
+    Add { number: u64, endpoint: u32, wait: u64, kind: DueKind },
     Next,
     Finish(usize, Outcome, u64),
+    Release(usize, Option<(u64, DueKind)>),
     Pass(u64),
-    Rebuild { lost: bool },
+    Limit(LimitOf, Rate),
     Forget(u32),
-    Began(u32),
+    ForgetShard(u16),
+    Clear,
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
-    let wait = prop_oneof![Just(0), Just(10), Just(60), Just(600), 0_u64..700];
+    let kind = || prop_oneof![Just(First), Just(Retry), Just(Redelivery)];
+    let wait = || prop_oneof![Just(0), Just(10), Just(60), Just(600), 0_u64..700];
     let outcome =
         prop_oneof![3 => Just(Outcome::TimedOut), 1 => Just(Outcome::Reset), 2 => Just(DONE)];
-    let op = prop_oneof![
-        4 => (0_u32..6, wait, any::<bool>())
-            .prop_map(|(endpoint, wait, is_retry)| Op::Add { endpoint, wait, is_retry }),
-        4 => Just(Op::Next),
-        3 => (0_usize..8, outcome, 7_u64..11)
-            .prop_map(|(which, outcome, took)| Op::Finish(which, outcome, took)),
-        2 => (0_u64..90).prop_map(Op::Pass),
-        1 => any::<bool>().prop_map(|lost| Op::Rebuild { lost }),
-        1 => (0_u32..7).prop_map(Op::Forget),
-        1 => (0_u32..7).prop_map(Op::Began),
+    let of = prop_oneof![
+        Just(LimitOf::All),
+        (0_u32..3).prop_map(LimitOf::Account),
+        (0_u32..6).prop_map(LimitOf::Endpoint),
     ];
-    proptest::collection::vec(op, 0..300)
+    let rate = prop_oneof![
+        2 => Just(Rate::Unlimited),
+        1 => Just(Rate::Paused),
+        2 => (1_u32..30).prop_map(a_second),
+    ];
+    let op = prop_oneof![
+        8 => (0_u64..80, 0_u32..6, wait(), kind())
+            .prop_map(|(number, endpoint, wait, kind)| Op::Add { number, endpoint, wait, kind }),
+        8 => Just(Op::Next),
+        5 => (0_usize..8, outcome, 7_u64..11)
+            .prop_map(|(which, outcome, took)| Op::Finish(which, outcome, took)),
+        5 => (0_usize..8, proptest::option::of((wait(), kind())))
+            .prop_map(|(which, again)| Op::Release(which, again)),
+        4 => prop_oneof![0_u64..200, 0_u64..90_000].prop_map(Op::Pass),
+        1 => (of, rate).prop_map(|(of, rate)| Op::Limit(of, rate)),
+        1 => (0_u32..7).prop_map(Op::Forget),
+        1 => (0_u16..2).prop_map(Op::ForgetShard),
+        1 => Just(Op::Clear),
+    ];
+    proptest::collection::vec(op, 0..400)
+}
+
+/// What a planner should do, said naively: it looks at everything each time.
+struct Model {
+    limits: SenderLimits,
+    per_account: u32,
+    now: Timestamp,
+    /// Endpoint, due time, kind.
+    waiting: BTreeMap<u64, (u32, Timestamp, DueKind)>,
+    /// Endpoint, kind, and whether the number was found on another.
+    in_hand: BTreeMap<u64, (u32, DueKind, bool)>,
+    in_flight: Vec<u32>,
+    long: [u8; 7],
+    /// The rate, and when it allows the next attempt.
+    rates: BTreeMap<LimitOf, (Rate, Timestamp)>,
+}
+
+impl Model {
+    fn count(&self, endpoint: u32) -> usize {
+        self.in_flight.iter().filter(|of| **of == endpoint).count()
+    }
+
+    fn is_slow(&self, endpoint: u32) -> bool {
+        self.long[endpoint as usize] >= 2
+    }
+
+    fn of_account(&self, endpoint: u32) -> impl Iterator<Item = u32> {
+        let account = move |endpoint| endpoint / self.per_account;
+        (0..7).filter(move |of| account(*of) == account(endpoint))
+    }
+
+    fn held(&self, endpoint: u32) -> usize {
+        self.of_account(endpoint).map(|of| self.count(of)).sum()
+    }
+
+    fn limits_of(&self, endpoint: u32) -> [LimitOf; 3] {
+        let account = LimitOf::Account(endpoint / self.per_account);
+        [LimitOf::All, account, LimitOf::Endpoint(endpoint)]
+    }
+
+    fn is_allowed(&self, endpoint: u32, now: Timestamp) -> bool {
+        self.limits_of(endpoint).iter().all(|of| match self.rates.get(of) {
+            Some((Rate::Paused, _)) => false,
+            Some((Rate::PerSecond(_), next)) => *next <= now,
+            _ => true,
+        })
+    }
+
+    fn use_up(&mut self, endpoint: u32) {
+        for of in self.limits_of(endpoint) {
+            if let Some((Rate::PerSecond(number), next)) = self.rates.get_mut(&of) {
+                let from = self.now.saturating_sub(Duration::from_millis(100));
+                let interval = Duration::from_micros(1_000_000 / u64::from(number.get()));
+                *next = from.max(*next).saturating_add(interval);
+            }
+        }
+    }
+
+    /// Whether a delivery may be sent then, if nothing else happens.
+    fn may_go(&self, (endpoint, due, kind): (u32, Timestamp, DueKind), then: Timestamp) -> bool {
+        let SenderLimits { overall, per_endpoint } = self.limits;
+        let (overall, per_endpoint) = (overall as usize, per_endpoint as usize);
+        let slow = self.in_flight.iter().filter(|of| self.is_slow(**of)).count();
+        let further: usize =
+            self.of_account(endpoint).map(|of| self.count(of).saturating_sub(1)).sum();
+        let has_room = match self.count(endpoint) {
+            0 if self.is_slow(endpoint) => slow < (overall / 8).max(1),
+            0 => true,
+            own if self.is_slow(endpoint) || own >= per_endpoint => false,
+            _ => further < overall.div_ceil(4),
+        };
+        let left = overall.checked_sub(self.in_flight.len() + 1);
+        let held = self.held(endpoint);
+        let leaves = left.is_some_and(|left| held == 0 || left > held && left >= overall / 8);
+        let redelivers = |of: &&(u32, DueKind, bool)| of.0 == endpoint && of.1 == Redelivery;
+        let shares = kind != Redelivery
+            || self.in_hand.values().filter(redelivers).count() < (per_endpoint * 3).div_ceil(4);
+        due <= then && has_room && leaves && shares && self.is_allowed(endpoint, then)
+    }
+
+    fn pending(&self, number: u64, of: (u32, Timestamp, DueKind)) -> DueDelivery {
+        let (endpoint, due, kind) = of;
+        let (account, shard) = (endpoint / self.per_account, u16::from(endpoint > 2));
+        DueDelivery { account, shard, kind, ..pending(number, endpoint, due, false) }
+    }
+
+    fn add(&mut self, number: u64, of: (u32, Timestamp, DueKind)) -> Added {
+        let added = match (self.waiting.get(&number), self.in_hand.get_mut(&number)) {
+            (_, Some(known)) if known.0 != of.0 && !known.2 => {
+                known.2 = true;
+                return Added::Other;
+            }
+            (_, Some(_)) => return Added::InHand,
+            (None, None) => Added::New,
+            (Some(known), _) if known.0 != of.0 => {
+                self.waiting.remove(&number);
+                return Added::Other;
+            }
+            (Some(known), _) if of.1 < known.1 => Added::Earlier,
+            _ => return Added::Known,
+        };
+        self.waiting.insert(number, of);
+        added
+    }
+
+    fn expect(&mut self, planned: Option<DueDelivery>, planner: &Planner) {
+        let now = self.now;
+        let Some(planned) = planned else {
+            assert!(!self.waiting.values().any(|of| self.may_go(*of, now)), "held back");
+            // It wakes the host before anything may go, and not at once.
+            let due = planner.next_due();
+            assert!(due.is_none_or(|due| due > now), "{due:?} at {now}");
+            let then = due.map_or(now.saturating_add(Duration::from_secs(10_000)), |due| {
+                due.saturating_sub(Duration::from_micros(1))
+            });
+            assert!(!self.waiting.values().any(|of| self.may_go(*of, then)), "not before {due:?}");
+            return;
+        };
+        let row = self.waiting[&planned.delivery];
+        assert_eq!(planned, self.pending(planned.delivery, row));
+        assert!(self.may_go(row, now), "{planned:?}");
+        let endpoint = row.0;
+        let may_go = || self.waiting.values().filter(|of| self.may_go(**of, now));
+        let fewest = may_go().filter(|of| self.is_slow(of.0) == self.is_slow(endpoint));
+        assert_eq!(fewest.map(|of| self.held(of.0)).min(), Some(self.held(endpoint)));
+        let first = may_go().filter(|of| of.0 == endpoint).map(|of| (of.2 != Retry, of.1)).min();
+        assert_eq!(first, Some((row.2 != Retry, row.1)), "retries, then in the order of time");
+        self.waiting.remove(&planned.delivery);
+        self.in_hand.insert(planned.delivery, (endpoint, row.2, false));
+        self.in_flight.push(endpoint);
+        self.use_up(endpoint);
+    }
 }
 
 proptest! {
-    /// Against a model that looks at everything each time: what is planned is due, within the
-    /// limits, exactly once, and of who has the fewest in flight; and nothing is held back that could
-    /// go. (D-89)
+    /// Against a model that looks at everything each time: what is planned is due, within the limits,
+    /// exactly once, and of who has the fewest in flight; nothing is held back that could go; and the
+    /// host is woken in time. (D-89)
     #[test]
     fn whatever_happens_it_plans_what_may_go(
         ops in ops(),
         overall in prop_oneof![1_u32..9, Just(17)],
-        each in 1_u32..4,
+        per_endpoint in 1_u32..5,
         // Endpoints of one account.
         per_account in 1_u32..5,
     ) {
-        let limits = SenderLimits { overall, per_endpoint: each };
+        let limits = SenderLimits { overall, per_endpoint };
         let mut planner = Planner::new(limits);
-        let mut waiting: BTreeMap<u64, (u32, Timestamp, bool)> = BTreeMap::new();
-        let mut in_flight: Vec<u32> = Vec::new();
-        let mut long = [0_u8; 7];
-        let (mut now, mut number) = (start(), 0);
-        let of_account = |number, (endpoint, due, is_retry)| DueDelivery {
-            account: endpoint / per_account,
-            ..pending(number, endpoint, due, is_retry)
+        let mut model = Model {
+            limits,
+            per_account,
+            now: start(),
+            waiting: BTreeMap::new(),
+            in_hand: BTreeMap::new(),
+            in_flight: Vec::new(),
+            long: [0; 7],
+            rates: BTreeMap::new(),
         };
+        assert_eq!(planner.next(start()), None);
+        let mut heard = start();
         for op in ops {
             match op {
-                Op::Add { endpoint, wait, is_retry } => {
-                    let due = now.saturating_add(Duration::from_secs(wait));
-                    planner.add(of_account(number, (endpoint, due, is_retry)));
-                    waiting.insert(number, (endpoint, due, is_retry));
-                    number += 1;
+                Op::Add { number, endpoint, wait, kind } => {
+                    let of = (endpoint, model.now.saturating_add(Duration::from_secs(wait)), kind);
+                    let added = planner.add(model.pending(number, of));
+                    prop_assert_eq!(added, model.add(number, of));
                 }
                 Op::Next => {
-                    let count = |endpoint| in_flight.iter().filter(|e| **e == endpoint).count();
-                    let is_slow = |endpoint: u32| long[endpoint as usize] >= 2;
-                    let slow = in_flight.iter().filter(|e| is_slow(**e)).count();
-                    let account = |endpoint: u32| endpoint / per_account;
-                    let all = || 0_u32..7;
-                    let of = |endpoint| all().filter(move |e| account(*e) == account(endpoint));
-                    let held = |endpoint| of(endpoint).map(count).sum::<usize>();
-                    let may_go = |(endpoint, due, _): &(u32, Timestamp, bool)| {
-                        let further: usize =
-                            of(*endpoint).map(|e| count(e).saturating_sub(1)).sum();
-                        let room = match count(*endpoint) {
-                            0 if is_slow(*endpoint) => slow < (overall as usize / 8).max(1),
-                            0 => true,
-                            own if is_slow(*endpoint) || own >= each as usize => false,
-                            _ => further < (overall as usize).div_ceil(4),
-                        };
-                        let (held, left) =
-                            (held(*endpoint), (overall as usize).saturating_sub(in_flight.len() + 1));
-                        let leaves = held == 0 || left > held && left >= overall as usize / 8;
-                        *due <= now && room && leaves
-                    };
-                    let room = in_flight.len() < overall as usize;
-                    match planner.next(now) {
-                        Some((delivery, endpoint)) => {
-                            let row = waiting.get(&delivery).copied();
-                            let may = row
-                                .is_some_and(|row| row.0 == endpoint && room && may_go(&row));
-                            prop_assert!(may);
-                            // As far as a batch has been looked at, retries go first.
-                            let due = || waiting.values().filter(|row| row.1 <= now);
-                            let retry = due().any(|row| row.0 == endpoint && row.2);
-                            let all_seen = due().count() <= 64;
-                            let fewest = due()
-                                .filter(|row| is_slow(row.0) == is_slow(endpoint) && may_go(row))
-                                .map(|row| held(row.0))
-                                .min();
-                            prop_assert!(fewest == Some(held(endpoint)) || !all_seen);
-                            let row = waiting.remove(&delivery).unwrap();
-                            prop_assert!(row.2 == retry || !all_seen);
-                            in_flight.push(endpoint);
-                        }
-                        None => {
-                            prop_assert!(!room || !waiting.values().any(may_go));
-                            prop_assert!(planner.next_due().is_none_or(|due| room && due > now));
-                        }
-                    }
+                    heard = model.now;
+                    let planned = planner.next(model.now);
+                    model.expect(planned, &planner);
                 }
-                Op::Finish(which, outcome, took) if which < in_flight.len() => {
-                    let endpoint = in_flight.swap_remove(which);
+                Op::Finish(which, outcome, took) if which < model.in_flight.len() => {
+                    let endpoint = model.in_flight.swap_remove(which);
                     planner.finished(endpoint, outcome, Duration::from_secs(took));
-                    let long = &mut long[endpoint as usize];
+                    let long = &mut model.long[endpoint as usize];
                     match outcome {
                         Outcome::TimedOut => *long += 1,
                         _ if took > 8 => *long += 1,
@@ -592,73 +722,223 @@ proptest! {
                     }
                 }
                 Op::Finish(..) => {}
-                Op::Pass(seconds) => now = now.saturating_add(Duration::from_secs(seconds)),
-                // Of an owner that has lost the endpoint.
+                Op::Release(which, again) => {
+                    let Some(number) = model.in_hand.keys().nth(which).copied() else { continue };
+                    let (endpoint, _, is_others) = model.in_hand.remove(&number).unwrap();
+                    let due = |wait| model.now.saturating_add(Duration::from_secs(wait));
+                    let again = again.map(|(wait, kind)| (due(wait), kind));
+                    prop_assert_eq!(planner.release(number, again), is_others);
+                    if let Some((due, kind)) = again.filter(|_| !is_others) {
+                        model.waiting.insert(number, (endpoint, due, kind));
+                    }
+                }
+                Op::Pass(millis) => {
+                    model.now = model.now.saturating_add(Duration::from_millis(millis));
+                }
+                Op::Limit(of, rate) => {
+                    planner.limit(of, rate);
+                    if model.rates.get(&of).is_none_or(|set| set.0 != rate) {
+                        model.rates.insert(of, (rate, heard));
+                    }
+                }
                 Op::Forget(endpoint) => {
-                    planner.retain(|_, of| of != endpoint);
-                    waiting.retain(|_, row| row.0 != endpoint);
+                    planner.forget(endpoint);
+                    model.waiting.retain(|_, of| of.0 != endpoint);
                 }
-                Op::Began(endpoint) => {
-                    planner.began(endpoint, endpoint / per_account);
-                    in_flight.push(endpoint);
+                Op::ForgetShard(shard) => {
+                    planner.forget_shard(shard);
+                    model.waiting.retain(|_, of| u16::from(of.0 > 2) != shard);
                 }
-                Op::Rebuild { lost } => {
-                    let rows = waiting.iter().map(|(delivery, row)| of_account(*delivery, *row));
-                    planner = Planner::rebuild(limits, rows);
-                    long = [0; 7];
-                    if lost {
-                        in_flight.clear();
-                    }
-                    for endpoint in &in_flight {
-                        planner.began(*endpoint, endpoint / per_account);
-                    }
+                Op::Clear => {
+                    planner.clear();
+                    model.waiting.clear();
                 }
             }
-            prop_assert_eq!(planner.pending(), waiting.len());
-            prop_assert_eq!(planner.in_flight() as usize, in_flight.len());
+            prop_assert_eq!(planner.pending(), model.waiting.len());
+            prop_assert_eq!(planner.in_flight() as usize, model.in_flight.len());
+            prop_assert_eq!(planner.in_hand(None), model.in_hand.len());
+            let of_shard = model.in_hand.values().filter(|of| of.0 > 2).count();
+            prop_assert_eq!(planner.in_hand(Some(1)), of_shard);
+            let due = model.waiting.values().filter(|of| of.1 <= heard).count();
+            prop_assert_eq!(planner.limited(), due);
         }
     }
 }
 
-/// Several endpoints go to another owner in one pass, wherever their deliveries are.
+/// Endpoints and shards go to another owner, wherever their deliveries are. What is in hand stays so.
 #[test]
 fn what_another_owns_is_forgotten() {
     let mut planner = Planner::new(SenderLimits { overall: 10, per_endpoint: 1 });
     for delivery in 0..40 {
         let due = if delivery < 20 { start() } else { at(40 - delivery) };
-        add(&mut planner, delivery, u32::try_from(delivery % 4).unwrap(), due);
+        let endpoint = u32::try_from(delivery % 4).unwrap();
+        let shard = u16::from(endpoint > 1);
+        planner.add(DueDelivery { shard, ..pending(delivery, endpoint, due, false) });
     }
-    // EndpointHealth 1 has one in flight, and a line.
-    let begun: Vec<_> = std::iter::from_fn(|| planner.next(start())).collect();
-    assert_eq!(begun.len(), 4);
-    planner.retain(|delivery, endpoint| endpoint == 1 || endpoint == 2 && delivery > 30);
-    assert_eq!((planner.pending(), planner.in_flight()), (9 + 2, 4));
-    for (_, endpoint) in begun {
+    // Each has one in flight, and more that is due.
+    assert_eq!(drain(&mut planner, start()), [0, 1, 2, 3]);
+    planner.forget(0);
+    assert_eq!((planner.pending(), planner.limited(), planner.in_flight()), (27, 12, 4));
+    planner.forget_shard(1);
+    assert_eq!((planner.pending(), planner.limited(), planner.in_flight()), (9, 4, 4));
+    let in_hand = [None, Some(0), Some(1), Some(2)].map(|shard| planner.in_hand(shard));
+    assert_eq!(in_hand, [4, 2, 2, 0]);
+    for endpoint in 0..4 {
         finish(&mut planner, endpoint, DONE);
+        planner.release(endpoint.into(), None);
     }
-    let rest: BTreeSet<_> = std::iter::from_fn(|| {
-        let (delivery, endpoint) = planner.next(at(60))?;
-        finish(&mut planner, endpoint, DONE);
-        Some(delivery)
-    })
-    .collect();
-    assert_eq!(rest, BTreeSet::from([5, 9, 13, 17, 21, 25, 29, 33, 37, 34, 38]));
-    assert_eq!((planner.pending(), planner.in_flight()), (0, 0));
+    assert_eq!(planner.in_hand(None), 0);
+    assert_eq!(drain(&mut planner, at(60)), [5]);
+    planner.clear();
+    assert_eq!((planner.pending(), planner.in_hand(None), planner.next_due()), (0, 1, None));
+    finish(&mut planner, 1, DONE);
+    assert_eq!(drain(&mut planner, at(60)), [0; 0]);
 }
 
-/// What is in flight counts in a planner that is rebuilt, even beyond the limits.
+/// A delivery is planned once by its number, and its earliest due time counts.
 #[test]
-fn a_rebuilt_planner_counts_what_is_in_flight() {
-    let limits = SenderLimits { overall: 10, per_endpoint: 2 };
-    let mut planner =
-        Planner::rebuild(limits, (0..4).map(|delivery| pending(delivery, 7, start(), false)));
-    for _ in 0..3 {
-        planner.began(7, 7);
+fn a_delivery_that_is_found_again_is_planned_once() {
+    let mut planner = Planner::new(WIDE);
+    let of = |endpoint, second| pending(1, endpoint, at(second), false);
+    assert_eq!(planner.add(of(0, 20)), Added::New);
+    assert_eq!(planner.add(of(0, 30)), Added::Known);
+    assert_eq!(planner.add(DueDelivery { kind: Retry, ..of(0, 10) }), Added::Earlier);
+    let planned = DueDelivery { kind: Retry, ..of(0, 10) };
+    assert_eq!((planner.next(at(10)), planner.pending()), (Some(planned), 0));
+    for second in [5, 10, 60] {
+        assert_eq!(planner.add(of(0, second)), Added::InHand);
     }
-    for (finished, begun) in [(1, None), (1, Some((0, 7))), (1, Some((1, 7))), (0, None)] {
-        (0..finished).for_each(|_| finish(&mut planner, 7, DONE));
-        assert_eq!(planner.next(start()), begun, "{} in flight", planner.in_flight());
+    assert_eq!((planner.next(at(60)), planner.in_hand(None)), (None, 1));
+    // The two ends come in any order, and each counts once.
+    assert!(!planner.release(1, Some((at(70), Retry))));
+    assert!(!planner.release(1, None), "it is not in hand");
+    assert_eq!((planner.pending(), planner.in_hand(None), planner.in_flight()), (1, 0, 1));
+    finish(&mut planner, 0, DONE);
+    assert_eq!((next(&mut planner, at(69)), planner.next_due()), (None, Some(at(70))));
+    assert_eq!(next(&mut planner, at(70)), Some((1, 0)));
+    planner.release(1, None);
+    assert_eq!((planner.pending(), planner.in_hand(None)), (0, 0));
+    assert_eq!(planner.add(of(0, 80)), Added::New, "it is forgotten");
+}
+
+/// A number of another endpoint, or of an event of another instant, is another delivery's: nothing goes on
+/// under it. (D-97)
+#[test]
+fn a_number_that_is_anothers_ends_what_had_it() {
+    let known = pending(1, 0, at(10), false);
+    let later = start().saturating_add(Duration::from_micros(1));
+    for other in [pending(1, 1, at(10), false), DueDelivery { event_created_at: later, ..known }] {
+        let mut planner = Planner::new(WIDE);
+        planner.add(known);
+        assert_eq!(planner.add(other), Added::Other);
+        assert_eq!(
+            (planner.pending(), drain(&mut planner, at(10))),
+            (0, vec![]),
+            "it is forgotten"
+        );
+
+        planner.add(known);
+        assert_eq!(drain(&mut planner, at(10)), [1]);
+        assert_eq!([planner.add(other), planner.add(other)], [Added::Other, Added::InHand]);
+        assert_eq!(planner.add(known), Added::InHand);
+        assert!(planner.release(1, Some((at(20), Retry))), "what has the number is to be found");
+        assert_eq!((planner.pending(), planner.in_hand(None)), (0, 0), "and is not planned again");
+        assert_eq!(planner.add(other), Added::New);
     }
+}
+
+/// Redeliveries have at most three quarters of an endpoint's slots, until they are stored.
+#[test]
+fn redeliveries_leave_room_to_new_events() {
+    for (per_endpoint, most) in [(1, 1), (2, 2), (4, 3), (8, 6), (9, 7)] {
+        let mut planner = Planner::new(SenderLimits { overall: 448, per_endpoint });
+        for delivery in 0..20 {
+            planner.add(DueDelivery { kind: Redelivery, ..pending(delivery, 0, start(), false) });
+        }
+        let redelivered = (0..most).collect::<Vec<_>>();
+        assert_eq!(drain(&mut planner, start()), redelivered, "of {per_endpoint}");
+        assert_eq!((planner.next_due(), planner.is_behind(start())), (None, false));
+        (100..110).for_each(|delivery| add(&mut planner, delivery, 0, at(1)));
+        let rest = u64::from(per_endpoint) - most;
+        assert_eq!(drain(&mut planner, at(1)), (100..100 + rest).collect::<Vec<_>>());
+        // One is stored, so the next redelivery may go, before what is due later.
+        finish(&mut planner, 0, DONE);
+        planner.release(0, None);
+        assert_eq!(drain(&mut planner, at(1)), [most], "of {per_endpoint}");
+    }
+}
+
+const fn a_second(number: u32) -> Rate {
+    Rate::PerSecond(NonZeroU32::new(number).unwrap())
+}
+
+/// Each limit that applies is asked and used up: a hundred a second are a hundred, however many accounts
+/// have a limit of their own.
+#[test]
+fn each_limit_that_applies_is_used_up() {
+    let mut planner = Planner::new(SenderLimits { overall: 448, per_endpoint: 8 });
+    assert_eq!(planner.next(start()), None);
+    planner.limit(LimitOf::All, a_second(100));
+    for account in 0..10 {
+        planner.limit(LimitOf::Account(account), a_second(60));
+    }
+    planner.limit(LimitOf::Endpoint(9), a_second(2));
+    for number in 0..5_000 {
+        add(&mut planner, number, u32::try_from(number % 10).unwrap(), start());
+    }
+    let mut begun = [0; 10];
+    for milli in 0..1_000 {
+        let now = start().saturating_add(Duration::from_millis(milli));
+        assert!(planner.next_due().is_some_and(|due| due <= at(1)), "it knows when");
+        while let Some((_, endpoint)) = next(&mut planner, now) {
+            begun[endpoint as usize] += 1;
+            finish(&mut planner, endpoint, DONE);
+        }
+        assert!(!planner.is_behind(now), "who waits for an operator is not late");
+    }
+    let all = begun.iter().sum::<u32>();
+    assert!((99..=101).contains(&all), "{begun:?}");
+    assert_eq!(begun[9], 2, "{begun:?}");
+    assert!(begun[..9].iter().all(|each| (10..=12).contains(each)), "{begun:?}");
+
+    // What was not used for long may be used for a tenth of a second.
+    assert_eq!(drain(&mut planner, at(60)).len(), 11);
+    // A pause has no end, and another limit begins anew.
+    planner.limit(LimitOf::All, Rate::Paused);
+    assert_eq!((drain(&mut planner, at(70)).len(), planner.next_due()), (0, None));
+    planner.limit(LimitOf::All, Rate::Unlimited);
+    (0..9).for_each(|account| planner.limit(LimitOf::Account(account), Rate::Paused));
+    assert_eq!(drain(&mut planner, at(80)), [39], "9 and 19 went in the first second, 29 at 60");
+    assert!(planner.next_due().is_some_and(|due| due > at(80)), "for the endpoint");
+    planner.limit(LimitOf::Account(3), Rate::Unlimited);
+    assert!(planner.next_due().is_some_and(|due| due <= at(80)), "at once");
+}
+
+/// Whatever `overall` is: the attempts that one account has in flight cost another's step nothing.
+#[test]
+fn a_step_takes_no_longer_with_more_slots() {
+    let took = |overall: u32| {
+        let mut planner = Planner::new(SenderLimits { overall, per_endpoint: 1 });
+        for endpoint in 1..overall {
+            let number = endpoint.into();
+            planner.add(DueDelivery { account: 1, ..pending(number, endpoint, start(), false) });
+        }
+        assert_eq!(drain(&mut planner, start()).len(), overall as usize / 2);
+        let round = |planner: &mut Planner| {
+            let before = Instant::now();
+            for _ in 0..200 {
+                add(planner, 0, 0, start());
+                assert_eq!(drain(planner, start()), [0]);
+                planner.release(0, None);
+                finish(planner, 0, DONE);
+            }
+            before.elapsed()
+        };
+        (0..5).map(|_| round(&mut planner)).min().unwrap()
+    };
+    let (few, many) = (took(448), took(50_000));
+    println!("200 deliveries of another: {few:?} of 448 slots, {many:?} of 50,000");
+    assert!(many <= 10 * few, "{few:?} {many:?}");
 }
 
 /// The shard of an endpoint is a column: computed here with another implementation.
@@ -672,10 +952,10 @@ fn the_shard_of_an_endpoint_never_changes() {
         ("whep_1", 256, 246),
         ("whep_1", 4294967295, 718449558),
     ] {
-        let shards = std::num::NonZeroU32::new(shards).unwrap();
+        let shards = NonZeroU32::new(shards).unwrap();
         assert_eq!(shard_of(endpoint, shards), shard, "{endpoint} of {shards}");
     }
-    let shards = std::num::NonZeroU32::new(64).unwrap();
+    let shards = NonZeroU32::new(64).unwrap();
     let mut each = [0_u32; 64];
     for number in 0..6_400 {
         each[shard_of(format!("whep_{number}"), shards) as usize] += 1;

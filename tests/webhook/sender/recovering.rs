@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DueDelivery, EndpointHealth, Outcome, Planner, Recovery, RecoveryBy,
-    RecoveryStatus, RecoveryStep, SenderLimits, WebhookPlan,
+    Attempt, Delivery, DueDelivery, DueKind, EndpointHealth, Outcome, Planner, Recovery,
+    RecoveryBy, RecoveryStatus, RecoveryStep, SenderLimits, WebhookPlan,
 };
 
 use super::isolation::p99;
@@ -117,7 +117,7 @@ impl World {
     fn event(&mut self, endpoint: u32, now: Millis) {
         let delivery =
             Delivery::accept(&event(start()), &self.endpoints[endpoint as usize], at(now));
-        self.planner.add(pending(self.deliveries.len(), endpoint, at(now), false));
+        self.planner.add(pending(self.deliveries.len(), endpoint, at(now), DueKind::First));
         self.deliveries.push((delivery, endpoint));
         let next = now + if endpoint == HEALTHY { 100 } else { 1_000 };
         if next < self.until {
@@ -126,13 +126,15 @@ impl World {
     }
 
     fn send(&mut self, now: Millis) {
-        while let Some((number, endpoint)) = self.planner.next(at(now)) {
+        while let Some(DueDelivery { delivery: number, endpoint, .. }) = self.planner.next(at(now))
+        {
             let delivery = number as usize;
             let (row, _) = &mut self.deliveries[delivery];
             let due = row.due(at(now)).unwrap_or(at(now));
             let is_first = row.version() == 0;
             let Ok(attempt) = row.begin(&self.endpoints[endpoint as usize], at(now)) else {
                 self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO);
+                self.planner.release(number, None);
                 continue;
             };
             if is_first {
@@ -157,6 +159,7 @@ impl World {
         assert!(!report.is_late(), "{delivery} was delivered twice");
         let _ = self.endpoints[*endpoint as usize].record(report, at(now)).unwrap();
         self.planner.finished(*endpoint, answered(200), Duration::from_millis(ANSWER));
+        self.planner.release(delivery as u64, None);
         if let Some(count) = self.attempted.get_mut(delivery) {
             *count += 1;
         }
@@ -214,7 +217,7 @@ impl World {
             self.redelivered[id] += 1;
             // To the planner of a process that may die before.
             let due = row.due(start()).unwrap();
-            self.planner.add(pending(id, HEALTHY, due, false));
+            self.planner.add(pending(id, HEALTHY, due, DueKind::Redelivery));
         }
     }
 
@@ -222,10 +225,16 @@ impl World {
         self.kills += 1;
         self.attempts.fill(None);
         self.late = None;
-        let pending = self.deliveries.iter().enumerate().filter_map(|(id, (row, endpoint))| {
-            Some(pending(id, *endpoint, row.due(at(now))?, row.attempts() > 0))
-        });
-        self.planner = Planner::rebuild(LIMITS, pending);
+        self.planner = Planner::new(LIMITS);
+        for (id, (row, endpoint)) in self.deliveries.iter().enumerate() {
+            let kind = match row.is_manual() {
+                true => DueKind::Redelivery,
+                false => DueKind::First,
+            };
+            if let Some(due) = row.due(at(now)) {
+                self.planner.add(pending(id, *endpoint, due, kind));
+            }
+        }
         if self.recovery.status() == RecoveryStatus::Running {
             let pause = 100 + self.dice.below(8_000);
             self.agenda.plan(now + pause, Happens::Kill);
@@ -234,8 +243,9 @@ impl World {
 }
 
 /// All are of one account.
-fn pending(id: usize, endpoint: u32, due: Timestamp, is_retry: bool) -> DueDelivery {
-    DueDelivery { delivery: id as u64, endpoint, account: 0, due, is_retry }
+fn pending(id: usize, endpoint: u32, due: Timestamp, kind: DueKind) -> DueDelivery {
+    let (delivery, event_created_at) = (id as u64, start());
+    DueDelivery { delivery, endpoint, account: 0, shard: 0, event_created_at, due, kind }
 }
 
 const TEN_MINUTES: Millis = 600_000;

@@ -4,13 +4,12 @@
 //!
 //! `SIMULATION_WORLDS=5000` runs more worlds, `SIMULATION_SEED=17` the one that failed.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, DueDelivery, EndpointChange,
-    EndpointHealth, Outcome, Planner, RETRY_WAITS, SenderLimits,
+    Added, Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, DueDelivery, DueKind,
+    EndpointChange, EndpointHealth, Outcome, Planner, RETRY_WAITS, SenderLimits,
 };
 
 use super::{answered, event, start};
@@ -96,7 +95,6 @@ struct Host {
     alive: bool,
     life: u32,
     planner: Planner,
-    known: BTreeSet<usize>,
     /// Its clock beside the true time, in milliseconds.
     ahead: i64,
 }
@@ -156,13 +154,7 @@ impl World {
                 life: 0,
             })
             .collect();
-        let host = || Host {
-            alive: true,
-            life: 0,
-            planner: Planner::new(LIMITS),
-            known: BTreeSet::new(),
-            ahead: 0,
-        };
+        let host = || Host { alive: true, life: 0, planner: Planner::new(LIMITS), ahead: 0 };
         let mut world = Self {
             // One world in twenty is large: some thousands of deliveries.
             to_emit: match seed % 20 {
@@ -229,14 +221,8 @@ impl World {
             }
             Happens::Restart(host) => {
                 self.hosts[host].alive = true;
-                let now = self.clock(host);
-                let rows = self.rows.iter().enumerate().filter_map(|(at, row)| {
-                    let endpoint = u32::try_from(row.endpoint).unwrap();
-                    let is_retry = row.value.attempts() > 0;
-                    Some(pending(at, endpoint, row.value.due(now)?, is_retry))
-                });
-                self.hosts[host].planner = Planner::rebuild(LIMITS, rows.clone());
-                self.hosts[host].known = rows.map(|row| row.delivery as usize).collect();
+                self.hosts[host].planner = Planner::new(LIMITS);
+                (0..self.rows.len()).for_each(|row| self.plan(host, row));
                 let up = self.dice.below(12 * HOUR);
                 self.after(up, Happens::Crash(host));
                 self.after(0, Happens::Wake(host));
@@ -297,12 +283,17 @@ impl World {
 
     fn plan(&mut self, host: usize, row: usize) {
         let Some(due) = self.rows[row].value.due(self.clock(host)) else { return };
-        let host = &mut self.hosts[host];
-        if host.known.insert(row) {
-            let endpoint = u32::try_from(self.rows[row].endpoint).unwrap();
-            let is_retry = self.rows[row].value.attempts() > 0;
-            host.planner.add(pending(row, endpoint, due, is_retry));
-        }
+        let Row { value, endpoint, .. } = &self.rows[row];
+        let kind = match value.attempts() {
+            _ if value.is_manual() => DueKind::Redelivery,
+            0 => DueKind::First,
+            _ => DueKind::Retry,
+        };
+        let endpoint = u32::try_from(*endpoint).unwrap();
+        // An account has two endpoints.
+        let (delivery, account, shard, event_created_at) = (row as u64, endpoint / 2, 0, start());
+        let due = DueDelivery { delivery, endpoint, account, shard, event_created_at, due, kind };
+        assert_ne!(self.hosts[host].planner.add(due), Added::Other);
     }
 
     /// Everything a host can send now; then it sleeps until something is due.
@@ -311,7 +302,8 @@ impl World {
             return;
         }
         let now = self.clock(host);
-        while let Some((delivery, endpoint)) = self.hosts[host].planner.next(now) {
+        while let Some(planned) = self.hosts[host].planner.next(now) {
+            let DueDelivery { delivery, endpoint, .. } = planned;
             let at = delivery as usize;
             let receiver = &self.receivers[endpoint as usize];
             let row = &mut self.rows[at];
@@ -335,7 +327,7 @@ impl World {
                 }
                 Err(error) => {
                     self.hosts[host].planner.finished(endpoint, Outcome::Unsent, Duration::ZERO);
-                    self.hosts[host].known.remove(&at);
+                    self.hosts[host].planner.release(delivery, None);
                     match error {
                         BeginError::Early { .. }
                         | BeginError::Leased { .. }
@@ -465,7 +457,7 @@ impl World {
         let host_state = &mut self.hosts[host];
         let took = now.since(attempt.began_at());
         host_state.planner.finished(u32::try_from(endpoint).unwrap(), outcome, took);
-        host_state.known.remove(&at);
+        host_state.planner.release(at as u64, None);
         self.plan(host, at);
         self.after(0, Happens::Wake(host));
     }
@@ -527,9 +519,4 @@ impl World {
             }
         }
     }
-}
-
-/// An account has two endpoints.
-fn pending(row: usize, endpoint: u32, due: Timestamp, is_retry: bool) -> DueDelivery {
-    DueDelivery { delivery: row as u64, endpoint, account: endpoint / 2, due, is_retry }
 }

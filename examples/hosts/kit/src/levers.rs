@@ -5,7 +5,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
 use serde::Serialize;
 
-/// A lever that is set. The slowest of those that apply to a delivery counts.
+/// A lever that is set. Each of those that apply to a delivery has to allow its attempt, and is used up by it.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeverRow {
     pub id: String,

@@ -10,8 +10,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DeliveryStatus, DisabledReason, DueDelivery, EndpointChange, EndpointHealth,
-    Outcome, Planner, SenderLimits,
+    Attempt, Delivery, DeliveryStatus, DisabledReason, DueDelivery, DueKind, EndpointChange,
+    EndpointHealth, Outcome, Planner, SenderLimits,
 };
 use http::StatusCode;
 
@@ -229,13 +229,14 @@ impl Sender {
                 u32::try_from(self.rows.len() - 1).expect("as many rows as fit")
             }
         };
-        self.plan(at, endpoint, self.now, false);
+        self.plan(at, endpoint);
         self.report.decisions += 1;
     }
 
     /// Begins whatever the planner lets go.
     fn send_all(&mut self) {
-        while let Some((delivery, endpoint)) = self.planner.next(self.now) {
+        while let Some(planned) = self.planner.next(self.now) {
+            let DueDelivery { delivery, endpoint, .. } = planned;
             self.report.decisions += 2;
             let at = delivery as u32;
             let target = &self.targets[endpoint as usize];
@@ -258,6 +259,7 @@ impl Sender {
                     tally.parked += 1;
                     self.free.push(at);
                     self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO);
+                    self.planner.release(delivery, None);
                 }
             }
         }
@@ -280,9 +282,9 @@ impl Sender {
             (row.endpoint, row.delivery.due(self.now), row.delivery.status());
         let took = self.now.since(attempt.began_at());
         self.planner.finished(endpoint, outcome, took);
+        self.planner.release(at.into(), due.map(|due| (due, DueKind::Retry)));
         self.report.decisions += 3;
-        if let Some(due) = due {
-            self.plan(at, endpoint, due, true);
+        if due.is_some() {
             self.report.decisions += 1;
             return;
         }
@@ -295,9 +297,16 @@ impl Sender {
     }
 
     /// Plans a delivery. Each endpoint is of another account.
-    fn plan(&mut self, row: u32, endpoint: u32, due: Timestamp, is_retry: bool) {
-        let (delivery, account) = (row.into(), endpoint);
-        self.planner.add(DueDelivery { delivery, endpoint, account, due, is_retry });
+    fn plan(&mut self, row: u32, endpoint: u32) {
+        self.planner.add(DueDelivery {
+            delivery: row.into(),
+            endpoint,
+            account: endpoint,
+            shard: 0,
+            event_created_at: self.now,
+            due: self.now,
+            kind: DueKind::First,
+        });
     }
 
     fn count_pending(&mut self) {

@@ -1,9 +1,9 @@
 //! What is planned.
 
-use super::due_queue::Entry;
+use super::waiting::Entry;
 use crate::Timestamp;
 
-/// A delivery to plan.
+/// A delivery to plan, or one that is planned.
 ///
 /// Closed: a host has to take each field from the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,21 +14,105 @@ pub struct DueDelivery {
     pub endpoint: u32,
     /// The host's number of the account. An endpoint stays in the account that is given first.
     pub account: u32,
+    /// The [shard](super::super::shard_of) of the endpoint; 0 where there are none.
+    pub shard: u16,
+    /// When its [event](crate::webhook::sender::Delivery::event_created_at) was created, to the
+    /// microsecond: another instant under the same number is another delivery.
+    pub event_created_at: Timestamp,
     /// When its next attempt is [due](crate::webhook::sender::Delivery::due).
     pub due: Timestamp,
-    /// Whether it has [failed](crate::webhook::sender::Delivery::attempts) before. A manual attempt is
-    /// not a retry.
-    pub is_retry: bool,
+    /// What the next attempt is.
+    pub kind: DueKind,
 }
 
-impl DueDelivery {
-    pub(super) fn entry(self) -> Entry {
-        let Self { delivery, endpoint, due, is_retry, .. } = self;
-        Entry { due: round_up(due), delivery, endpoint, is_retry }
+/// What the next attempt of a delivery is. In the order in which an endpoint's due deliveries go; first
+/// attempts and redeliveries together, in the order of their due times.
+///
+/// Closed: the planner has a rule for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DueKind {
+    /// An attempt of it has [failed](crate::webhook::sender::Delivery::attempts) before.
+    Retry,
+    /// The first attempt.
+    First,
+    /// A [manual](crate::webhook::sender::Delivery::is_manual) attempt.
+    Redelivery,
+}
+
+/// What came of [adding](super::Planner::add) a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Added {
+    /// It was not known, and waits.
+    New,
+    /// It waits for its new due time, which is earlier than the one before.
+    Earlier,
+    /// It waits as before.
+    Known,
+    /// It is in hand. Who [releases](super::Planner::release) it says when it is due again.
+    InHand,
+    /// The number was another delivery's: of another endpoint, or of an event of another instant. The
+    /// store has gone back, or gives numbers twice. The delivery that was known ends: what waits is
+    /// forgotten, and what is in hand is not planned again. Find what is pending again.
+    Other,
+}
+
+/// A delivery that is known, in 24 bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Known {
+    event_created_at: i64,
+    pub(super) due: i64,
+    pub(super) endpoint: u32,
+    pub(super) shard: u16,
+    pub(super) kind: DueKind,
+    pub(super) state: State,
+}
+
+/// Whether a delivery waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Waits,
+    InHand,
+    /// In hand, and its number is another delivery's.
+    Replaced,
+}
+
+impl Known {
+    pub(super) fn new(of: DueDelivery) -> Self {
+        let DueDelivery { endpoint, shard, kind, .. } = of;
+        let event_created_at = of.event_created_at.unix_micros();
+        let due = round_up(of.due);
+        Self { event_created_at, due, endpoint, shard, kind, state: State::Waits }
+    }
+
+    /// Tells whether both are of one delivery: the number alone says nothing once a store went back.
+    pub(super) fn is_of(self, other: Self) -> bool {
+        (self.endpoint, self.event_created_at) == (other.endpoint, other.event_created_at)
+    }
+
+    /// Sets when it is due again, and as what.
+    pub(super) fn wait(&mut self, due: Timestamp, kind: DueKind) {
+        (self.due, self.kind, self.state) = (round_up(due), kind, State::Waits);
+    }
+
+    pub(super) fn entry(self, delivery: u64) -> Entry {
+        let Self { endpoint, kind, due, .. } = self;
+        Entry { endpoint, kind, due, delivery }
+    }
+
+    pub(super) fn due_delivery(self, delivery: u64, account: u32) -> DueDelivery {
+        let Self { endpoint, shard, kind, .. } = self;
+        let (event_created_at, due) = (timestamp(self.event_created_at), timestamp(self.due));
+        DueDelivery { delivery, endpoint, account, shard, event_created_at, due, kind }
     }
 }
 
 /// Returns microseconds since 1970.
 pub(super) fn round_up(at: Timestamp) -> i64 {
     at.unix_micros().saturating_add(i64::from(!at.subsec_nanos().is_multiple_of(1_000)))
+}
+
+/// Returns the instant. The last microsecond of the year 9999, rounded up, is not a timestamp.
+pub(super) fn timestamp(micros: i64) -> Timestamp {
+    Timestamp::from_unix_micros(micros).unwrap_or(Timestamp::MAX)
 }

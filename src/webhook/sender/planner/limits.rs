@@ -1,4 +1,7 @@
-//! How many attempts may be in flight at once.
+//! How many attempts may be in flight at once, and how many may begin in a second.
+
+use alloc::collections::BTreeMap;
+use core::num::NonZeroU32;
 
 /// The limits on the attempts that are in flight at once.
 ///
@@ -35,5 +38,97 @@ impl SenderLimits {
     /// Returns the part of second and further attempts of one account's endpoints: a quarter.
     pub(super) fn of_further(self) -> u32 {
         self.overall.div_ceil(4)
+    }
+
+    /// Returns the part of an endpoint's redeliveries: three quarters.
+    pub(super) fn of_redeliveries(self) -> u32 {
+        self.per_endpoint.saturating_sub(self.per_endpoint / 4)
+    }
+}
+
+/// Whose attempts an operator [limits](super::Planner::limit).
+///
+/// Closed: these are what a planner knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LimitOf {
+    /// All attempts.
+    All,
+    /// Those of an account.
+    Account(u32),
+    /// Those of an endpoint.
+    Endpoint(u32),
+}
+
+/// How many attempts may begin in a second.
+///
+/// Closed: a planner has a rule for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rate {
+    /// No limit.
+    Unlimited,
+    /// So many. What was not used within a tenth of a second may be used later.
+    PerSecond(NonZeroU32),
+    /// None.
+    Paused,
+}
+
+/// The limits that are set, and what was used of them.
+#[derive(Default)]
+pub(super) struct Rates(BTreeMap<LimitOf, Valve>);
+
+#[derive(Clone, Copy)]
+struct Valve {
+    /// The microseconds from one attempt to the next; [`NEVER`] while it is paused.
+    interval: i64,
+    /// When the next attempt may begin.
+    next: i64,
+}
+
+/// No time.
+pub(super) const NEVER: i64 = i64::MAX;
+
+/// How much of what was allowed, and not used, may be used later, in microseconds.
+const BURST: i64 = 100_000;
+
+/// The microseconds from one attempt to the next: one at least.
+pub(super) fn interval(per_second: NonZeroU32) -> i64 {
+    i64::from((1_000_000 / per_second).max(1))
+}
+
+impl Rates {
+    /// Sets a limit. One that is set as before goes on.
+    pub(super) fn set(&mut self, of: LimitOf, rate: Rate, now: i64) {
+        let interval = match rate {
+            Rate::Unlimited => {
+                self.0.remove(&of);
+                return;
+            }
+            Rate::PerSecond(number) => interval(number),
+            Rate::Paused => NEVER,
+        };
+        if self.0.get(&of).is_none_or(|valve| valve.interval != interval) {
+            self.0.insert(of, Valve { interval, next: now });
+        }
+    }
+
+    /// Returns from when on a limit allows an attempt; [`NEVER`] while it is paused.
+    pub(super) fn from(&self, of: LimitOf, now: i64) -> i64 {
+        match self.0.get(&of) {
+            None => i64::MIN,
+            Some(valve) if valve.interval == NEVER => NEVER,
+            // What is too far ahead was set by another clock.
+            Some(valve) if valve.next > now.saturating_add(valve.interval) => now,
+            Some(valve) => valve.next,
+        }
+    }
+
+    /// Uses up an attempt of each limit that applies.
+    pub(super) fn use_up(&mut self, account: u32, endpoint: u32, now: i64) {
+        for of in [LimitOf::All, LimitOf::Account(account), LimitOf::Endpoint(endpoint)] {
+            let from = self.from(of, now).max(now.saturating_sub(BURST));
+            if let Some(valve) = self.0.get_mut(&of) {
+                valve.next = from.saturating_add(valve.interval);
+            }
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! The sender as a machine: what happened goes in, what to do comes out.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::shim::{Added, DueDelivery, DueKind, Planned, Planner};
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{BeginError, Delivery, Outcome, Settled};
+use call_assistant::webhook::sender::{
+    Added, BeginError, Delivery, DueDelivery, DueKind, LimitOf, Outcome, Planner, Rate, Settled,
+};
 
 use super::rows::{Done, Failure, Key, News, SetLimit, ToBegin};
 use super::{Begun, Command, Ended, Event, How, LIMITS, Moment, Owned};
@@ -49,8 +51,8 @@ pub struct Core {
     parking: BTreeMap<u32, Walk>,
     /// Attempts in flight.
     posts: usize,
-    /// Deliveries in hand whose numbers were found on others since.
-    replaced: BTreeSet<u64>,
+    /// What operators have set.
+    limits: BTreeSet<LimitOf>,
     is_stopping: bool,
 }
 
@@ -92,7 +94,7 @@ impl Core {
             stores: Stores { wait: AGAIN, ..Stores::default() },
             parking: BTreeMap::new(),
             posts: 0,
-            replaced: BTreeSet::new(),
+            limits: BTreeSet::new(),
             is_stopping: false,
         }
     }
@@ -130,7 +132,7 @@ impl Core {
         if !self.may_read(at) || self.reads.rest > at.steady {
             return None;
         }
-        let planned: Vec<Planned> =
+        let planned: Vec<DueDelivery> =
             std::iter::from_fn(|| self.planner.next(at.now)).take(READ).collect();
         if planned.is_empty() {
             return None;
@@ -194,8 +196,15 @@ impl Core {
             }
             Event::News(news) => self.find(news, at, out),
             Event::Limits(limits) => {
-                let limits = limits.into_iter().map(|SetLimit { of, per_second }| (of, per_second));
-                self.planner.set_limits(limits, at.now);
+                let before = std::mem::take(&mut self.limits);
+                for SetLimit { of, per_second } in limits {
+                    let rate = NonZeroU32::new(per_second).map_or(Rate::Paused, Rate::PerSecond);
+                    self.planner.limit(of, rate);
+                    self.limits.insert(of);
+                }
+                for of in before.difference(&self.limits) {
+                    self.planner.limit(*of, Rate::Unlimited);
+                }
             }
             Event::Read(planned, read) => {
                 self.reads.under_way = self.reads.under_way.saturating_sub(1);
@@ -209,7 +218,7 @@ impl Core {
                     Err(_) => {
                         self.reads.rest = at.steady.saturating_add(AFTER_READ);
                         for planned in planned {
-                            self.put_back(planned, Some((at.now, planned.kind)), at, out);
+                            self.put_back(planned, Some((at.now, planned.kind)), out);
                         }
                     }
                 }
@@ -253,7 +262,7 @@ impl Core {
                 due,
                 kind: kind_of(&row.delivery),
             });
-            if added == Added::Other && self.replaced.insert(key.delivery) {
+            if added == Added::Other {
                 out.push_back(Command::LookAgain(Some(format!(
                     "delivery {} was another's, and is of endpoint {} and of {}",
                     key.delivery, key.endpoint, key.event_created_at
@@ -265,13 +274,13 @@ impl Core {
     /// Begins an attempt in memory, which is then made.
     fn begin(
         &mut self,
-        planned: Planned,
+        planned: DueDelivery,
         read: Option<ToBegin>,
         at: Moment,
         out: &mut VecDeque<Command>,
     ) {
         // It has ended, or was parked or erased. What this process cannot read stays.
-        let Some(read) = read else { return self.put_back(planned, None, at, out) };
+        let Some(read) = read else { return self.put_back(planned, None, out) };
         let key = Key::of(&read.delivery);
         let of = (planned.delivery, planned.endpoint, planned.event_created_at);
         if of != (key.delivery, key.endpoint, key.event_created_at) {
@@ -281,18 +290,18 @@ impl Core {
                 planned.delivery, planned.endpoint, planned.event_created_at, key.endpoint,
                 key.event_created_at
             ))));
-            return self.put_back(planned, None, at, out);
+            return self.put_back(planned, None, out);
         }
         let again_at = |instant| Some((instant, kind_of(&read.delivery)));
         if self.is_stopping || !self.owned.is_valid(at) {
             // If its shard is still this sender's, it waits until the lease is renewed.
-            return self.put_back(planned, again_at(at.now), at, out);
+            return self.put_back(planned, again_at(at.now), out);
         }
         let mut row = read.delivery;
         let attempt = match row.begin(&read.health, at.now) {
             Ok(attempt) => attempt,
             Err(BeginError::Parked) => {
-                self.put_back(planned, None, at, out);
+                self.put_back(planned, None, out);
                 // Of an endpoint that was enabled since, the others may be sent.
                 if read.health.disabled().is_some() {
                     self.planner.forget(key.endpoint);
@@ -300,12 +309,12 @@ impl Core {
                 return self.park(key.endpoint, at);
             }
             Err(BeginError::Early { at: instant, .. }) => {
-                return self.put_back(planned, again_at(instant), at, out);
+                return self.put_back(planned, again_at(instant), out);
             }
             Err(BeginError::Leased { until, .. } | BeginError::Disabled { until, .. }) => {
-                return self.put_back(planned, again_at(until), at, out);
+                return self.put_back(planned, again_at(until), out);
             }
-            Err(_) => return self.put_back(planned, None, at, out),
+            Err(_) => return self.put_back(planned, None, out),
         };
         let ToBegin { name, opened, body, traceparent, .. } = read;
         if opened.destination.is_none() {
@@ -323,13 +332,12 @@ impl Core {
     /// Ends what is in hand of a delivery that was planned and not begun.
     fn put_back(
         &mut self,
-        planned: Planned,
+        planned: DueDelivery,
         again: Option<(Timestamp, DueKind)>,
-        at: Moment,
         out: &mut VecDeque<Command>,
     ) {
         self.planner.finished(planned.endpoint, Outcome::Unsent, Duration::ZERO);
-        self.release(planned.delivery, planned.shard, again, at, out);
+        self.release(planned.delivery, planned.shard, again, out);
     }
 
     /// Ends what is in hand of a delivery. It waits for its next attempt if its shard is still owned; if its number is
@@ -339,13 +347,10 @@ impl Core {
         delivery: u64,
         shard: u16,
         again: Option<(Timestamp, DueKind)>,
-        at: Moment,
         out: &mut VecDeque<Command>,
     ) {
-        let is_replaced = self.replaced.remove(&delivery);
-        let waits = !is_replaced && self.owned.shards.contains_key(&shard);
-        self.planner.release(delivery, again.filter(|_| waits), at.now);
-        if is_replaced {
+        let is_owned = self.owned.shards.contains_key(&shard);
+        if self.planner.release(delivery, again.filter(|_| is_owned)) {
             out.push_back(Command::LookAgain(None));
         }
     }
@@ -367,7 +372,7 @@ impl Core {
         for ended in batch {
             let row = rows.get(&ended.key.delivery).copied().unwrap_or(&ended.row);
             let again = again.get(&ended.key.delivery).map(|due| (*due, kind_of(row)));
-            self.release(ended.key.delivery, ended.opened.names.shard, again, at, out);
+            self.release(ended.key.delivery, ended.opened.names.shard, again, out);
         }
         let of = |endpoint: u32| batch.iter().find(|ended| ended.key.endpoint == endpoint);
         for (endpoint, alert) in &settled.alerts {

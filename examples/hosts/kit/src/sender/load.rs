@@ -5,11 +5,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::Outcome;
+use call_assistant::webhook::sender::{Outcome, Planner};
 use tokio::time::Instant;
 
-use super::shim::Planner;
 use crate::rows::LoadRow;
+
+/// How often what is due is counted, where more than a few are pending.
+const COUNT: Duration = Duration::from_secs(1);
+const FEW: usize = 100;
 
 /// What a sender's planner has, for monitoring. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -18,20 +21,22 @@ pub struct Load(Arc<Mutex<Noted>>);
 #[derive(Debug, Default)]
 struct Noted {
     row: LoadRow,
+    /// When what is due was counted.
+    counted: Option<Instant>,
     behind_since: Option<Instant>,
 }
 
 impl Load {
     /// Notes what the planner has, once it was asked for all that may start.
     pub fn note(&self, planner: &Planner, now: Timestamp) {
-        let row = LoadRow {
-            in_flight: planner.in_flight(),
-            planned: planner.pending(),
-            limited: planner.limited(),
-            behind: Duration::ZERO,
-        };
+        let (in_flight, planned) = (planner.in_flight(), planner.pending());
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        noted.row = row;
+        // All that is pending is counted for this.
+        if planned <= FEW || noted.counted.is_none_or(|at| at.elapsed() >= COUNT) {
+            noted.row.limited = planner.limited();
+            noted.counted = Some(Instant::now());
+        }
+        noted.row = LoadRow { in_flight, planned, ..noted.row };
         noted.behind_since = match planner.is_behind(now) {
             true => noted.behind_since.or_else(|| Some(Instant::now())),
             false => None,

@@ -22,7 +22,6 @@ mod remind;
 pub mod rows;
 mod settle;
 mod shell;
-pub mod shim;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +29,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, EndpointHealth, Outcome, SenderLimits, SenderMetrics, Settled,
+    Attempt, Delivery, DueDelivery, EndpointHealth, Outcome, SenderLimits, SenderMetrics, Settled,
 };
 
 pub use self::core::Core;
@@ -42,7 +41,6 @@ pub use self::remind::remind;
 use self::rows::{Done, Key, News, Opened, SetLimit, Shards, ToBegin};
 pub use self::settle::{How, postpone, settle};
 pub use self::shell::Shell;
-use self::shim::Planned;
 use crate::post::Sent;
 
 /// The most attempts in flight. One account has at most half of them.
@@ -108,7 +106,7 @@ pub enum Event {
     /// These limits are set.
     Limits(Vec<SetLimit>),
     /// What was planned is read, or could not be.
-    Read(Vec<Planned>, Done<Vec<Option<ToBegin>>>),
+    Read(Vec<DueDelivery>, Done<Vec<Option<ToBegin>>>),
     /// Nothing of an attempt of this endpoint is left, no thread that looks up its name either.
     Freed { endpoint: u32, outcome: Outcome, took: Duration },
     /// An attempt has ended.
@@ -123,7 +121,7 @@ pub enum Event {
 #[derive(Debug)]
 pub enum Command {
     /// Read what it takes to begin these.
-    Read(Vec<Planned>),
+    Read(Vec<DueDelivery>),
     /// Make this attempt.
     Post(Box<Begun>),
     /// Store these attempts.

@@ -13,10 +13,10 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Alert, Delivery, EndpointHealth, LogEntry, Recovery, RecoveryFilter, SignedDestination,
+    Alert, Delivery, DueDelivery, EndpointHealth, LimitOf, LogEntry, Recovery, RecoveryFilter,
+    SignedDestination,
 };
 
-use super::shim::LimitOf;
 use crate::log;
 use crate::plan::Plan;
 use crate::signed::Signed;
@@ -153,6 +153,12 @@ pub struct Key {
 }
 
 impl Key {
+    /// Returns the place of a delivery that is planned.
+    pub fn of_planned(planned: &DueDelivery) -> Self {
+        let DueDelivery { delivery, endpoint, event_created_at, .. } = *planned;
+        Self { delivery, endpoint, event_created_at }
+    }
+
     /// Returns the place of a delivery.
     pub fn of(delivery: &Delivery) -> Self {
         Self {

@@ -108,7 +108,7 @@ where
         let (own, keeper) = (self.clone(), keeper.clone());
         match command {
             Command::Read(planned) => self.spawn("reading of deliveries", async move {
-                let keys: Vec<Key> = planned.iter().map(super::shim::Planned::key).collect();
+                let keys: Vec<Key> = planned.iter().map(Key::of_planned).collect();
                 let read = own.rows.to_begin(&keys, own.clock.at().now).await;
                 keeper.hear(Event::Read(planned, read));
             }),

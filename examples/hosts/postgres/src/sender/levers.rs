@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use call_assistant::webhook::sender::LimitOf;
 use deadpool_postgres::Object;
 use host::log;
 use host::sender::rows::SetLimit;
-use host::sender::shim::LimitOf;
 
 use crate::db::statements as sql;
 use crate::db::{Database, DbError, Fields as _, query};
