@@ -71,7 +71,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let patience = Patience::default();
             let erased = match subject {
                 Some(subject) => erase::caller(&database, &account, &subject, patience).await?,
-                None => erase::account(&database, &account, patience).await?,
+                None => erase::account(&database, by, &account, patience).await?,
             };
             exit::print(erased.line())?;
             return Ok(if erased.left.is_some() { exit::AGAIN } else { 0 });

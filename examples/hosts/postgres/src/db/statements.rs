@@ -157,6 +157,7 @@ statements! {
     JOURNAL_INSERT = "journal/insert";
     JOURNAL_REACHED = "journal/reached";
     LEVERS_ALL = "levers/all";
+    LEVERS_FORGET = "levers/forget";
     LEVERS_OF_ACCOUNT = "levers/of_account";
     LEVERS_PENDING = "levers/pending";
     LEVERS_SENDERS = "levers/senders";

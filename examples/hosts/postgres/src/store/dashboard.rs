@@ -660,6 +660,10 @@ impl Postgres {
             let before = endpoints::locked(change, &self.ring, id, now).await?;
             let found = endpoints::disable(change, &self.ring, id, how, now).await?;
             let deed = endpoint_deed(by, action, Some(&before), &found.shown);
+            if matches!(how, Change::Delete) {
+                let account = found.shown.account_id.as_str();
+                levers::forget(change, by, account, Some(id)).await?;
+            }
             Ok((found, Some(deed)))
         });
         let found = disable.await?;

@@ -3,13 +3,16 @@
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
 use deadpool_postgres::{GenericClient, Transaction};
+use serde_json::{Value, json};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::{accounts, unreadable};
+use super::accounts;
 use crate::db::statements as sql;
-use crate::db::{At, Fields as _, execute, query, query_opt};
+use crate::db::{At, DbError, Fields as _, execute, query, query_opt};
+use crate::journal::Deed;
 use host::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
+use host::scope::By;
 use host::store::{Done, Refused};
 
 /// Reads what is set, and the senders that live.
@@ -19,14 +22,15 @@ pub(super) async fn all(client: &impl GenericClient) -> Done<Levers> {
         query(client, sql::LEVERS_SENDERS, &[]),
     )?;
     Ok(Levers {
-        levers: levers.iter().map(lever).collect::<Done<_>>()?,
+        levers: levers.iter().map(lever).collect::<Result<_, _>>()?,
         senders: senders.iter().map(sender).collect::<Done<_>>()?,
     })
 }
 
 /// Reads what is set of an account, of its endpoints, or of everything.
 pub(super) async fn of_account(client: &impl GenericClient, account: &str) -> Done<Vec<LeverRow>> {
-    query(client, sql::LEVERS_OF_ACCOUNT, &[&account]).await?.iter().map(lever).collect()
+    let levers = query(client, sql::LEVERS_OF_ACCOUNT, &[&account]).await?;
+    Ok(levers.iter().map(lever).collect::<Result<_, _>>()?)
 }
 
 /// Sets a lever, in place of the one that `instead_of` names. Returns what stood before, and what stands: the same if it
@@ -69,7 +73,7 @@ pub(super) async fn set(
 /// Reads what is set of the same.
 async fn standing(change: &Transaction<'_>, of: &LeverOf) -> Done<Option<LeverRow>> {
     let all = query(change, sql::LEVERS_ALL, &[]).await?;
-    let all = all.iter().map(lever).collect::<Done<Vec<_>>>()?;
+    let all = all.iter().map(lever).collect::<Result<Vec<_>, _>>()?;
     Ok(all.into_iter().find(|lever| lever.of == *of))
 }
 
@@ -85,7 +89,22 @@ pub(super) async fn undo(change: &Transaction<'_>, id: &str) -> Done<LeverRow> {
     let number = number.ok_or(Refused::NotFound("lever"))?;
     let undone = query_opt(change, sql::LEVERS_UNDO, &[&number]).await?;
     let not_set = || Refused::Conflict("the lever is not set, or not any more".into());
-    lever(&undone.ok_or_else(not_set)?)
+    Ok(lever(&undone.ok_or_else(not_set)?)?)
+}
+
+/// Removes the levers of what goes: of an endpoint, or of an account and its endpoints. The journal says so.
+pub(crate) async fn forget(
+    change: &Transaction<'_>,
+    by: By,
+    account: &str,
+    endpoint: Option<&str>,
+) -> Result<(), DbError> {
+    for row in query(change, sql::LEVERS_FORGET, &[&account, &endpoint]).await? {
+        let undone = lever(&row)?;
+        let deed = Deed::new(by, "lever.undone", Some(account), &undone.of.words());
+        deed.changing(json!(undone), Value::Null).note(change).await?;
+    }
+    Ok(())
 }
 
 /// Parks those of the next thousand pending deliveries of an account whose events are of this type. What a
@@ -126,14 +145,14 @@ fn place(after: Option<&str>) -> Done<(i32, i64)> {
     place.ok_or_else(|| Refused::Conflict("after: not the `next` of a step".into()))
 }
 
-fn lever(row: &Row) -> Done<LeverRow> {
+fn lever(row: &Row) -> Result<LeverRow, DbError> {
     let account: Option<&str> = row.field("account_id")?;
     let endpoint: Option<&str> = row.field("endpoint_id")?;
     Ok(LeverRow {
         id: format!("lvr_{}", row.field::<i64>("id")?),
         of: LeverOf {
-            account_id: account.map(AccountId::parse).transpose().map_err(unreadable)?,
-            endpoint_id: endpoint.map(EndpointId::parse).transpose().map_err(unreadable)?,
+            account_id: account.map(AccountId::parse).transpose().map_err(DbError::row)?,
+            endpoint_id: endpoint.map(EndpointId::parse).transpose().map_err(DbError::row)?,
         },
         per_second: row.field::<i32>("per_second")?.unsigned_abs(),
         set_by: row.field("set_by")?,

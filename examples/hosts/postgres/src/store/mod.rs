@@ -13,7 +13,7 @@ mod delivery_key;
 mod endpoints;
 mod keys;
 mod keys_in_use;
-mod levers;
+pub(crate) mod levers;
 mod logins;
 mod monitoring;
 mod recoveries;

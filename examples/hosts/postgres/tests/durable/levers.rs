@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::commands::run_with;
 use crate::support::Running;
 use crate::support::receiver::Reply;
 use crate::support::running::{eventually, request};
@@ -160,6 +161,57 @@ async fn what_is_throttled_is_sent_at_that_pace() {
     let took = got[11].at.since(got[0].at);
     // Eleven quarters of a second, less what the machine held up the first of them.
     assert!(took >= Duration::from_millis(1_500), "{took:?}");
+}
+
+/// A lever of what is gone would hold back nothing, and count as a pause that somebody has to undo.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_deleted_has_a_lever_and_the_journal_says_where_one_went() {
+    let service = Service::new().await;
+    let world = &service.world;
+    let by_owner = service.endpoint("/one", &[Reply::Status(204)]);
+    let with_account = service.endpoint_of("acct_2", "/two", &[Reply::Status(204)]);
+    let [by_owner, with_account] =
+        [&by_owner, &with_account].map(|path| path.rsplit('/').next().unwrap());
+    let held = [
+        json!({ "endpoint_id": by_owner, "per_second": 0 }),
+        json!({ "endpoint_id": with_account, "per_second": 0 }),
+        json!({ "account_id": "acct_2", "per_second": 3 }),
+    ];
+    for asked in &held {
+        set(&service, asked.clone());
+    }
+    set(&service, json!({ "account_id": "acct_3", "per_second": 3 }));
+    service.api.ask("DELETE", &format!("/endpoints/{by_owner}"), &json!({}), 200);
+    let said = run_with(
+        world,
+        &world.ring,
+        &["erase", "--account", "acct_2", "--whole-account", "--as", "eve"],
+    );
+    assert_eq!(said.status, Some(0), "{}", said.err);
+
+    for asked in held {
+        service.api.ask("POST", "/levers", &asked, 404);
+    }
+    let left = service.api.ask("GET", "/levers", &json!({}), 200);
+    assert_eq!(left["levers"].as_array().unwrap().len(), 1, "{left}");
+    shows(service.api.dashboard(), "sending_paused", 0.0);
+    let journal = service.api.ask("GET", "/journal", &json!({}), 200);
+    let rows = journal["data"].as_array().unwrap().iter();
+    let undone = rows.filter(|row| row["action"] == "lever.undone");
+    let of = |row: &Value| {
+        ["by", "account_id", "target"].map(|name| row[name].as_str().unwrap().to_owned())
+    };
+    let mut undone: Vec<_> = undone.map(of).collect();
+    undone[1..].sort();
+    let endpoint = |id| format!("endpoint {id}");
+    assert_eq!(
+        undone,
+        [
+            ["this machine", "acct_1", &endpoint(by_owner)],
+            ["eve", "acct_2", "account acct_2"],
+            ["eve", "acct_2", &endpoint(with_account)],
+        ]
+    );
 }
 
 // D-56: what was cancelled can be recovered.

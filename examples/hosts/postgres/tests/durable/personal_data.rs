@@ -16,6 +16,7 @@ use call_assistant_postgres::ops::erase::{
 };
 use call_assistant_postgres::ops::rotate::{self, Rotated};
 use call_assistant_postgres::queue::{Accepted, accept};
+use host::scope::By;
 use private_server::{PrivateServer, Settings};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -26,6 +27,11 @@ const JONAS: &str = "+4798765432";
 
 /// Nobody sends in these tests.
 const PATIENCE: Patience = Patience { older: Duration::from_secs(30), in_flight: Duration::ZERO };
+
+/// Who erases.
+fn eve() -> By {
+    By::person("eve").unwrap()
+}
 
 /// All of it, and nothing is left.
 fn all(found: Found) -> Erased {
@@ -73,7 +79,7 @@ impl World {
     }
 
     async fn close(&self, account: &str) -> Result<Erased, EraseError> {
-        erase::account(&self.database, account, PATIENCE).await
+        erase::account(&self.database, eve(), account, PATIENCE).await
     }
 
     /// What each table has of an account. Nothing else tells whose entries of the log are.
@@ -351,7 +357,7 @@ async fn an_erasure_waits_for_older_transactions() {
     let hasty = Patience { older: Duration::from_millis(200), ..PATIENCE };
     let caller = erase::caller(&world.database, "acct_1", &subject, hasty).await.unwrap();
     assert_eq!((caller.left, caller.found.events), (Some(Left::OlderTransactions), 2));
-    let account = erase::account(&world.database, "acct_2", hasty).await.unwrap();
+    let account = erase::account(&world.database, eve(), "acct_2", hasty).await.unwrap();
     assert_eq!((account.left, account.found.events), (Some(Left::OlderTransactions), 3));
     assert_eq!(world.count("SELECT count(*) FROM accounts").await, 2, "its row goes last");
 

@@ -232,6 +232,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("levers/all", ""),
     ("levers/set", "':account', NULL, 0, 'operator', ':now'"),
     ("levers/undo", "17"),
+    ("levers/forget", "':account', NULL"),
     ("levers/senders", ""),
     ("levers/pending", "':account', 0, 0, 'ping'"),
     ("logins/write", "sha256('17'), ':account', ':now', false"),

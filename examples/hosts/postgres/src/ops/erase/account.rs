@@ -9,25 +9,30 @@ use crate::clock::database as clock;
 use crate::db::statements::{self as sql, Statement};
 use crate::db::{Database, DbError, Fields as _, execute, query, query_opt, span};
 use crate::queue;
+use crate::store::levers;
+use host::scope::By;
 
 /// Erases an account with all that belongs to it. Its id is refused from then on: a mark with the id
-/// alone outlives the account. The account's row goes last, and only when a final look finds nothing.
+/// alone outlives the account. The journal has each of its levers as undone. The account's row goes last, and only
+/// when a final look finds nothing.
 ///
 /// # Errors
 /// [`EraseError`]
 pub async fn account(
     database: &Database,
+    by: By,
     account: &str,
     patience: Patience,
 ) -> Result<Erased, EraseError> {
     let mut found = Found::default();
-    let done = all(database, account, patience, &mut found).await;
+    let done = all(database, by, account, patience, &mut found).await;
     ended(done, found)
 }
 
 /// Erases an account, and returns why something may be left.
 async fn all(
     database: &Database,
+    by: By,
     account: &str,
     patience: Patience,
     found: &mut Found,
@@ -47,7 +52,7 @@ async fn all(
     for nth in 0..LOOKS {
         tokio::time::sleep(PAUSE.saturating_mul(nth)).await;
         let numbers = remove(database, account, has_row, found).await?;
-        match database.change(async |change| finish(change, account, &numbers).await).await {
+        match database.change(async |change| finish(change, by, account, &numbers).await).await {
             Ok(Some(last)) => {
                 found.add(&last);
                 return Ok(None);
@@ -156,6 +161,7 @@ impl Deliveries {
 /// Removes the account's row, if a last look finds nothing else of it.
 async fn finish(
     change: &Transaction<'_>,
+    by: By,
     account: &str,
     numbers: &[i32],
 ) -> Result<Option<Found>, DbError> {
@@ -163,6 +169,7 @@ async fn finish(
     if row.map_or(Ok(true), |row| row.field("is_left"))? {
         return Ok(None);
     }
+    levers::forget(change, by, account, None).await?;
     execute(change, sql::JOURNAL_ERASE, &[&account]).await?;
     let row = query_opt(change, sql::ERASE_ACCOUNT, &[&account]).await?;
     let row = row.ok_or_else(|| DbError::row("a count without a row"))?;
