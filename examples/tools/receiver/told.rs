@@ -5,7 +5,7 @@
 use call_assistant::json::JsonObject;
 use call_assistant::model::{Appointment, Call};
 use call_assistant::webhook::event::{Event, EventData};
-use host::log;
+use host::terminal;
 
 /// Returns what a body that was verified earlier says.
 pub(crate) fn what_happened(body: &[u8]) -> String {
@@ -33,7 +33,7 @@ fn told(data: &EventData) -> String {
         EventData::ContactCreated(contact) => format!("added {}", identified(contact.object())),
         EventData::ContactUpdated(contact) => format!("changed {}", identified(contact.object())),
         EventData::UsageThresholdReached(counters) => {
-            let counters = log::escaped(counters.as_str());
+            let counters = terminal::escaped(counters.as_str());
             format!("three quarters of the included minutes are used: {counters}")
         }
         EventData::Ping { message, .. } => format!("{message:?}"),

@@ -7,6 +7,7 @@ use call_assistant::rest::client::Progress;
 
 use host::clock;
 use host::flags::say;
+use host::terminal;
 
 /// Shows how far a flow is.
 pub(crate) struct Report {
@@ -55,8 +56,7 @@ impl Report {
 
     /// Writes a line of its own, above the bar.
     pub(crate) fn say(&mut self, line: &str) {
-        let visible = |character: char| if character.is_control() { '?' } else { character };
-        let line: String = line.chars().map(visible).collect();
+        let line = terminal::escaped(line);
         let (clear, shown) = match self.terminal {
             true => (CLEAR, self.shown.as_str()),
             false => ("", ""),

@@ -183,9 +183,9 @@ pub fn target(fields: &Fields<'_>, allow_loopback: bool) -> Result<EndpointUrl, 
 const LONGEST_NAME: usize = 1000;
 
 fn business_name(text: &str) -> Result<String, String> {
-    match text.len() <= LONGEST_NAME {
+    match text.len() <= LONGEST_NAME && !text.chars().any(char::is_control) {
         true => Ok(text.to_owned()),
-        false => Err(format!("expected at most {LONGEST_NAME} bytes")),
+        false => Err(format!("expected at most {LONGEST_NAME} bytes of one line")),
     }
 }
 

@@ -13,13 +13,14 @@
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
 use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches};
+
+use super::terminal;
 
 /// The arguments of a program or a command, and its help text.
 #[derive(Clone, Copy, Debug)]
@@ -259,12 +260,12 @@ impl Flags {
 
 /// Prints a line on standard output. A closed pipe, as with `head`, is ignored.
 pub fn say(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+    let _ = terminal::print(line);
 }
 
 /// Prints a last message on standard error. A closed pipe is ignored.
 pub fn last_words(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    terminal::print_error(text);
 }
 
 fn parse_or_exit(command: clap::Command) -> ArgMatches {

@@ -34,6 +34,7 @@
 //! | [`program`], [`watch`] | how a program begins and ends; tasks that must not end before it |
 //! | [`serve`], [`peer`], [`tls`], [`shutdown`] | connections, their ends, certificates |
 //! | [`log`], [`trace`] | the log; the trace of a caller, for its lines |
+//! | [`terminal`] | how commands and the log print what customers wrote |
 //! | [`clock`], [`random`], [`flags`] | time, random bytes, a command line |
 // The only indexing is JSON by name, and it is into objects, which then get what they had not.
 #![allow(clippy::indexing_slicing)]
@@ -66,6 +67,7 @@ pub mod serve;
 pub mod shutdown;
 pub mod signed;
 pub mod store;
+pub mod terminal;
 pub mod tls;
 pub mod trace;
 pub mod watch;

@@ -10,7 +10,6 @@
 #![allow(clippy::indexing_slicing)]
 
 use std::error::Error;
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +31,7 @@ use host::program::{self, listen};
 use host::serve::{Limits, serve};
 use host::store::{Refused, Store as _};
 use host::watch::Watch;
-use host::{clock, log, random, shutdown};
+use host::{clock, log, random, shutdown, terminal};
 use host::{data, demo};
 
 /// The limits of the public API: an integration needs few connections, and idle ones are closed.
@@ -100,10 +99,7 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     }
     let banner = first_line::for_people(&api_url, &dashboard_url, &line);
     // A closed or unread stream must not stop the host.
-    tokio::task::spawn_blocking(move || {
-        let mut out = std::io::stdout().lock();
-        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-    });
+    tokio::task::spawn_blocking(move || terminal::print(line));
     log::banner(&banner);
     log::info("started")
         .with("version", env!("CARGO_PKG_VERSION"))

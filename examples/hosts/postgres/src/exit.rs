@@ -2,9 +2,10 @@
 
 use std::error::Error;
 use std::fmt::Display;
-use std::io::{self, Write as _};
+use std::io;
 
 use host::store::Refused;
+use host::terminal;
 
 /// The statuses, for each help text. `docs/operating.md` has the same table.
 pub(crate) const STATUSES: &str = "\
@@ -49,8 +50,7 @@ pub(crate) fn refused(refused: Refused) -> Box<dyn Error> {
 /// # Errors
 /// What is printed is lost, as on a full disk.
 pub(crate) fn print(line: impl Display) -> Result<(), String> {
-    let mut out = io::stdout().lock();
-    is_read(writeln!(out, "{line}").and_then(|()| out.flush())).map(|_| ())
+    is_read(terminal::print(line)).map(|_| ())
 }
 
 /// Tells whether somebody still reads what is printed.

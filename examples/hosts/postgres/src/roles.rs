@@ -1,7 +1,7 @@
 //! The program's roles, one for each subcommand.
 
 use std::error::Error;
-use std::io::{self, Write as _};
+use std::io;
 use std::time::Duration;
 
 use call_assistant::webhook::sender::RecoveryFilter;
@@ -25,7 +25,7 @@ use host::first_line::Shown;
 use host::flags::last_words;
 use host::watch::Watch;
 use host::{data, demo};
-use host::{log, shutdown};
+use host::{log, shutdown, terminal};
 
 /// A function that starts a database server for `demo`. It returns the URL, and a value that ends the server when it is
 /// dropped.
@@ -312,10 +312,7 @@ fn accounts(
 fn say(line: &Value) {
     let line = line.to_string();
     // A closed or unread stream must not stop the host.
-    tokio::task::spawn_blocking(move || {
-        let mut out = io::stdout().lock();
-        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-    });
+    tokio::task::spawn_blocking(move || terminal::print(line));
 }
 
 /// Returns the status of an error.

@@ -20,7 +20,6 @@ mod writer;
 
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::io::Write as _;
 use std::str::FromStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -30,11 +29,10 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use serde_json::Value;
 
-pub use self::writer::escaped;
-
 use self::writer::Writer;
 use super::clock;
 use super::flags::{Flag, Flags, Help};
+use super::terminal;
 
 /// The most lines that wait to be written.
 const QUEUE: usize = 4096;
@@ -196,7 +194,7 @@ impl Line {
 /// Writes a text for people who look at a terminal, if lines are texts.
 pub fn banner(text: &str) {
     if *FORM.get_or_init(Format::default) == Format::Text {
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        terminal::print_error(text.strip_suffix('\n').unwrap_or(text));
     }
 }
 

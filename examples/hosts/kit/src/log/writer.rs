@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use super::repeated::Repeated;
 use super::{Format, LASTING, Line, Message, dropped, warn};
+use crate::terminal::{escaped, is_unsafe};
 
 /// How long lines are collected before they are written: 5 ms. Whoever logs much wakes this thread seldom.
 const COLLECTED: Duration = Duration::from_millis(5);
@@ -90,7 +91,7 @@ impl Writer {
     fn compose(&mut self, line: &Line) {
         match self.format {
             Format::Text => write_text(line, &mut self.batch),
-            Format::Json => self.batch.push_str(&json(line)),
+            Format::Json => self.batch.push_str(&escaped(&json(line))),
         }
         self.batch.push('\n');
     }
@@ -125,23 +126,8 @@ fn fields(line: &Line) -> impl Iterator<Item = (&'static str, Cow<'_, Value>)> {
 }
 
 fn is_plain(text: &str) -> bool {
-    let special = |of: char| of.is_whitespace() || of.is_control() || matches!(of, '"' | '=');
+    let special = |of: char| of.is_whitespace() || is_unsafe(of) || matches!(of, '"' | '=');
     !text.is_empty() && !text.contains(special)
-}
-
-/// Returns a text with its control characters escaped.
-pub fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return text.into();
-    }
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character.is_control() {
-            true => escaped.extend(character.escape_default()),
-            false => escaped.push(character),
-        }
-    }
-    escaped.into()
 }
 
 /// Returns an instant with six digits of its second, so that lines are in the order of their texts.
@@ -176,7 +162,7 @@ mod tests {
             .because(&"no\nanswer");
         let line = at(line, 1_500_000);
         let expected = "1970-01-01T00:00:01.500000Z INFO  attempt\\n2026 endpoint=whep_1 status=204 \
-            route=\"a b=\\\"c\\\"\\u{9b}\" error=\"no\\nanswer\"";
+            route=\"a b=\\\"c\\\"\\u009b\" error=\"no\\nanswer\"";
         let mut text = String::new();
         write_text(&line, &mut text);
         assert_eq!(text, expected);

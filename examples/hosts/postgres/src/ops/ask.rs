@@ -1,7 +1,7 @@
 //! What operators ask at a terminal, answered by the dashboard's own routes.
 
 use std::error::Error;
-use std::io::{self, Write as _};
+use std::io;
 
 use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
@@ -17,6 +17,7 @@ use host::dashboard::Dashboard;
 use host::login::Login;
 use host::scope::By;
 use host::store::EndpointLimit;
+use host::terminal;
 
 /// A request to the dashboard, and how its answer is printed.
 #[derive(Debug)]
@@ -117,23 +118,21 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
 }
 
 fn one(print: Print, answered: &Value) -> io::Result<()> {
-    let mut out = io::stdout().lock();
     match (print, answered.as_object()) {
         (Print::Text(_), Some(fields)) => {
             let width = fields.keys().map(String::len).max().unwrap_or_default();
-            fields
-                .iter()
-                .try_for_each(|(name, value)| writeln!(out, "{name:width$}  {}", text(Some(value))))
+            fields.iter().try_for_each(|(name, value)| {
+                terminal::print(format_args!("{name:width$}  {}", text(Some(value))))
+            })
         }
-        _ => writeln!(out, "{answered}"),
+        _ => terminal::print(answered),
     }
 }
 
 fn lines(page: Vec<Value>) -> io::Result<()> {
-    let mut out = io::stdout().lock();
     for mut row in page {
         row.as_object_mut().map(|row| row.remove("payload"));
-        writeln!(out, "{row}")?;
+        terminal::print(row)?;
     }
     Ok(())
 }
@@ -143,11 +142,10 @@ fn table(columns: &[&str], rows: &[Value]) -> io::Result<()> {
     table.extend(rows.iter().map(|row| columns.iter().map(|name| text(row.get(*name))).collect()));
     let width = |at: usize| table.iter().filter_map(|row| row.get(at)).map(String::len).max();
     let widths: Vec<usize> = (0..columns.len()).filter_map(width).collect();
-    let mut out = io::stdout().lock();
     for row in &table {
         let line: String =
             row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}  ")).collect();
-        writeln!(out, "{}", line.trim_end())?;
+        terminal::print(line.trim_end())?;
     }
     Ok(())
 }
@@ -155,7 +153,8 @@ fn table(columns: &[&str], rows: &[Value]) -> io::Result<()> {
 fn text(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => "-".to_owned(),
-        Some(Value::String(text)) => text.clone(),
+        // A line feed would begin another row.
+        Some(Value::String(text)) => terminal::escaped(text).into_owned(),
         Some(other) => other.to_string(),
     }
 }

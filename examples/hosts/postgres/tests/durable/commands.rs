@@ -194,6 +194,78 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
     }
 }
 
+/// Customers, their callers and their receivers write what operators read: nothing of it moves a cursor, forges a line
+/// or turns what is read around, and JSON has the same values.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_command_and_no_line_of_a_log_prints_what_customers_wrote_raw() {
+    // What a terminal obeys, and what is refused on one line already.
+    let (hostile, marks) = (
+        "A\u{9b}2J\u{7f}\u{1b}[2J\u{202e}\u{2066}\u{200f}\u{61c}\u{2028}\nB",
+        "A\u{202e}\u{2069}\u{2029}B",
+    );
+    let service = Service::new().await;
+    let (world, api) = (&service.world, &service.api);
+    let account =
+        |name: &str| json!({ "id": "acct_new", "timezone": "UTC", "business_name": name });
+    for refused in ["A\u{1b}B", "A\u{9b}B", "A\nB", "A\u{7f}B"] {
+        let refused = api.ask("POST", "/accounts", &account(refused), 400);
+        let said = refused["error"]["message"].as_str().unwrap();
+        assert_eq!(said, "business_name: expected at most 1000 bytes of one line");
+    }
+    api.ask("POST", "/accounts", &account(marks), 201);
+    let endpoint = service.endpoint("/hook", &[Reply::Body(500, hostile)]);
+    api.ask("PATCH", &endpoint, &json!({ "description": marks }), 200);
+    let caller = json!({ "contact_id": null, "phone_number": null, "display_name": hostile });
+    let call = json!({ "caller": caller, "summary": hostile });
+    api.ask("POST", "/accounts/acct_1/calls", &call, 201);
+    let sender = world.start("sender", &["--allow-loopback-endpoints", "--log-format", "json"]);
+    service.becomes("SELECT count(*) FROM attempts", 1).await;
+    let delivery = &json_of(world, &["deliveries", "list", "acct_1"])["data"][0]["id"];
+    let show = ["deliveries", "show", delivery.as_str().unwrap()];
+    let shown = json_of(world, &show).to_string();
+    assert!(shown.contains('\u{202e}') && shown.contains("display_name"), "{shown:?}");
+    let accounts = json_of(world, &["accounts", "list"]);
+    let names = accounts["data"].as_array().unwrap().iter().map(|row| &row["business_name"]);
+    assert!(names.into_iter().any(|name| name == marks), "{accounts}");
+
+    let endpoint = endpoint.rsplit('/').next().unwrap();
+    let of_one: [&[&str]; 5] = [
+        &show,
+        &["accounts", "show", "acct_new"],
+        &["endpoints", "show", endpoint],
+        &["journal", "--lines"],
+        &["--\u{9b}2J"],
+    ];
+    // Each command has a row in `ENDS`.
+    let ended = ENDS.iter().filter(|(_, over_one, _)| over_one.is_some());
+    for command in of_one.into_iter().chain(ended.map(|(command, ..)| *command)) {
+        for form in [&[][..], &["--json"]] {
+            let said = run_with(world, &world.ring, &[command, form].concat());
+            shows_nothing_raw(&format!("{command:?} {form:?}"), &(said.out + &said.err));
+        }
+    }
+    for name in help_texts().keys() {
+        let words: Vec<&str> = name.split_whitespace().chain([hostile]).collect();
+        let said = run_with(world, &world.ring, &words);
+        assert_ne!(said.status, Some(0), "{name}: {}", said.out);
+        shows_nothing_raw(name, &(said.out + &said.err));
+    }
+    shows_nothing_raw("api", &api.log());
+    shows_nothing_raw("sender", &sender.log());
+}
+
+#[track_caller]
+fn shows_nothing_raw(what: &str, said: &str) {
+    let raw = |of: &char| match *of {
+        '\n' => false,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            true
+        }
+        other => other.is_control(),
+    };
+    assert_eq!(said.chars().find(raw), None, "{what}: {said:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn deliveries_are_exported_without_what_their_events_say() {
     let service = Service::new().await;
