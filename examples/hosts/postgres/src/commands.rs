@@ -218,7 +218,8 @@ help!(
     JOURNAL_HELP,
     0,
     "journal [--after POSITION]",
-    "Prints what operators and owners have done, oldest first, from a position on.",
+    "Prints what operators and owners have done, oldest first, from a position on. A row is printed once all older\n\
+     transactions of the database cluster have ended, those of other databases included.",
     Flag::value(
         "--after",
         "POSITION",
