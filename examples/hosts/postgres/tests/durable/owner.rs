@@ -152,7 +152,8 @@ async fn nothing_in_hand_is_forgotten_with_its_endpoint() {
     let service = Service::new().await;
     let replies = [500, 500].map(Reply::Status);
     let endpoint = service.endpoint("/", &[&replies[..], &[Reply::Held(410)]].concat());
-    let flags = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
+    let flags =
+        ["--allow-loopback-endpoints", "--timeout-scale", "2.5", "--metrics", "127.0.0.1:0"];
     let sender = service.world.start("sender", &flags);
     service.ping(&endpoint);
     service.ping(&endpoint);
@@ -167,6 +168,12 @@ async fn nothing_in_hand_is_forgotten_with_its_endpoint() {
     service.receiver.release();
     service.becomes("SELECT count(*) FROM attempts", 4).await;
     service.becomes("SELECT count(*) FROM deliveries", 0).await;
+    // What is stored is forgotten a moment later. An attempt is counted once the sender is to forget it, and
+    // what it hears later, that another delivery waits for its second attempt, comes after that.
+    shows(sender.metrics(), "sender_attempts_total{outcome=\"410\"}", 2.0);
+    service.ping(&service.endpoint("/later", &[Reply::Status(500)]));
+    shows(sender.metrics(), "sender_attempts_total{outcome=\"5xx\"}", 3.0);
+    shows(sender.metrics(), "sender_planned", 1.0);
 
     sender.ask_to_end();
     // All at once: a shard with something in flight would stay until its lease ends.
