@@ -11,6 +11,7 @@ use std::os::unix::fs::{DirBuilderExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -146,19 +147,17 @@ impl PrivateServer {
         }
     }
 
+    /// Copies the files of a new server: `initdb` takes longer than a copy, and runs once in a process.
     fn initialise(&self) -> Result<(), StartError> {
+        static TEMPLATE: Mutex<Option<Template>> = Mutex::new(None);
+        let mut made = TEMPLATE.lock().unwrap_or_else(PoisonError::into_inner);
+        let template = match &mut *made {
+            Some(template) => template.folder.clone(),
+            none => none.insert(Template::make(&self.programs, self.user)?).folder.clone(),
+        };
+        drop(made);
         let data = self.folder.join("data");
-        let output = self
-            .command(self.programs.join("initdb"))
-            .args(["--username=postgres", "--auth=trust", "--no-locale", "--encoding=UTF8"])
-            .args(["--no-sync", "--pgdata"])
-            .arg(&data)
-            .output()
-            .map_err(|error| StartError::Io("initdb", error))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(StartError::Program("initdb", said));
-        }
+        run("cp", self.command("cp").arg("-a").arg(template.join("data")).arg(&data))?;
         let fsync = if self.settings.fsync { "on" } else { "off" };
         let settings = format!(
             "listen_addresses = ''\nunix_socket_directories = '{}'\nmax_connections = {}\n\
@@ -241,6 +240,42 @@ impl Drop for PrivateServer {
         let _ = self.signal(Signal::QUIT);
         self.wait();
         let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The files of a new server. They go with this process, however that ends.
+struct Template {
+    folder: PathBuf,
+    /// A shell that removes the folder when its standard input ends.
+    _keeper: Child,
+}
+
+impl Template {
+    fn make(programs: &Path, user: Option<(u32, u32)>) -> Result<Self, StartError> {
+        let folder = temporary_folder(user)?;
+        let keeper = command_in(&folder, user, "sh")
+            .args(["-c", "cat >/dev/null; rm -rf \"$PWD\""])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| StartError::Io("the folder's keeper", error))?;
+        let mut initdb = command_in(&folder, user, programs.join("initdb"));
+        initdb.args(["--username=postgres", "--auth=trust", "--no-locale", "--encoding=UTF8"]);
+        run("initdb", initdb.args(["--no-sync", "--pgdata"]).arg(folder.join("data")))?;
+        Ok(Self { folder, _keeper: keeper })
+    }
+}
+
+/// Runs a program to its end.
+fn run(name: &'static str, command: &mut Command) -> Result<(), StartError> {
+    let output = command.output().map_err(|error| StartError::Io(name, error))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            Err(StartError::Program(name, said))
+        }
     }
 }
 
