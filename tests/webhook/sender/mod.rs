@@ -4,6 +4,7 @@
 mod alerts;
 mod attempt;
 mod columns;
+mod counterexample;
 mod delivery;
 mod disabling;
 mod endpoint_url;

@@ -13,9 +13,10 @@ use call_assistant::webhook::sender::{DeliveryStatus, EndpointChange};
 use stateright::Property;
 
 use super::answered;
+use super::counterexample::check;
 use super::world::Sender::{CountLeft, Done, Heard, Ready};
 use super::world::Storing::{RowByRow, Together};
-use super::world::{BUDGET, Budget, EVERYTHING, Job, Past, Rules, Storing, World, check};
+use super::world::{BUDGET, Budget, EVERYTHING, Job, Past, Rules, Storing, World};
 
 /// What some world shows of these senders.
 pub(super) fn properties(past: &Past) -> Vec<Property<Rules>> {

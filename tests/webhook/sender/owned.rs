@@ -14,11 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use call_assistant::webhook::sender::{Delivery, DeliveryStatus, EndedAttempt, settle};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
+use super::counterexample::{check, words};
 use super::ledger::Step;
 use super::world::Sender::{Done, Heard, Idle, Ready};
-use super::world::{
-    BUDGET, Budget, EVERYTHING, Past, Rules, Storing, World, check, held, is_version,
-};
+use super::world::{BUDGET, Budget, EVERYTHING, Past, Rules, Storing, World, held, is_version};
 
 /// What a host does wrong without noticing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -204,8 +203,12 @@ fn caught(rules: Rules, says: &'static str) {
     let when = HasDiscoveries::AnyOf(BTreeSet::from([says]));
     let checker = rules.checker().threads(2).finish_when(when).spawn_bfs().join();
     println!("{name}: {} states", checker.unique_state_count());
-    let found = checker.discoveries();
-    assert!(found.contains_key(says), "{name}: {:?}", found.keys());
+    let mut found = checker.discoveries();
+    let path = found.remove(says).unwrap_or_else(|| panic!("{name}: only {:?}", found.keys()));
+    let said = words(says, path.into_vec());
+    for part in [says, "delivery 0: ", "\n   1. "] {
+        assert!(said.contains(part), "{name}, {part}: {said}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use call_assistant::webhook::sender::{
     Alert, Attempt, AttemptReport, BeginError, Delivery, DeliveryStatus, DisabledReason,
     EndpointHealth, Outcome, RETRY_WAITS,
 };
-use stateright::{Checker, Model, Property};
+use stateright::{Model, Property};
 
 use super::ledger::{self, Ledger, Step};
 use super::owned::Mistake;
@@ -483,13 +483,4 @@ impl World {
         let due = self.ledger.reminder(self.now);
         endpoint.remind(self.now) == due.map(|(reason, days)| still_disabled(reason, days))
     }
-}
-
-#[track_caller]
-pub(super) fn check(rules: Rules, at_least: usize) {
-    let checker = rules.checker().threads(2).spawn_bfs().join();
-    let states = checker.unique_state_count();
-    println!("{states} states");
-    checker.assert_properties();
-    assert!(states >= at_least, "only {states} states");
 }
