@@ -9,6 +9,9 @@ use crate::faults;
 
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
+/// The name of the program.
+const NAME: &str = "broken-postgres";
+
 /// The program with the faults. It has one only if it is told which.
 pub(crate) fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -32,6 +35,11 @@ fn build() -> PathBuf {
     for (file, source) in faults::broken().unwrap() {
         write(&fresh.join(package).join(file), source.as_bytes());
     }
+    // Packages of others are built once for both, so the program needs a name of its own.
+    let manifest = package.join("Cargo.toml");
+    let named = fs::read_to_string(fresh.join(&manifest)).unwrap()
+        + &format!("\n[[bin]]\nname = \"{NAME}\"\npath = \"src/main.rs\"\n");
+    write(&fresh.join(&manifest), named.as_bytes());
     // What is as it was keeps its time, so that it is not built again.
     for file in files_below(&copy) {
         if !fresh.join(&file).exists() {
@@ -44,15 +52,15 @@ fn build() -> PathBuf {
             write(&copy.join(&file), &bytes);
         }
     }
-    let target = folder.join("target");
+    let target = folder.ancestors().nth(2).unwrap();
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--bin", "call-assistant-postgres", "--manifest-path"])
-        .arg(copy.join(package).join("Cargo.toml"))
+        .args(["build", "--bin", NAME, "--manifest-path"])
+        .arg(copy.join(&manifest))
         .arg("--target-dir")
-        .arg(&target)
+        .arg(target)
         .status();
     assert!(built.unwrap().success(), "the broken copy is built: {}", copy.display());
-    target.join("debug/call-assistant-postgres")
+    target.join("debug").join(NAME)
 }
 
 /// The files of the repository, as paths in it: those that git does not ignore, or else all.
