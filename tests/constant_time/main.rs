@@ -7,7 +7,7 @@
 //! branch either.
 //!
 //! `cargo test` looks at code that is hardly optimised, and finds a comparison that calls `memcmp`;
-//! `cargo test -p call-assistant --profile optimised --test constant_time` at the same code optimised,
+//! `cargo test --all-features --config .ci/optimised.toml --test constant_time` at the same code optimised,
 //! and finds what a compiler makes of it. Without valgrind there is nothing to ask, and the test passes over.
 
 #![cfg(target_os = "linux")]
