@@ -171,7 +171,7 @@ impl Host {
     /// Checks that a sender has written this to standard error.
     #[track_caller]
     pub(crate) fn says(&self, text: &str) {
-        let log = self.log.lock().unwrap();
+        let log = self.log.lock().unwrap().clone();
         assert!(log.contains(text), "{log}");
     }
 
