@@ -48,7 +48,7 @@ pub(super) async fn forget_old(store: Arc<Store>) {
 #[derive(Clone, Debug)]
 pub struct Mover {
     store: Arc<Store>,
-    move_: Arc<Mutex<Option<Advance>>>,
+    under_way: Arc<Mutex<Option<Advance>>>,
     /// What the sender owns, which never changes: to say so again has it look.
     owned: Arc<watch::Sender<Owned>>,
 }
@@ -65,7 +65,7 @@ struct Advance {
 
 impl Mover {
     pub(super) fn new(store: Arc<Store>) -> Self {
-        Self { store, move_: Arc::default(), owned: Arc::new(everything()) }
+        Self { store, under_way: Arc::default(), owned: Arc::new(everything()) }
     }
 
     pub(super) fn owned(&self) -> watch::Receiver<Owned> {
@@ -78,12 +78,12 @@ impl Mover {
     pub async fn advance(&self, to: Timestamp) -> Option<u64> {
         let (done, moved) = oneshot::channel();
         {
-            let mut move_ = self.move_.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
             // No clock goes back.
             if to < clock::now() {
                 return None;
             }
-            *move_ = Some(Advance { to, stops: 0, was_idle: false, done });
+            *under_way = Some(Advance { to, stops: 0, was_idle: false, done });
         }
         self.owned.send_modify(|_| {});
         moved.await.ok()
@@ -92,8 +92,8 @@ impl Mover {
     /// Takes the next step of a move, if one is under way and nothing is in hand. Returns whether the sender is
     /// to look again at once.
     pub(super) fn moves(&self, core: &Core, at: Moment) -> bool {
-        let mut move_ = self.move_.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(advance) = move_.as_mut() else { return false };
+        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(advance) = under_way.as_mut() else { return false };
         let next = core.planner().next_due();
         let is_idle =
             core.is_idle() && !self.store.lock().has_news() && next.is_none_or(|due| due > at.now);
@@ -109,7 +109,7 @@ impl Mover {
             return true;
         }
         clock::move_to(advance.to);
-        if let Some(Advance { stops, done, .. }) = move_.take() {
+        if let Some(Advance { stops, done, .. }) = under_way.take() {
             let store = Arc::clone(&self.store);
             tokio::spawn(async move {
                 let now = clock::now();
