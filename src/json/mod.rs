@@ -50,10 +50,9 @@ pub(crate) use object::fields;
 pub use open_enum::Unrecognized;
 pub(crate) use open_enum::open_enum;
 pub(crate) use read::{
-    FromJson, Name, Names, ReadObject, field_name, json_object, json_text, read_object, read_text,
+    FromJson, Name, Names, ObjectOnly, ReadObject, field_name, json_object, json_text, read_object,
+    read_stored, read_text, stored_object,
 };
-#[cfg(feature = "client")]
-pub(crate) use read::{ObjectOnly, stored_object};
 pub(crate) use tracker::Tracker;
 pub(crate) use values::read_items;
 

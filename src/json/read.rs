@@ -126,31 +126,28 @@ fn any_name(name: &RawValue) -> Cow<'_, str> {
     }
 }
 
-/// A reader of what serde's derive reads as a struct: of an object, and never of an array of its fields.
-#[cfg(feature = "client")]
+/// A reader of what serde's derive reads as a struct or a tagged enum: of an object, and never of an array
+/// of its fields.
 pub(crate) struct ObjectOnly<D>(pub(crate) D);
 
-#[cfg(feature = "client")]
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
     type Error = D::Error;
 
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(visitor)
-    }
-
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_any(visitor)
+        self.0.deserialize_map(visitor)
     }
 
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
-        unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
     }
+}
+
+/// Reads what serde's derive makes of an object, for a field of a `stored_object!`.
+pub(crate) fn read_stored<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    from: D,
+) -> Result<T, D::Error> {
+    T::deserialize(ObjectOnly(from))
 }
 
 /// Reads a string and parses it.
@@ -270,25 +267,38 @@ macro_rules! json_text {
     };
 }
 
-/// Reads and writes a struct as its derive does, which has `#[serde(remote = "Self")]`, but reads objects
-/// only: `Serialize`, `Deserialize`.
-#[cfg(feature = "client")]
+/// Defines a struct that is stored as an object with these fields: `Serialize`, `Deserialize`. A derived
+/// `Deserialize` would also take an array of the fields. `check` tells what is wrong between fields.
 macro_rules! stored_object {
-    ($name:ident) => {
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                Self::serialize(self, to)
-            }
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident $(<$of:ident>)? {
+            $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $type:ty,)+
+        }
+        $(check: $check:expr)?
+    ) => {
+        $(#[$meta])*
+        #[derive(serde::Serialize)]
+        $vis struct $name $(<$of>)? {
+            $($(#[$field_meta])* $field_vis $field: $type,)+
         }
 
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                Self::deserialize($crate::json::ObjectOnly(from))
+        const _: () = {
+            #[derive(serde::Deserialize)]
+            struct Fields $(<$of>)? {
+                $($(#[$field_meta])* $field: $type,)+
             }
-        }
+
+            impl<'de $(, $of: serde::Deserialize<'de>)?> serde::Deserialize<'de> for $name $(<$of>)? {
+                fn deserialize<R: serde::Deserializer<'de>>(from: R) -> Result<Self, R::Error> {
+                    let Fields { $($field,)+ } = $crate::json::read_stored(from)?;
+                    let read = Self { $($field,)+ };
+                    $($check(&read).map_err(serde::de::Error::custom)?;)?
+                    Ok(read)
+                }
+            }
+        };
     };
 }
 
-#[cfg(feature = "client")]
-pub(crate) use stored_object;
-pub(crate) use {json_object, json_text};
+pub(crate) use {json_object, json_text, stored_object};

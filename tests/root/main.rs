@@ -15,6 +15,7 @@ mod metrics;
 mod models;
 mod names;
 mod secrets;
+mod stored;
 mod time;
 
 use call_assistant::Timestamp;

@@ -1,11 +1,11 @@
 //! What readers of the source count on.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::{fs, iter};
 
 use serde_json::Value;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Fields, ItemEnum, Macro, Meta, Visibility};
+use syn::{Attribute, Fields, ItemEnum, ItemStruct, Macro, Meta, Visibility};
 
 use crate::api::JSON;
 use crate::paths::path_attribute;
@@ -154,6 +154,27 @@ fn any_closed_variant_of_an_open_enum_is_found() {
     assert_eq!(found.0, ["A::B"]);
 }
 
+// A stored form is an object: a derive would also read an array of its fields.
+#[test]
+fn public_fields_are_read_by_no_derive() {
+    let mut found = DerivedReaders::default();
+    for file in files(".rs").into_iter().filter(|file| file.starts_with("src/")) {
+        found.visit_file(&syn::parse_file(&read(&file).unwrap_or_default()).unwrap());
+    }
+    assert_eq!(found.0, [""; 0], "use stored_object!");
+}
+
+#[test]
+fn any_derive_that_reads_public_fields_is_found() {
+    let code = "#[derive(Clone, serde::Deserialize)] pub struct A { b: u8 } \
+                #[derive(Deserialize)] pub enum C { D { e: u8 } } \
+                #[derive(Deserialize)] pub enum F { G } #[derive(Deserialize)] struct H { i: u8 } \
+                #[derive(Serialize)] pub struct J { k: u8 }";
+    let mut found = DerivedReaders::default();
+    found.visit_file(&syn::parse_file(code).unwrap());
+    assert_eq!(found.0, ["A", "C"]);
+}
+
 #[test]
 fn any_first_line_against_the_rules_is_found() {
     let found = |kind: &str, docs: &str, rest: Value| {
@@ -276,6 +297,42 @@ impl<'ast> Visit<'ast> for ClosedVariants {
                 self.0.push(format!("{}::{}", item.ident, variant.ident));
             }
         }
+    }
+}
+
+/// Public structs and enums with named fields that derive `Deserialize`.
+#[derive(Default)]
+struct DerivedReaders(Vec<String>);
+
+impl DerivedReaders {
+    fn note<'a>(
+        &mut self,
+        (vis, ident, attributes): (&Visibility, &syn::Ident, &[Attribute]),
+        mut fields: impl Iterator<Item = &'a Fields>,
+    ) {
+        let derives = |one: &Attribute| match &one.meta {
+            Meta::List(list) if list.path.is_ident("derive") => {
+                list.tokens.to_string().contains("Deserialize")
+            }
+            _ => false,
+        };
+        if matches!(vis, Visibility::Public(_))
+            && attributes.iter().any(derives)
+            && fields.any(|fields| matches!(fields, Fields::Named(_)))
+        {
+            self.0.push(ident.to_string());
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for DerivedReaders {
+    fn visit_item_struct(&mut self, item: &'ast ItemStruct) {
+        self.note((&item.vis, &item.ident, &item.attrs), iter::once(&item.fields));
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast ItemEnum) {
+        let fields = item.variants.iter().map(|variant| &variant.fields);
+        self.note((&item.vis, &item.ident, &item.attrs), fields);
     }
 }
 

@@ -1,34 +1,35 @@
 use core::time::Duration;
 
-use serde::de::{Deserializer, Error};
-use serde::{Deserialize, Serialize};
-
 use crate::Timestamp;
-use crate::json::ObjectOnly;
+use crate::json::stored_object;
 use crate::rest::Quota;
 
-/// A spread of requests that never exceeds a quota, however long a walk takes.
-///
-/// ```
-/// use core::time::Duration;
-/// use call_assistant::rest::client::Pace;
-/// use call_assistant::rest::Quota;
-/// # let now = call_assistant::Timestamp::UNIX_EPOCH;
-///
-/// let mut pace = Pace::new(Quota::READS);
-/// assert_eq!(pace.turn(now), Duration::ZERO);
-/// assert!(pace.turn(now) > Duration::from_millis(100)); // wait that long, then send
-/// ```
-///
-/// It uses nine tenths of the quota. Requests that are delayed on the way arrive closer together
-/// than they were sent; the last tenth absorbs up to five seconds of delay. If other clients use
-/// the same credential, see [`shared`](Self::shared). A stored pace is checked when it is read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Pace {
-    gap: Duration,
-    free_at: Option<Timestamp>,
-    /// The latest `now` that was given.
-    latest: Option<Timestamp>,
+stored_object! {
+    /// A spread of requests that never exceeds a quota, however long a walk takes.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use call_assistant::rest::client::Pace;
+    /// use call_assistant::rest::Quota;
+    /// # let now = call_assistant::Timestamp::UNIX_EPOCH;
+    ///
+    /// let mut pace = Pace::new(Quota::READS);
+    /// assert_eq!(pace.turn(now), Duration::ZERO);
+    /// assert!(pace.turn(now) > Duration::from_millis(100)); // wait that long, then send
+    /// ```
+    ///
+    /// It uses nine tenths of the quota. Requests that are delayed on the way arrive closer together
+    /// than they were sent; the last tenth absorbs up to five seconds of delay. If other clients use
+    /// the same credential, see [`shared`](Self::shared). A stored pace is checked when it is read.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Pace {
+        #[serde(deserialize_with = "crate::json::read_stored")]
+        gap: Duration,
+        free_at: Option<Timestamp>,
+        /// The latest `now` that was given.
+        latest: Option<Timestamp>,
+    }
+    check: Pace::check
 }
 
 /// The longest time between two requests: a day.
@@ -69,29 +70,15 @@ impl Pace {
         self.free_at = Some(turn.saturating_add(self.gap));
         turn.since(now)
     }
-}
 
-/// Refuses what no pace has: it would let a client wait for years.
-impl<'de> Deserialize<'de> for Pace {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        fn gap<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-            Duration::deserialize(ObjectOnly(from))
+    /// Refuses a stored pace that would let a client wait for years.
+    fn check(&self) -> Result<(), &'static str> {
+        if self.gap > LONGEST_GAP {
+            return Err("gap is more than a day");
         }
-
-        #[derive(Deserialize)]
-        struct Stored {
-            #[serde(deserialize_with = "gap")]
-            gap: Duration,
-            free_at: Option<Timestamp>,
-            latest: Option<Timestamp>,
+        if self.free_at < self.latest || self.free_at.is_some() != self.latest.is_some() {
+            return Err("free_at is not at latest or after it");
         }
-        let Stored { gap, free_at, latest } = Stored::deserialize(ObjectOnly(from))?;
-        if gap > LONGEST_GAP {
-            return Err(D::Error::custom("gap is more than a day"));
-        }
-        if free_at < latest || free_at.is_some() != latest.is_some() {
-            return Err(D::Error::custom("free_at is not at latest or after it"));
-        }
-        Ok(Self { gap, free_at, latest })
+        Ok(())
     }
 }

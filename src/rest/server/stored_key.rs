@@ -8,85 +8,88 @@ use sha2::{Digest, Sha256};
 
 use crate::Timestamp;
 use crate::id::{AccountId, CredentialId};
+use crate::json::stored_object;
 use crate::rest::{ApiKey, Mode, Scope};
 use crate::secret::mac;
 
-/// The part of a key that the service keeps, from which the key cannot be recovered.
-///
-/// ```
-/// use call_assistant::id::{AccountId, CredentialId};
-/// use call_assistant::rest::server::{KeyDigest, KeyState, StoredKey};
-/// use call_assistant::rest::{Mode, Scope};
-/// # use call_assistant::Timestamp;
-/// # struct Row { digest: [u8; 32], live: bool, scopes: &'static str, created: i64, revoked: i64 }
-/// # let row = Row { digest: [1; 32], live: true, scopes: "calls:read", created: 0, revoked: 60 };
-///
-/// let key = StoredKey {
-///     id: CredentialId::parse("cred_1")?,
-///     account_id: AccountId::parse("acct_1")?,
-///     digest: KeyDigest::from_bytes(row.digest),
-///     mode: if row.live { Mode::Live } else { Mode::Test },
-///     name: "Nightly sync".into(),
-///     hint: "service_live_...eeff".into(),
-///     scopes: row.scopes.split(' ').map(Scope::from).collect(),
-///     created_at: Timestamp::from_unix(row.created).ok_or("out of range")?,
-///     last_used_at: None,
-///     expires_at: None,
-///     revoked_at: Timestamp::from_unix(row.revoked),
-/// };
-/// assert_eq!(key.state(Timestamp::UNIX_EPOCH), KeyState::Revoked);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// [`new`](Self::new) makes the value for a new key. For a key that is read from a table, all fields
-/// are required: a missing `revoked_at` would re-enable a revoked key. The same holds for the
-/// serialised form, in which unknown fields are ignored.
-///
-/// Closed: a new field must not compile until the store fills it in.
-///
-/// ```text
-/// created ──> [valid] ──────────────> expired   from `expires_at` on
-///                └──────────────────> revoked   from the moment it is recorded
-/// ```
-///
-/// # Rotation
-///
-/// An account can have several valid keys, so no request fails while one replaces another:
-///
-/// 1. The service stores the [`new`](Self::new) key, with the scopes of the old one, and shows it.
-///    The old one may get an end, [`expires_at`](Self::expires_at).
-/// 2. The customer switches to it: `Client::with_key`.
-/// 3. When `last_used_at` of the old key no longer changes, the service [revokes](Self::revoke) it.
-///    It changes only if the host calls [`note_use`](Self::note_use) for each request that is identified.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredKey {
-    /// The id of the key in logs and rate limits. It is not a secret.
-    pub id: CredentialId,
-    /// The account that the key belongs to.
-    pub account_id: AccountId,
-    /// The digest that a presented key is looked up by.
-    pub digest: KeyDigest,
-    /// Production or test data.
-    // Requests use this, not the text of the prefix (D-12).
-    pub mode: Mode,
-    /// The name that its owner gave it.
-    pub name: String,
-    /// The part of the secret that may be shown.
-    pub hint: String,
-    /// The rights of the key.
-    pub scopes: BTreeSet<Scope>,
-    /// The instant of its creation.
-    pub created_at: Timestamp,
-    /// The instant at which it last authenticated a request: see [`note_use`](Self::note_use).
-    // An explicit reader, so that a value without the field is refused.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub last_used_at: Option<Timestamp>,
-    /// The instant from which on it cannot be used.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub expires_at: Option<Timestamp>,
-    /// The instant of its revocation.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub revoked_at: Option<Timestamp>,
+stored_object! {
+    /// The part of a key that the service keeps, from which the key cannot be recovered.
+    ///
+    /// ```
+    /// use call_assistant::id::{AccountId, CredentialId};
+    /// use call_assistant::rest::server::{KeyDigest, KeyState, StoredKey};
+    /// use call_assistant::rest::{Mode, Scope};
+    /// # use call_assistant::Timestamp;
+    /// # struct Row { digest: [u8; 32], live: bool, scopes: &'static str, created: i64, revoked: i64 }
+    /// # let row = Row { digest: [1; 32], live: true, scopes: "calls:read", created: 0, revoked: 60 };
+    ///
+    /// let key = StoredKey {
+    ///     id: CredentialId::parse("cred_1")?,
+    ///     account_id: AccountId::parse("acct_1")?,
+    ///     digest: KeyDigest::from_bytes(row.digest),
+    ///     mode: if row.live { Mode::Live } else { Mode::Test },
+    ///     name: "Nightly sync".into(),
+    ///     hint: "service_live_...eeff".into(),
+    ///     scopes: row.scopes.split(' ').map(Scope::from).collect(),
+    ///     created_at: Timestamp::from_unix(row.created).ok_or("out of range")?,
+    ///     last_used_at: None,
+    ///     expires_at: None,
+    ///     revoked_at: Timestamp::from_unix(row.revoked),
+    /// };
+    /// assert_eq!(key.state(Timestamp::UNIX_EPOCH), KeyState::Revoked);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// [`new`](Self::new) makes the value for a new key. For a key that is read from a table, all fields
+    /// are required: a missing `revoked_at` would re-enable a revoked key. The same holds for the
+    /// serialised form, in which unknown fields are ignored.
+    ///
+    /// Closed: a new field must not compile until the store fills it in.
+    ///
+    /// ```text
+    /// created ──> [valid] ──────────────> expired   from `expires_at` on
+    ///                └──────────────────> revoked   from the moment it is recorded
+    /// ```
+    ///
+    /// # Rotation
+    ///
+    /// An account can have several valid keys, so no request fails while one replaces another:
+    ///
+    /// 1. The service stores the [`new`](Self::new) key, with the scopes of the old one, and shows it.
+    ///    The old one may get an end, [`expires_at`](Self::expires_at).
+    /// 2. The customer switches to it: `Client::with_key`.
+    /// 3. When `last_used_at` of the old key no longer changes, the service [revokes](Self::revoke) it.
+    ///    It changes only if the host calls [`note_use`](Self::note_use) for each request that is identified.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct StoredKey {
+        /// The id of the key in logs and rate limits. It is not a secret.
+        pub id: CredentialId,
+        /// The account that the key belongs to.
+        pub account_id: AccountId,
+        /// The digest that a presented key is looked up by.
+        pub digest: KeyDigest,
+        /// Production or test data.
+        // Requests use this, not the text of the prefix (D-12).
+        pub mode: Mode,
+        /// The name that its owner gave it.
+        pub name: String,
+        /// The part of the secret that may be shown.
+        pub hint: String,
+        /// The rights of the key.
+        pub scopes: BTreeSet<Scope>,
+        /// The instant of its creation.
+        pub created_at: Timestamp,
+        /// The instant at which it last authenticated a request: see [`note_use`](Self::note_use).
+        // An explicit reader, so that a value without the field is refused.
+        #[serde(deserialize_with = "Option::deserialize")]
+        pub last_used_at: Option<Timestamp>,
+        /// The instant from which on it cannot be used.
+        #[serde(deserialize_with = "Option::deserialize")]
+        pub expires_at: Option<Timestamp>,
+        /// The instant of its revocation.
+        #[serde(deserialize_with = "Option::deserialize")]
+        pub revoked_at: Option<Timestamp>,
+    }
 }
 
 /// The usability of a stored key.

@@ -1,28 +1,29 @@
 //! Whether an account has used 75 % of its included minutes.
 
-use serde::{Deserialize, Serialize};
-
 use crate::Timestamp;
+use crate::json::stored_object;
 
-/// The last period in which an account's usage was reported: once per period, at 75 %.
-///
-/// ```
-/// use call_assistant::Timestamp;
-/// use call_assistant::webhook::event::UsageWatch;
-///
-/// let january = Timestamp::from_unix(1_767_225_600).unwrap();
-/// let mut watch = UsageWatch::default();
-///
-/// assert!(!watch.record(january, 74, 100));
-/// assert!(watch.record(january, 75, 100)); // create `usage.threshold_reached`
-/// assert!(!watch.record(january, 99, 100));
-/// ```
-///
-/// Store this small state with the account, in the transaction that stores the event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UsageWatch {
-    /// The beginning of the period that was reported last.
-    reported: Option<Timestamp>,
+stored_object! {
+    /// The last period in which an account's usage was reported: once per period, at 75 %.
+    ///
+    /// ```
+    /// use call_assistant::Timestamp;
+    /// use call_assistant::webhook::event::UsageWatch;
+    ///
+    /// let january = Timestamp::from_unix(1_767_225_600).unwrap();
+    /// let mut watch = UsageWatch::default();
+    ///
+    /// assert!(!watch.record(january, 74, 100));
+    /// assert!(watch.record(january, 75, 100)); // create `usage.threshold_reached`
+    /// assert!(!watch.record(january, 99, 100));
+    /// ```
+    ///
+    /// Store this small state with the account, in the transaction that stores the event.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct UsageWatch {
+        /// The beginning of the period that was reported last.
+        reported: Option<Timestamp>,
+    }
 }
 
 impl UsageWatch {

@@ -2,9 +2,10 @@
 
 use core::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Timestamp;
+use crate::json::stored_object;
 
 /// The state of one event. A store keeps one entry for each [`EventKey`](super::EventKey).
 ///
@@ -21,7 +22,7 @@ use crate::Timestamp;
 /// them.
 ///
 /// Open: a later version may store more states.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum InboxEntry {
@@ -64,5 +65,42 @@ impl InboxEntry {
         let Self::Taken { at, until } = self else { return false };
         // D-80. Twice a length that cannot be doubled is longer than all time.
         now < *until && until.since(now) <= until.since(*at).saturating_mul(2)
+    }
+}
+
+impl<'de> Deserialize<'de> for InboxEntry {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        enum Stored {
+            Taken(Taken),
+            Done(Done),
+        }
+
+        Ok(match Stored::deserialize(from)? {
+            Stored::Taken(Taken { at, until }) => Self::Taken { at, until },
+            Stored::Done(Done { at }) => Self::Done { at },
+        })
+    }
+}
+
+stored_object! {
+    struct Taken {
+        at: Timestamp,
+        until: Timestamp,
+    }
+    check: Taken::check
+}
+
+stored_object! {
+    struct Done {
+        at: Timestamp,
+    }
+}
+
+impl Taken {
+    /// Refuses a lease that ends before it begins.
+    fn check(&self) -> Result<(), &'static str> {
+        if self.until < self.at { Err("until is before at") } else { Ok(()) }
     }
 }

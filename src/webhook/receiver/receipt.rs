@@ -6,13 +6,12 @@ use alloc::string::String;
 use core::time::Duration;
 
 use http::{HeaderMap, Response};
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::inbox_entry::InboxEntry;
 use crate::Timestamp;
 use crate::id::AccountId;
-use crate::json::ParseError;
+use crate::json::{ParseError, stored_object};
 use crate::webhook::event::{Event, EventError};
 use crate::webhook::{DeliveryHeaders, Verified, Verifier, VerifyError, WebhookResponse};
 
@@ -51,14 +50,16 @@ pub struct Receipt {
     secret_index: usize,
 }
 
-/// The key of an event: of its row in a store.
-///
-/// An event has one id, unique within its account. A genuine body that is not an event has no
-/// account, and the SHA-256 of its bytes as its id: `sha256:` and 64 hex digits.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct EventKey {
-    account: Option<AccountId>,
-    id: String,
+stored_object! {
+    /// The key of an event: of its row in a store.
+    ///
+    /// An event has one id, unique within its account. A genuine body that is not an event has no
+    /// account, and the SHA-256 of its bytes as its id: `sha256:` and 64 hex digits.
+    #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub struct EventKey {
+        account: Option<AccountId>,
+        id: String,
+    }
 }
 
 /// The decision about an event that arrived: see [`Receipt::claim`].

@@ -1,36 +1,36 @@
 //! The order of an object's states.
 
-use serde::{Deserialize, Serialize};
-
 use crate::Timestamp;
-use crate::json::JsonObject;
+use crate::json::{JsonObject, stored_object};
 
-/// The place of a state among those of its object: by the object's own time, then by that of the
-/// event that carried it.
-///
-/// ```
-/// # use call_assistant::Timestamp;
-/// use call_assistant::json::JsonObject;
-/// use call_assistant::webhook::receiver::ObjectVersion;
-/// # let (earlier, later) = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
-///
-/// let moved = JsonObject::parse(r#"{"id":"appt_1","updated_at":"2026-07-24T10:05:00Z"}"#)?;
-/// let booked = JsonObject::parse(r#"{"id":"appt_1","updated_at":"2026-07-24T10:00:00Z"}"#)?;
-///
-/// let stored = ObjectVersion::from_fields(&moved, &["updated_at", "created_at"], earlier);
-/// let late = ObjectVersion::from_fields(&booked, &["updated_at", "created_at"], later);
-/// assert!(!late.replaces(Some(stored)));
-/// assert!(stored.replaces(Some(late)));
-/// # Ok::<(), call_assistant::json::ParseError>(())
-/// ```
-///
-/// Events arrive in any order, so apply an update only if it is not older than the stored state.
-/// Store the version with the object. Keep the version when the object is deleted, too: otherwise
-/// a late update restores the object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ObjectVersion {
-    object: Timestamp,
-    event: Timestamp,
+stored_object! {
+    /// The place of a state among those of its object: by the object's own time, then by that of the
+    /// event that carried it.
+    ///
+    /// ```
+    /// # use call_assistant::Timestamp;
+    /// use call_assistant::json::JsonObject;
+    /// use call_assistant::webhook::receiver::ObjectVersion;
+    /// # let (earlier, later) = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
+    ///
+    /// let moved = JsonObject::parse(r#"{"id":"appt_1","updated_at":"2026-07-24T10:05:00Z"}"#)?;
+    /// let booked = JsonObject::parse(r#"{"id":"appt_1","updated_at":"2026-07-24T10:00:00Z"}"#)?;
+    ///
+    /// let stored = ObjectVersion::from_fields(&moved, &["updated_at", "created_at"], earlier);
+    /// let late = ObjectVersion::from_fields(&booked, &["updated_at", "created_at"], later);
+    /// assert!(!late.replaces(Some(stored)));
+    /// assert!(stored.replaces(Some(late)));
+    /// # Ok::<(), call_assistant::json::ParseError>(())
+    /// ```
+    ///
+    /// Events arrive in any order, so apply an update only if it is not older than the stored state.
+    /// Store the version with the object. Keep the version when the object is deleted, too: otherwise
+    /// a late update restores the object.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub struct ObjectVersion {
+        object: Timestamp,
+        event: Timestamp,
+    }
 }
 
 impl ObjectVersion {

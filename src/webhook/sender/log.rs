@@ -5,56 +5,60 @@ use alloc::vec::Vec;
 
 use http::HeaderMap;
 use http::header::SET_COOKIE;
-use serde::{Deserialize, Serialize};
 
 use super::delivery::{Attempt, Delivery, DeliveryStatus, FailureReason, Outcome};
 use super::endpoint::AttemptReport;
+use super::stored;
 use crate::Timestamp;
+use crate::json::stored_object;
 use crate::secret::excerpt;
 
-/// One attempt in a delivery's log. Keep it as long as the delivery
-/// ([`Delivery::is_kept`]).
-///
-/// ```
-/// use call_assistant::webhook::sender::{DeliveryStatus, Excerpt, LogEntry};
-///
-/// let stored = r#"{"attempt":2,"manual":false,"began_at":"2026-01-01T00:00:00Z","took_ms":1250,
-///     "outcome":"503","late":false,"status":"waiting","next_at":"2026-01-01T00:01:01Z",
-///     "response":{"text":"down","cut":false}}"#;
-/// let entry: LogEntry = serde_json::from_str(stored)?;
-/// assert_eq!((entry.attempt, entry.status), (2, DeliveryStatus::Waiting));
-/// assert_eq!(entry.response, Some(Excerpt::new(b"down")));
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-///
-/// It holds the response, and nothing of the request: no header, no signature, no secret.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct LogEntry {
-    /// Which attempt of the six, from 1; 1 for a manual redelivery.
-    pub attempt: u8,
-    /// Whether it was a manual redelivery.
-    pub manual: bool,
-    /// When it began.
-    pub began_at: Timestamp,
-    /// How long it took, in milliseconds.
-    pub took_ms: u64,
-    /// Its result.
-    pub outcome: Outcome,
-    /// Whether it came too late to change the delivery. A late 410 still disables the endpoint.
-    pub late: bool,
-    /// The delivery's status after it.
-    pub status: DeliveryStatus,
-    /// When the next attempt is due, if there is one.
-    pub next_at: Option<Timestamp>,
-    /// The beginning of the response's body.
-    pub response: Option<Excerpt>,
-    /// Why there was no response, if the host knows more than the outcome: set by the host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<FailureReason>,
-    /// The response's header fields, from [`Excerpt::from_fields`]: set by the host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub headers: Option<Excerpt>,
+stored_object! {
+    /// One attempt in a delivery's log. Keep it as long as the delivery
+    /// ([`Delivery::is_kept`]).
+    ///
+    /// ```
+    /// use call_assistant::webhook::sender::{DeliveryStatus, Excerpt, LogEntry};
+    ///
+    /// let stored = r#"{"attempt":2,"manual":false,"began_at":"2026-01-01T00:00:00Z","took_ms":1250,
+    ///     "outcome":"503","late":false,"status":"waiting","next_at":"2026-01-01T00:01:01Z",
+    ///     "response":{"text":"down","cut":false}}"#;
+    /// let entry: LogEntry = serde_json::from_str(stored)?;
+    /// assert_eq!((entry.attempt, entry.status), (2, DeliveryStatus::Waiting));
+    /// assert_eq!(entry.response, Some(Excerpt::new(b"down")));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    ///
+    /// It holds the response, and nothing of the request: no header, no signature, no secret.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub struct LogEntry {
+        /// Which attempt of the six, from 1; 1 for a manual redelivery.
+        #[serde(deserialize_with = "stored::attempt")]
+        pub attempt: u8,
+        /// Whether it was a manual redelivery.
+        pub manual: bool,
+        /// When it began.
+        pub began_at: Timestamp,
+        /// How long it took, in milliseconds.
+        pub took_ms: u64,
+        /// Its result.
+        pub outcome: Outcome,
+        /// Whether it came too late to change the delivery. A late 410 still disables the endpoint.
+        pub late: bool,
+        /// The delivery's status after it.
+        pub status: DeliveryStatus,
+        /// When the next attempt is due, if there is one.
+        pub next_at: Option<Timestamp>,
+        /// The beginning of the response's body.
+        pub response: Option<Excerpt>,
+        /// Why there was no response, if the host knows more than the outcome: set by the host.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub reason: Option<FailureReason>,
+        /// The response's header fields, from [`Excerpt::from_fields`]: set by the host.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub headers: Option<Excerpt>,
+    }
 }
 
 /// An attempt that has ended, for [`settle`](super::settle) and [`LogEntry::new`].
@@ -76,23 +80,25 @@ pub struct EndedAttempt<'a, D, E> {
     pub response: Option<&'a [u8]>,
 }
 
-/// The beginning of a response's body, or of its header fields.
-///
-/// ```
-/// use call_assistant::webhook::sender::Excerpt;
-///
-/// let excerpt = Excerpt::new(b"no such secret: whsec_abc");
-/// assert_eq!((excerpt.text.as_str(), excerpt.cut), ("no such secret: whsec_[redacted]", false));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Excerpt {
-    /// The first [`Excerpt::MAX_LEN`] bytes as text. Bytes that are not UTF-8 are replaced, and so is
-    /// whatever looks like a signing secret or an API key, because a receiver's error page may show
-    /// its configuration. The text comes from the receiver: escape it before you show it.
-    pub text: String,
-    /// Whether there was more.
-    pub cut: bool,
+stored_object! {
+    /// The beginning of a response's body, or of its header fields.
+    ///
+    /// ```
+    /// use call_assistant::webhook::sender::Excerpt;
+    ///
+    /// let excerpt = Excerpt::new(b"no such secret: whsec_abc");
+    /// assert_eq!((excerpt.text.as_str(), excerpt.cut), ("no such secret: whsec_[redacted]", false));
+    /// ```
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub struct Excerpt {
+        /// The first [`Excerpt::MAX_LEN`] bytes as text. Bytes that are not UTF-8 are replaced, and so is
+        /// whatever looks like a signing secret or an API key, because a receiver's error page may show
+        /// its configuration. The text comes from the receiver: escape it before you show it.
+        pub text: String,
+        /// Whether there was more.
+        pub cut: bool,
+    }
 }
 
 impl LogEntry {

@@ -191,6 +191,8 @@ pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32,
 pub(super) fn attempt<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     match u8::deserialize(deserializer)? {
         number @ 1..=MAX_ATTEMPTS => Ok(number),
-        _ => Err(serde::de::Error::custom(format_args!("number is not from 1 to {MAX_ATTEMPTS}"))),
+        _ => Err(serde::de::Error::custom(format_args!(
+            "attempt number is not from 1 to {MAX_ATTEMPTS}"
+        ))),
     }
 }

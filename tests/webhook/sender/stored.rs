@@ -159,7 +159,7 @@ fn rows_that_are_not_ours_are_refused() {
     for number in ["0", "7"] {
         let bad = good.replace(r#""number":1"#, &format!(r#""number":{number}"#));
         let error = serde_json::from_str::<Attempt>(&bad).unwrap_err().to_string();
-        assert!(error.starts_with("number is not from 1 to 6"), "{error}");
+        assert!(error.starts_with("attempt number is not from 1 to 6"), "{error}");
     }
     let row = serde_json::to_string(&EndpointHealth::new(1, start())).unwrap();
     let bad = row.replace(r#""failures":0"#, r#""failures":21"#);

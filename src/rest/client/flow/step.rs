@@ -4,7 +4,6 @@ use core::fmt;
 use core::time::Duration;
 
 use http::Request;
-use serde::{Deserialize, Serialize};
 
 use super::FlowError;
 use super::task::FlowTask;
@@ -45,7 +44,7 @@ pub struct Ticket {
 }
 
 /// The progress of a [`Flow`](super::Flow), for a line on a terminal or in a log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Progress {
     /// The pages read.

@@ -1,7 +1,5 @@
 use alloc::string::String;
 
-use serde::{Deserialize, Serialize};
-
 use super::CallPages;
 use crate::json::stored_object;
 use crate::model::CallList;
@@ -44,21 +42,20 @@ pub enum PagingError {
     },
 }
 
-/// The page that a walk asks for next, whatever list it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
-pub(super) struct Cursors {
-    /// The cursor to ask with; `None` for the first page.
-    pub(super) cursor: Option<String>,
-    /// An earlier cursor of this walk, moved up whenever the number of pages is a power of two:
-    /// any cycle is met again within its length, without keeping every cursor.
-    anchor: Option<String>,
-    pages: u64,
-    /// The pages in a row that brought the walk no further.
-    empty: u32,
+stored_object! {
+    /// The page that a walk asks for next, whatever list it is.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub(super) struct Cursors {
+        /// The cursor to ask with; `None` for the first page.
+        pub(super) cursor: Option<String>,
+        /// An earlier cursor of this walk, moved up whenever the number of pages is a power of two:
+        /// any cycle is met again within its length, without keeping every cursor.
+        anchor: Option<String>,
+        pages: u64,
+        /// The pages in a row that brought the walk no further.
+        empty: u32,
+    }
 }
-
-stored_object!(Cursors);
 
 impl Cursors {
     pub(super) fn new(cursor: Option<String>) -> Self {

@@ -2,8 +2,6 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use core::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::walk::{UnreadableKey, Walk};
 use super::{Batch, FlowError, PagingError, bind};
 use crate::Timestamp;
@@ -11,78 +9,77 @@ use crate::json::stored_object;
 use crate::model::{Call, CallList, ListedCall, UnreadableCall};
 use crate::rest::{ListCalls, Mode, ParameterError};
 
-/// A walk through all pages of a list, which returns each call once.
-///
-/// This is the state of the walk. Store it with the calls, as JSON or in another form of serde that has
-/// names of fields, to resume after a restart of the program. [`Client::pages`](super::super::Client::pages) makes the
-/// requests.
-///
-/// ```
-/// use call_assistant::rest::ListCalls;
-/// use call_assistant::rest::client::CallPages;
-/// # use call_assistant::model::CallList;
-/// # let mut pages = vec![CallList::new(vec![], None), CallList::new(vec![], Some("c1".into()))];
-/// # let mut send = |_: ListCalls| pages.pop().unwrap();
-///
-/// let mut walk = CallPages::from(ListCalls::new()); // or the state stored last
-/// while !walk.is_done() {
-///     let batch = walk.apply(&send(walk.query()))?;
-///     for call in &batch.calls {
-///         println!("{}", call.id);
-///     }
-///     walk = batch.next; // in one transaction: the calls, the unreadable items, and this
-/// }
-/// # assert!(pages.is_empty());
-/// # Ok::<(), call_assistant::rest::client::PagingError>(())
-/// ```
-///
-/// It is small: a position in the list. The ids of calls that started at the same instant, and the
-/// keys of unreadable items with no call between them, are kept together, at about 100 bytes each. A
-/// later version of this crate reads what an earlier one stored.
-///
-/// # The next page
-///
-/// | `has_more` | `next_cursor` | |
-/// |---|---|---|
-/// | true or absent | a text | continue, also after an empty page |
-/// | false | anything | the end |
-/// | absent | none | the end |
-/// | true | none | an error: to stop here would lose calls silently |
-///
-/// An empty `next_cursor` counts as none. A cursor that comes back is an error: see
-/// [`PagingError::Cycle`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
-pub struct CallPages {
-    /// The list without its cursor, which the walk has.
-    #[serde(with = "query_text")]
-    list: ListCalls,
-    walk: Walk,
-    done: bool,
-    /// The mode of the key that the walk was begun with.
-    mode: Option<Mode>,
-    /// Whether the list begins at a cursor, so that its first page is not what came before.
-    is_part: bool,
-    /// The unreadable items since this pass reached the `started_at` of its place.
-    tail: BTreeSet<UnreadableKey>,
-    /// The items that earlier passes returned beyond the frontier and this one has not met.
-    unmet: BTreeSet<UnreadableKey>,
-    /// The bounds of a walk through the calls of a period.
-    period: Option<Period>,
+stored_object! {
+    /// A walk through all pages of a list, which returns each call once.
+    ///
+    /// This is the state of the walk. Store it with the calls, as JSON or in another form of serde that has
+    /// names of fields, to resume after a restart of the program. [`Client::pages`](super::super::Client::pages) makes the
+    /// requests.
+    ///
+    /// ```
+    /// use call_assistant::rest::ListCalls;
+    /// use call_assistant::rest::client::CallPages;
+    /// # use call_assistant::model::CallList;
+    /// # let mut pages = vec![CallList::new(vec![], None), CallList::new(vec![], Some("c1".into()))];
+    /// # let mut send = |_: ListCalls| pages.pop().unwrap();
+    ///
+    /// let mut walk = CallPages::from(ListCalls::new()); // or the state stored last
+    /// while !walk.is_done() {
+    ///     let batch = walk.apply(&send(walk.query()))?;
+    ///     for call in &batch.calls {
+    ///         println!("{}", call.id);
+    ///     }
+    ///     walk = batch.next; // in one transaction: the calls, the unreadable items, and this
+    /// }
+    /// # assert!(pages.is_empty());
+    /// # Ok::<(), call_assistant::rest::client::PagingError>(())
+    /// ```
+    ///
+    /// It is small: a position in the list. The ids of calls that started at the same instant, and the
+    /// keys of unreadable items with no call between them, are kept together, at about 100 bytes each. A
+    /// later version of this crate reads what an earlier one stored.
+    ///
+    /// # The next page
+    ///
+    /// | `has_more` | `next_cursor` | |
+    /// |---|---|---|
+    /// | true or absent | a text | continue, also after an empty page |
+    /// | false | anything | the end |
+    /// | absent | none | the end |
+    /// | true | none | an error: to stop here would lose calls silently |
+    ///
+    /// An empty `next_cursor` counts as none. A cursor that comes back is an error: see
+    /// [`PagingError::Cycle`].
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct CallPages {
+        /// The list without its cursor, which the walk has.
+        #[serde(with = "query_text")]
+        list: ListCalls,
+        walk: Walk,
+        done: bool,
+        /// The mode of the key that the walk was begun with.
+        mode: Option<Mode>,
+        /// Whether the list begins at a cursor, so that its first page is not what came before.
+        is_part: bool,
+        /// The unreadable items since this pass reached the `started_at` of its place.
+        tail: BTreeSet<UnreadableKey>,
+        /// The items that earlier passes returned beyond the frontier and this one has not met.
+        unmet: BTreeSet<UnreadableKey>,
+        /// The bounds of a walk through the calls of a period.
+        period: Option<Period>,
+    }
 }
 
-/// The calls that started from one instant on and before another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
-struct Period {
-    from: Timestamp,
-    until: Timestamp,
-    /// When all of them can be read, by the service's clock.
-    complete_at: Timestamp,
+stored_object! {
+    /// The calls that started from one instant on and before another.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    struct Period {
+        from: Timestamp,
+        until: Timestamp,
+        /// When all of them can be read, by the service's clock.
+        complete_at: Timestamp,
+    }
 }
-
-stored_object!(CallPages);
-stored_object!(Period);
 
 impl CallPages {
     /// The most pages in a row that bring a walk no further: 10,000. An empty page may lead to
@@ -221,9 +218,9 @@ impl From<ListCalls> for CallPages {
 /// A list in its stored form: the text of its query, which is checked when it is read, and not when
 /// it is written: a list that the service would refuse can be stored.
 mod query_text {
-    use serde::{Deserializer, Serializer, de};
+    use serde::{Deserialize, Deserializer, Serializer, de};
 
-    use super::{Deserialize, ListCalls, String};
+    use super::{ListCalls, String};
 
     pub(super) fn serialize<S: Serializer>(list: &ListCalls, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&list.unchecked_query())

@@ -1,141 +1,138 @@
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 
-use serde::de::{Deserializer, Error as _};
-use serde::{Deserialize, Serialize};
-
 use super::sync_walk::SyncWalk;
 use super::walk::{UnreadableKey, Walk};
 use super::{Batch, FlowError, PagingError, bind};
 use crate::Timestamp;
 use crate::id::{AccountId, CallId};
-use crate::json::{ObjectOnly, stored_object};
+use crate::json::stored_object;
 use crate::model::{Call, CallList, ListedCall, UnreadableCall};
 use crate::rest::{ListCalls, Mode};
 
-/// A copy of all calls of an account, kept up to date without losing or repeating any.
-///
-/// This is the state of the sync. Store it next to the calls, as JSON or in another form
-/// of serde that has names of fields.
-///
-/// ```
-/// use call_assistant::rest::client::CallSync;
-/// # use call_assistant::model::{Call, CallList};
-/// # use call_assistant::{id::CallId, rest::ListCalls, Timestamp};
-/// # let now = Timestamp::from_unix(1_784_887_200).unwrap();
-/// # let call = Call::new(CallId::parse("call_1").unwrap(), now, now);
-/// # let page = CallList::new(vec![call], None);
-/// # let ask = |_: ListCalls| (page.clone(), None);
-/// # let mut rows = 0;
-///
-/// let mut sync = CallSync::new(); // or the state stored last
-/// loop {
-///     let (page, date) = ask(sync.query()); // `date` is `ResponseHead::date`
-///     let step = sync.apply(&page, date, now)?;
-///     rows += step.calls.len(); // one transaction: the calls, and `step.next`
-///     for item in &step.unreadable {
-///         eprintln!("{} cannot be read: {}", item.json(), item.error()); // store it, too
-///     }
-///     sync = step.next;
-///     if !sync.is_walking() {
-///         break; // up to date: walk again in a while
-///     }
-/// }
-/// # assert_eq!(rows, 1);
-/// # assert_eq!(sync.apply(&ask(sync.query()).0, None, now)?.calls, []);
-/// # Ok::<(), call_assistant::rest::client::PagingError>(())
-/// ```
-///
-/// # Promise
-///
-/// **Store the fresh calls and the next state in one transaction.** Then every call is processed
-/// exactly once, in whatever order the service writes and shows calls, and whatever crashes when.
-/// The one condition: from the start of the transaction that writes a call until every answer shows
-/// the call takes at most the lag. Delayed replicas, and clocks of the service's machines that
-/// differ, count into that.
-///
-/// A service that lost a call, with the end of its database, may write it again with a later
-/// `created_at`. The call is not returned again if that is done within the lag.
-///
-/// Without such transactions, store the calls first, by id, and then the state: a crash in between
-/// returns those calls once more, and storing a call again changes nothing, because a call never
-/// changes.
-///
-/// A state is a value: [`apply`](Self::apply) leaves the old state as it is, and the same page can
-/// be applied again. Two workers can share a sync if each stores its next state only over the state
-/// that it has read.
-///
-/// # Items that cannot be read
-///
-/// An item of a page that is not a readable call does not stop the sync. It is returned once, as an
-/// [`UnreadableCall`], and recognised by its id, or by the SHA-256 of its bytes if it has no
-/// readable id. Once the service has repaired such a call, the call is returned as fresh.
-///
-/// # Why a watermark alone loses calls
-///
-/// `created_at` is when the service *began* to write a call. A call becomes visible a little later,
-/// perhaps after calls with a later `created_at`; and the list is ordered by `started_at`, so a new
-/// call can appear anywhere in it, before or after the page that is being read. Hence three rules:
-///
-/// 1. **Ask from below the watermark.** A query begins a lag (a minute by default) below it. The
-///    ids of calls returned from there on are kept and never returned again.
-/// 2. **The watermark stops where the walk began.** It becomes the largest `created_at` *on the
-///    first page*. Whatever was written a lag before that was visible during the whole walk. A call
-///    that a later page shows may be more recent than others that the walk has already passed: to
-///    move the watermark there is how calls get lost.
-/// 3. **It moves only after the last page**, never before.
-///
-/// # Clocks
-///
-/// The first page shows what time it was at the service when the walk began. A `created_at` later
-/// than the answer's `Date` is not believed, so that one call dated to the year 9999 does not end the
-/// sync. `now` counts in place of a `Date` only where the answer has none. So no clock of the customer's has
-/// to be right where answers have a `Date`. Where they have none, a fast clock can lose calls if the
-/// service also dates a call ahead of its own clock. A slow clock loses none.
-///
-/// If the first page shows only calls that are not believed (the clock is slow, and there is no
-/// `Date`), the watermark stays. The largest `created_at` of that page becomes the watermark of a walk
-/// that begins after the clock has passed it. Until then each walk asks for the same again, returns
-/// nothing twice, and keeps the id of each call that it returns. The same holds if a first page without
-/// calls and without `Date` leads to a next page.
-///
-/// # Size
-///
-/// The state is small however long the history: a position in the list, and the ids within the lag
-/// below the watermark. A first sync of years of calls is a walk like any other, and continues
-/// where it stopped. In three cases the state grows, by about 100 bytes for each item: calls
-/// while the watermark stays as above, calls that all started at the same instant, and items that
-/// cannot be read, until the watermark is a lag past them. A copy of 1,200 calls in one minute has a
-/// state of about 90 KB until the watermark has moved on.
-///
-/// A later version of this crate reads what an earlier one stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
-pub struct CallSync {
-    #[serde(deserialize_with = "lag")]
-    lag: Duration,
-    /// The mode of the key that the sync was begun with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mode: Option<Mode>,
-    /// The account, if the host has named it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    account_id: Option<AccountId>,
-    since: Option<Timestamp>,
-    /// The instant such that every call written a lag or more before it has been returned, but for
-    /// those before `since`.
-    watermark: Option<Timestamp>,
-    /// The calls returned that a query may list again, with their `created_at`.
-    recent: BTreeMap<CallId, Timestamp>,
-    /// A `created_at` that no clock had reached. It becomes the watermark once one has.
-    kept: Option<Timestamp>,
-    /// The unreadable items returned, each with its `created_at`, or else a time after the walk
-    /// that showed it last; `None` while that walk is under way.
-    unreadable: BTreeMap<UnreadableKey, Option<Timestamp>>,
-    /// The walk under way, once its first page has been applied.
-    walk: Option<SyncWalk>,
+stored_object! {
+    /// A copy of all calls of an account, kept up to date without losing or repeating any.
+    ///
+    /// This is the state of the sync. Store it next to the calls, as JSON or in another form
+    /// of serde that has names of fields.
+    ///
+    /// ```
+    /// use call_assistant::rest::client::CallSync;
+    /// # use call_assistant::model::{Call, CallList};
+    /// # use call_assistant::{id::CallId, rest::ListCalls, Timestamp};
+    /// # let now = Timestamp::from_unix(1_784_887_200).unwrap();
+    /// # let call = Call::new(CallId::parse("call_1").unwrap(), now, now);
+    /// # let page = CallList::new(vec![call], None);
+    /// # let ask = |_: ListCalls| (page.clone(), None);
+    /// # let mut rows = 0;
+    ///
+    /// let mut sync = CallSync::new(); // or the state stored last
+    /// loop {
+    ///     let (page, date) = ask(sync.query()); // `date` is `ResponseHead::date`
+    ///     let step = sync.apply(&page, date, now)?;
+    ///     rows += step.calls.len(); // one transaction: the calls, and `step.next`
+    ///     for item in &step.unreadable {
+    ///         eprintln!("{} cannot be read: {}", item.json(), item.error()); // store it, too
+    ///     }
+    ///     sync = step.next;
+    ///     if !sync.is_walking() {
+    ///         break; // up to date: walk again in a while
+    ///     }
+    /// }
+    /// # assert_eq!(rows, 1);
+    /// # assert_eq!(sync.apply(&ask(sync.query()).0, None, now)?.calls, []);
+    /// # Ok::<(), call_assistant::rest::client::PagingError>(())
+    /// ```
+    ///
+    /// # Promise
+    ///
+    /// **Store the fresh calls and the next state in one transaction.** Then every call is processed
+    /// exactly once, in whatever order the service writes and shows calls, and whatever crashes when.
+    /// The one condition: from the start of the transaction that writes a call until every answer shows
+    /// the call takes at most the lag. Delayed replicas, and clocks of the service's machines that
+    /// differ, count into that.
+    ///
+    /// A service that lost a call, with the end of its database, may write it again with a later
+    /// `created_at`. The call is not returned again if that is done within the lag.
+    ///
+    /// Without such transactions, store the calls first, by id, and then the state: a crash in between
+    /// returns those calls once more, and storing a call again changes nothing, because a call never
+    /// changes.
+    ///
+    /// A state is a value: [`apply`](Self::apply) leaves the old state as it is, and the same page can
+    /// be applied again. Two workers can share a sync if each stores its next state only over the state
+    /// that it has read.
+    ///
+    /// # Items that cannot be read
+    ///
+    /// An item of a page that is not a readable call does not stop the sync. It is returned once, as an
+    /// [`UnreadableCall`], and recognised by its id, or by the SHA-256 of its bytes if it has no
+    /// readable id. Once the service has repaired such a call, the call is returned as fresh.
+    ///
+    /// # Why a watermark alone loses calls
+    ///
+    /// `created_at` is when the service *began* to write a call. A call becomes visible a little later,
+    /// perhaps after calls with a later `created_at`; and the list is ordered by `started_at`, so a new
+    /// call can appear anywhere in it, before or after the page that is being read. Hence three rules:
+    ///
+    /// 1. **Ask from below the watermark.** A query begins a lag (a minute by default) below it. The
+    ///    ids of calls returned from there on are kept and never returned again.
+    /// 2. **The watermark stops where the walk began.** It becomes the largest `created_at` *on the
+    ///    first page*. Whatever was written a lag before that was visible during the whole walk. A call
+    ///    that a later page shows may be more recent than others that the walk has already passed: to
+    ///    move the watermark there is how calls get lost.
+    /// 3. **It moves only after the last page**, never before.
+    ///
+    /// # Clocks
+    ///
+    /// The first page shows what time it was at the service when the walk began. A `created_at` later
+    /// than the answer's `Date` is not believed, so that one call dated to the year 9999 does not end the
+    /// sync. `now` counts in place of a `Date` only where the answer has none. So no clock of the customer's has
+    /// to be right where answers have a `Date`. Where they have none, a fast clock can lose calls if the
+    /// service also dates a call ahead of its own clock. A slow clock loses none.
+    ///
+    /// If the first page shows only calls that are not believed (the clock is slow, and there is no
+    /// `Date`), the watermark stays. The largest `created_at` of that page becomes the watermark of a walk
+    /// that begins after the clock has passed it. Until then each walk asks for the same again, returns
+    /// nothing twice, and keeps the id of each call that it returns. The same holds if a first page without
+    /// calls and without `Date` leads to a next page.
+    ///
+    /// # Size
+    ///
+    /// The state is small however long the history: a position in the list, and the ids within the lag
+    /// below the watermark. A first sync of years of calls is a walk like any other, and continues
+    /// where it stopped. In three cases the state grows, by about 100 bytes for each item: calls
+    /// while the watermark stays as above, calls that all started at the same instant, and items that
+    /// cannot be read, until the watermark is a lag past them. A copy of 1,200 calls in one minute has a
+    /// state of about 90 KB until the watermark has moved on.
+    ///
+    /// A later version of this crate reads what an earlier one stored.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct CallSync {
+        #[serde(deserialize_with = "crate::json::read_stored")]
+        lag: Duration,
+        /// The mode of the key that the sync was begun with.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mode: Option<Mode>,
+        /// The account, if the host has named it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        account_id: Option<AccountId>,
+        since: Option<Timestamp>,
+        /// The instant such that every call written a lag or more before it has been returned, but for
+        /// those before `since`.
+        watermark: Option<Timestamp>,
+        /// The calls returned that a query may list again, with their `created_at`.
+        recent: BTreeMap<CallId, Timestamp>,
+        /// A `created_at` that no clock had reached. It becomes the watermark once one has.
+        kept: Option<Timestamp>,
+        /// The unreadable items returned, each with its `created_at`, or else a time after the walk
+        /// that showed it last; `None` while that walk is under way.
+        unreadable: BTreeMap<UnreadableKey, Option<Timestamp>>,
+        /// The walk under way, once its first page has been applied.
+        walk: Option<SyncWalk>,
+    }
+    check: CallSync::check
 }
-
-stored_object!(CallSync);
 
 impl CallSync {
     /// The longest lag: 24 hours. The state keeps the ids of all calls within it.
@@ -296,6 +293,11 @@ impl CallSync {
         self.bind(other.mode, other.account_id.as_ref())
     }
 
+    /// Refuses a stored sync with a lag that no sync has.
+    fn check(&self) -> Result<(), &'static str> {
+        if self.lag > Self::MAX_LAG { Err("lag is more than a day") } else { Ok(()) }
+    }
+
     /// Returns the `created_after` of this walk.
     fn listed_from(&self) -> Option<Timestamp> {
         let from = self.watermark.map(|watermark| watermark.saturating_sub(self.lag));
@@ -349,15 +351,6 @@ impl CallSync {
             *until = until.or(shown);
         }
     }
-}
-
-/// Refuses a lag that no sync has.
-fn lag<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    let lag = Duration::deserialize(ObjectOnly(from))?;
-    if lag > CallSync::MAX_LAG {
-        return Err(D::Error::custom("lag is more than a day"));
-    }
-    Ok(lag)
 }
 
 impl Default for CallSync {

@@ -21,17 +21,16 @@ pub(super) struct SyncWalk {
     opening: Option<Opening>,
 }
 
-/// The beginning of a walk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
-struct Opening {
-    /// The `Date` of the first page.
-    date: Option<Timestamp>,
-    /// Whether the first page is still to be looked at.
-    first: bool,
+stored_object! {
+    /// The beginning of a walk.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Opening {
+        /// The `Date` of the first page.
+        date: Option<Timestamp>,
+        /// Whether the first page is still to be looked at.
+        first: bool,
+    }
 }
-
-stored_object!(Opening);
 
 impl SyncWalk {
     /// Creates a walk whose first page is about to be looked at.

@@ -14,32 +14,30 @@ use crate::id::CallId;
 use crate::json::stored_object;
 use crate::model::{Call, CallList, ListedCall, UnreadableCall};
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
-pub(super) struct Walk {
-    #[serde(rename = "paging")]
-    cursors: Cursors,
-    /// The last call of this pass over the list.
-    place: Option<Place>,
-    /// The furthest place of the earlier passes, if there were any.
-    frontier: Option<Place>,
+stored_object! {
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub(super) struct Walk {
+        #[serde(rename = "paging")]
+        cursors: Cursors,
+        /// The last call of this pass over the list.
+        place: Option<Place>,
+        /// The furthest place of the earlier passes, if there were any.
+        frontier: Option<Place>,
+    }
 }
 
-/// The last call of a pass: everything with a later `started_at` has been passed, and these ids
-/// with the same one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
-struct Place {
-    started_at: Timestamp,
-    ids: BTreeSet<CallId>,
+stored_object! {
+    /// The last call of a pass: everything with a later `started_at` has been passed, and these ids
+    /// with the same one.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    struct Place {
+        started_at: Timestamp,
+        ids: BTreeSet<CallId>,
+    }
 }
 
 /// The new items of a page, and whether there is a next page.
 pub(super) type Fresh = (Vec<Call>, Vec<UnreadableCall>, bool);
-
-stored_object!(Walk);
-stored_object!(Place);
-
 impl Walk {
     pub(super) fn new(cursor: Option<String>) -> Self {
         Self { cursors: Cursors::new(cursor), place: None, frontier: None }

@@ -3,61 +3,63 @@
 use alloc::vec::Vec;
 
 use http::Request;
-use serde::{Deserialize, Serialize};
 
 use super::super::endpoint::SignedDestination;
 use super::super::stored::{self, MismatchError};
 use super::Delivery;
 use crate::Timestamp;
+use crate::json::stored_object;
 use crate::webhook::event::EventBody;
 
-/// An attempt that has begun. It goes back to
-/// [`Delivery::finish`](super::super::Delivery::finish) with its outcome.
-///
-/// ```
-/// # use call_assistant::Timestamp;
-/// # use call_assistant::id::{AccountId, EventId};
-/// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-/// use call_assistant::webhook::sender::SignedDestination;
-/// # use call_assistant::webhook::sender::{Delivery, EndpointHealth, EndpointUrl};
-/// # use call_assistant::webhook::{Signer, SigningSecret};
-/// # let now = Timestamp::from_unix(1_767_225_600).unwrap();
-/// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
-/// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
-/// # let event = event.ping("It works.")?;
-/// # let endpoint = EndpointHealth::new(1, now);
-/// # let mut delivery = Delivery::accept(&event, &endpoint, now);
-/// # let target = EndpointUrl::parse("https://hooks.example.com/calls")?;
-/// # let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
-///
-/// // `endpoint`, `target` and `signer` come from the endpoint's row, `event` and `delivery` from theirs.
-/// let destination = SignedDestination::new(&endpoint, target, signer);
-/// let attempt = delivery.begin(&endpoint, now)?;
-/// let request = attempt.request(&destination, &event, now)?;
-/// assert_eq!(request.headers()["x-service-delivery"], "evt_1");
-/// assert_eq!(request.body(), event.as_bytes());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// It serializes, for hosts that send requests from another process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[must_use = "send it, and finish the delivery with its outcome"]
-pub struct Attempt {
-    /// The numbers of its delivery and its endpoint.
-    pub(super) of: (u64, u64),
-    /// The event's `created_at`, in microseconds: what a column keeps of it.
-    pub(super) event_created_at: Timestamp,
-    #[serde(deserialize_with = "stored::attempt")]
-    pub(super) number: u8,
-    pub(super) manual: bool,
-    pub(super) began_at: Timestamp,
-    pub(super) deadline: Timestamp,
-    /// The delivery's version when the attempt began: the lease is held while it is the same.
-    pub(super) lease: u32,
-    /// The endpoint's, when the attempt began.
-    pub(super) generation: u32,
-    /// Which life of the endpoint it began in.
-    pub(super) life: u32,
+stored_object! {
+    /// An attempt that has begun. It goes back to
+    /// [`Delivery::finish`](super::super::Delivery::finish) with its outcome.
+    ///
+    /// ```
+    /// # use call_assistant::Timestamp;
+    /// # use call_assistant::id::{AccountId, EventId};
+    /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+    /// use call_assistant::webhook::sender::SignedDestination;
+    /// # use call_assistant::webhook::sender::{Delivery, EndpointHealth, EndpointUrl};
+    /// # use call_assistant::webhook::{Signer, SigningSecret};
+    /// # let now = Timestamp::from_unix(1_767_225_600).unwrap();
+    /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
+    /// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
+    /// # let event = event.ping("It works.")?;
+    /// # let endpoint = EndpointHealth::new(1, now);
+    /// # let mut delivery = Delivery::accept(&event, &endpoint, now);
+    /// # let target = EndpointUrl::parse("https://hooks.example.com/calls")?;
+    /// # let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
+    ///
+    /// // `endpoint`, `target` and `signer` come from the endpoint's row, `event` and `delivery` from theirs.
+    /// let destination = SignedDestination::new(&endpoint, target, signer);
+    /// let attempt = delivery.begin(&endpoint, now)?;
+    /// let request = attempt.request(&destination, &event, now)?;
+    /// assert_eq!(request.headers()["x-service-delivery"], "evt_1");
+    /// assert_eq!(request.body(), event.as_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// It serializes, for hosts that send requests from another process.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[must_use = "send it, and finish the delivery with its outcome"]
+    pub struct Attempt {
+        /// The numbers of its delivery and its endpoint.
+        pub(super) of: (u64, u64),
+        /// The event's `created_at`. A column may have cut it to microseconds.
+        pub(super) event_created_at: Timestamp,
+        #[serde(deserialize_with = "stored::attempt")]
+        pub(super) number: u8,
+        pub(super) manual: bool,
+        pub(super) began_at: Timestamp,
+        pub(super) deadline: Timestamp,
+        /// The delivery's version when the attempt began: the lease is held while it is the same.
+        pub(super) lease: u32,
+        /// The endpoint's, when the attempt began.
+        pub(super) generation: u32,
+        /// Which life of the endpoint it began in.
+        pub(super) life: u32,
+    }
 }
 
 impl Attempt {
@@ -114,7 +116,9 @@ impl Attempt {
         if self.of.1 != destination.endpoint {
             return Err(MismatchError::Endpoint);
         }
-        if self.event_created_at != event.created_at().floor_to_micros() {
+        let [known, given] =
+            [self.event_created_at, event.created_at()].map(Timestamp::floor_to_micros);
+        if known != given {
             return Err(MismatchError::Event);
         }
         let mut request = event.signed_request(&destination.signer, now);

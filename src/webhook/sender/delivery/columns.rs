@@ -2,59 +2,61 @@
 
 use super::super::schedule::MAX_ATTEMPTS;
 use super::super::stored::{ColumnError, Version, signed, small, unsigned};
-use serde::{Deserialize, Serialize};
 
 use super::Delivery;
 use super::status::DeliveryStatus;
 use crate::Timestamp;
+use crate::json::stored_object;
 
-/// The columns of a row that holds a [`Delivery`].
-///
-/// ```
-/// use call_assistant::Timestamp;
-/// use call_assistant::webhook::sender::{Delivery, DeliveryColumns};
-/// # struct Row { created: i64, status: &'static str, at: i64, attempts: i16, version: i32 }
-/// # let row = Row { created: 0, status: "waiting", at: 60_000_000, attempts: 2, version: 4 };
-///
-/// let micros = |micros| Timestamp::from_unix_micros(micros).ok_or("out of range");
-/// let columns = DeliveryColumns {
-///     event_created_at: micros(row.created)?,
-///     status: row.status.parse()?,
-///     at: micros(row.at)?,
-///     attempts: row.attempts,
-///     manual: false,
-///     generation: 0,
-///     version: row.version,
-/// };
-/// let delivery = Delivery::from_columns(7, 1, columns)?;
-/// assert_eq!(DeliveryColumns::from(delivery), columns);
-///
-/// let error = Delivery::from_columns(7, 1, DeliveryColumns { attempts: 7, ..columns }).unwrap_err();
-/// assert_eq!(error.to_string(), "attempts is 7, not from 0 to 6");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// The numbers have the types of `smallint` and `integer`, so they are bound as they are. Instants
-/// that are stored in microseconds come back as they were if `now` was
-/// [rounded](Timestamp::floor_to_micros) when it was taken.
-///
-/// Closed: a table has a column for each field, and a host has to add one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct DeliveryColumns {
-    /// The event's `created_at`, from which thirty days count.
-    pub event_created_at: Timestamp,
-    /// Its state: [`DeliveryStatus::as_str`] as a column.
-    pub status: DeliveryStatus,
-    /// When it is due, leased until, or has ended.
-    pub at: Timestamp,
-    /// Scheduled attempts that are finished, 0 to 6.
-    pub attempts: i16,
-    /// Whether a manual redelivery is pending.
-    pub manual: bool,
-    /// The endpoint's generation, when the delivery was accepted or redelivered.
-    pub generation: i32,
-    /// Changes with every change.
-    pub version: i32,
+stored_object! {
+    /// The columns of a row that holds a [`Delivery`].
+    ///
+    /// ```
+    /// use call_assistant::Timestamp;
+    /// use call_assistant::webhook::sender::{Delivery, DeliveryColumns};
+    /// # struct Row { created: i64, status: &'static str, at: i64, attempts: i16, version: i32 }
+    /// # let row = Row { created: 0, status: "waiting", at: 60_000_000, attempts: 2, version: 4 };
+    ///
+    /// let micros = |micros| Timestamp::from_unix_micros(micros).ok_or("out of range");
+    /// let columns = DeliveryColumns {
+    ///     event_created_at: micros(row.created)?,
+    ///     status: row.status.parse()?,
+    ///     at: micros(row.at)?,
+    ///     attempts: row.attempts,
+    ///     manual: false,
+    ///     generation: 0,
+    ///     version: row.version,
+    /// };
+    /// let delivery = Delivery::from_columns(7, 1, columns)?;
+    /// assert_eq!(DeliveryColumns::from(delivery), columns);
+    ///
+    /// let error = Delivery::from_columns(7, 1, DeliveryColumns { attempts: 7, ..columns }).unwrap_err();
+    /// assert_eq!(error.to_string(), "attempts is 7, not from 0 to 6");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The numbers have the types of `smallint` and `integer`, so they are bound as they are. Instants
+    /// that are stored in microseconds come back as they were if `now` was
+    /// [rounded](Timestamp::floor_to_micros) when it was taken.
+    ///
+    /// Closed: a table has a column for each field, and a host has to add one.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct DeliveryColumns {
+        /// The event's `created_at`, from which thirty days count.
+        pub event_created_at: Timestamp,
+        /// Its state: [`DeliveryStatus::as_str`] as a column.
+        pub status: DeliveryStatus,
+        /// When it is due, leased until, or has ended.
+        pub at: Timestamp,
+        /// Scheduled attempts that are finished, 0 to 6.
+        pub attempts: i16,
+        /// Whether a manual redelivery is pending.
+        pub manual: bool,
+        /// The endpoint's generation, when the delivery was accepted or redelivered.
+        pub generation: i32,
+        /// Changes with every change.
+        pub version: i32,
+    }
 }
 
 impl From<Delivery> for DeliveryColumns {

@@ -358,7 +358,7 @@ impl Delivery {
         let next = self.attempts.saturating_add(1).min(MAX_ATTEMPTS);
         Attempt {
             of: (self.id, self.endpoint),
-            event_created_at: self.event_created_at.floor_to_micros(),
+            event_created_at: self.event_created_at,
             number: if self.manual { 1 } else { next },
             manual: self.manual,
             began_at,

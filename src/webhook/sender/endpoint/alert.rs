@@ -2,10 +2,11 @@
 
 use core::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::super::schedule::FAILURES_TO_DISABLE;
 use super::super::stored::stored_enum;
+use crate::json::ObjectOnly;
 
 /// A message to the owner of an endpoint.
 ///
@@ -24,7 +25,7 @@ use super::super::stored::stored_enum;
 ///
 /// [`Settled::alerts`](super::super::Settled::alerts), [`EndpointChange::alert`](super::super::EndpointChange::alert)
 /// and [`EndpointHealth::remind`](super::super::EndpointHealth::remind) return them. See [alerts](crate::guide::storing#alerts).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Alert {
@@ -121,6 +122,23 @@ impl fmt::Display for Alert {
                 write!(f, "{deliveries} {what} given up after 31 days: {}", reason.describe())
             }
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Alert {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(remote = "Alert", tag = "kind", rename_all = "snake_case")]
+        enum Stored {
+            Suspect,
+            Recovered,
+            Failing { failures: u8 },
+            Disabled { reason: DisabledReason },
+            StillDisabled { reason: DisabledReason, days: u8 },
+            Abandoned { reason: AbandonedReason, deliveries: u32 },
+        }
+
+        Stored::deserialize(ObjectOnly(from))
     }
 }
 

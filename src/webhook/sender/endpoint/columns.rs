@@ -2,52 +2,54 @@
 
 use super::super::schedule::{FAILURES_TO_DISABLE, FIRST_FAILURES_TO_SUSPECT, MAX_REMINDERS};
 use super::super::stored::{ColumnError, Version, signed, small, unsigned};
-use serde::{Deserialize, Serialize};
 
 use super::EndpointHealth;
 use super::alert::DisabledReason;
 use crate::Timestamp;
+use crate::json::stored_object;
 
-/// The columns of a row that holds an [`EndpointHealth`].
-///
-/// ```
-/// use call_assistant::Timestamp;
-/// use call_assistant::webhook::sender::{DisabledReason, EndpointColumns, EndpointHealth};
-///
-/// let mut endpoint = EndpointHealth::new(1, Timestamp::UNIX_EPOCH);
-/// endpoint.pause(Timestamp::UNIX_EPOCH);
-/// let columns = EndpointColumns::from(endpoint);
-/// assert_eq!(columns.disabled.map(DisabledReason::as_str), Some("paused"));
-/// assert_eq!(EndpointHealth::from_columns(1, columns), Ok(endpoint));
-///
-/// let error = EndpointHealth::from_columns(1, EndpointColumns { version: -1, ..columns }).unwrap_err();
-/// assert_eq!(error.to_string(), "version is -1, not from 0 to 2147483647");
-/// ```
-///
-/// Closed: a table has a column for each field, and a host has to add one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct EndpointColumns {
-    /// Why it is disabled, [`DisabledReason::as_str`] as a column; `NULL` if it is active.
-    // With a reader of its own, a row that lacks the field is refused instead of active.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub disabled: Option<DisabledReason>,
-    /// When it became active, was moved or was disabled. All of its microseconds tell lives apart.
-    pub since: Timestamp,
-    /// Deliveries in a row that failed for good, 0 to 20.
-    pub failures: i16,
-    /// Deliveries in a row whose first attempts failed, 0 to 5. At 5 it is suspect.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub first_failures: i16,
-    /// When the first of them failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_failed_at: Option<Timestamp>,
-    /// Reminders that it is disabled, 0 to 2.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub reminders: i16,
-    /// How often it was enabled again.
-    pub generation: i32,
-    /// Changes with every change.
-    pub version: i32,
+stored_object! {
+    /// The columns of a row that holds an [`EndpointHealth`].
+    ///
+    /// ```
+    /// use call_assistant::Timestamp;
+    /// use call_assistant::webhook::sender::{DisabledReason, EndpointColumns, EndpointHealth};
+    ///
+    /// let mut endpoint = EndpointHealth::new(1, Timestamp::UNIX_EPOCH);
+    /// endpoint.pause(Timestamp::UNIX_EPOCH);
+    /// let columns = EndpointColumns::from(endpoint);
+    /// assert_eq!(columns.disabled.map(DisabledReason::as_str), Some("paused"));
+    /// assert_eq!(EndpointHealth::from_columns(1, columns), Ok(endpoint));
+    ///
+    /// let error = EndpointHealth::from_columns(1, EndpointColumns { version: -1, ..columns }).unwrap_err();
+    /// assert_eq!(error.to_string(), "version is -1, not from 0 to 2147483647");
+    /// ```
+    ///
+    /// Closed: a table has a column for each field, and a host has to add one.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct EndpointColumns {
+        /// Why it is disabled, [`DisabledReason::as_str`] as a column; `NULL` if it is active.
+        // With a reader of its own, a row that lacks the field is refused instead of active.
+        #[serde(deserialize_with = "Option::deserialize")]
+        pub disabled: Option<DisabledReason>,
+        /// When it became active, was moved or was disabled. All of its microseconds tell lives apart.
+        pub since: Timestamp,
+        /// Deliveries in a row that failed for good, 0 to 20.
+        pub failures: i16,
+        /// Deliveries in a row whose first attempts failed, 0 to 5. At 5 it is suspect.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub first_failures: i16,
+        /// When the first of them failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub first_failed_at: Option<Timestamp>,
+        /// Reminders that it is disabled, 0 to 2.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub reminders: i16,
+        /// How often it was enabled again.
+        pub generation: i32,
+        /// Changes with every change.
+        pub version: i32,
+    }
 }
 
 impl From<EndpointHealth> for EndpointColumns {

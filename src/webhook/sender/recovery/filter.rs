@@ -1,67 +1,70 @@
 //! Enabling an endpoint, and what it missed while it was disabled.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
-
-use serde::{Deserialize, Serialize};
 
 use super::super::delivery::{Delivery, DeliveryStatus};
 use super::super::endpoint::EndpointHealth;
 use super::super::schedule::{LONGEST_DELIVERY, oldest_kept};
 use super::super::stored::{self, previous_version, signed};
 use crate::Timestamp;
+use crate::json::stored_object;
 use crate::webhook::event::EventType;
 
-/// What an endpoint did not receive: in a range of time, or until it was enabled.
-///
-/// ```
-/// # use call_assistant::Timestamp;
-/// # use call_assistant::webhook::event::EventType;
-/// # use call_assistant::webhook::sender::{
-/// #     Delivery, DeliveryStatus, EndpointHealth, RecoveryFilter,
-/// # };
-/// # let now = Timestamp::UNIX_EPOCH;
-/// # let mut endpoint = EndpointHealth::new(1, now);
-/// # endpoint.pause(now);
-/// if let Some(missed) = endpoint.enable(now) {
-///     let missed = missed.with_statuses([DeliveryStatus::Parked, DeliveryStatus::Skipped]).with_types([EventType::CallEnded]);
-///     // SELECT type, count(*) FROM deliveries ... WHERE, as below, GROUP BY type
-///     assert_eq!(missed.statuses(), [DeliveryStatus::Parked, DeliveryStatus::Skipped]);
-///     assert_eq!(missed.ended_generation(), Some(0)); // the generation before
-/// }
-/// ```
-///
-/// The range is over the events' `created_at`, its end excluded. It never reaches back further than
-/// [`RETENTION`](super::super::RETENTION), because older events may have been removed from the store. A
-/// [`Recovery`](super::super::Recovery) redelivers all of it.
-///
-/// It is stored as JSON. Old and new versions read each other's.
-///
-/// # The search
-/// A statement finds the rows of the endpoint for which [`includes`](Self::includes) is true:
-/// - The event's `created_at` is at or after [`from`](Self::from), and before [`until`](Self::until).
-/// - The row has one of the [`statuses`](Self::statuses), and, unless [`ended_generation`](Self::ended_generation) is
-///   `None`, that generation. If it failed or is gone, its event is not older than
-///   [`failed_from`](Self::failed_from). Or it is pending, and
-///   [`active_generation`](Self::active_generation) is another generation; if that is `None`, nothing pending fits.
-/// - [`includes_type`](Self::includes_type) is true of the event's type.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct RecoveryFilter {
-    from: Timestamp,
-    until: Timestamp,
-    /// In the order of [`DeliveryStatus::ALL`].
-    #[serde(deserialize_with = "missed_statuses")]
-    statuses: Vec<DeliveryStatus>,
-    /// None: all types.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    types: Vec<EventType>,
-    /// The endpoint's generation. What is pending of any other is not sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(deserialize_with = "stored::optional_version")]
-    generation: Option<u32>,
-    /// Set by enabling: only what ended in the generation before, and failed from here on. Older
-    /// events failed long before the endpoint was disabled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    failed_from: Option<Timestamp>,
+stored_object! {
+    /// What an endpoint did not receive: in a range of time, or until it was enabled.
+    ///
+    /// ```
+    /// # use call_assistant::Timestamp;
+    /// # use call_assistant::webhook::event::EventType;
+    /// # use call_assistant::webhook::sender::{
+    /// #     Delivery, DeliveryStatus, EndpointHealth, RecoveryFilter,
+    /// # };
+    /// # let now = Timestamp::UNIX_EPOCH;
+    /// # let mut endpoint = EndpointHealth::new(1, now);
+    /// # endpoint.pause(now);
+    /// if let Some(missed) = endpoint.enable(now) {
+    ///     let missed = missed.with_statuses([DeliveryStatus::Parked, DeliveryStatus::Skipped]).with_types([EventType::CallEnded]);
+    ///     // SELECT type, count(*) FROM deliveries ... WHERE, as below, GROUP BY type
+    ///     assert_eq!(missed.statuses(), [DeliveryStatus::Parked, DeliveryStatus::Skipped]);
+    ///     assert_eq!(missed.ended_generation(), Some(0)); // the generation before
+    /// }
+    /// ```
+    ///
+    /// The range is over the events' `created_at`, its end excluded. It never reaches back further than
+    /// [`RETENTION`](super::super::RETENTION), because older events may have been removed from the store. A
+    /// [`Recovery`](super::super::Recovery) redelivers all of it.
+    ///
+    /// It is stored as JSON. Old and new versions read each other's.
+    ///
+    /// # The search
+    /// A statement finds the rows of the endpoint for which [`includes`](Self::includes) is true:
+    /// - The event's `created_at` is at or after [`from`](Self::from), and before [`until`](Self::until).
+    /// - The row has one of the [`statuses`](Self::statuses), and, unless [`ended_generation`](Self::ended_generation) is
+    ///   `None`, that generation. If it failed or is gone, its event is not older than
+    ///   [`failed_from`](Self::failed_from). Or it is pending, and
+    ///   [`active_generation`](Self::active_generation) is another generation; if that is `None`, nothing pending fits.
+    /// - [`includes_type`](Self::includes_type) is true of the event's type.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct RecoveryFilter {
+        from: Timestamp,
+        until: Timestamp,
+        /// In the order of [`DeliveryStatus::ALL`].
+        statuses: Vec<DeliveryStatus>,
+        /// None: all types.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        types: Vec<EventType>,
+        /// The endpoint's generation. What is pending of any other is not sent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "stored::optional_version")]
+        generation: Option<u32>,
+        /// Set by enabling: only what ended in the generation before, and failed from here on. Older
+        /// events failed long before the endpoint was disabled.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed_from: Option<Timestamp>,
+    }
+    check: RecoveryFilter::check
 }
 
 impl EndpointHealth {
@@ -201,18 +204,18 @@ impl RecoveryFilter {
     pub fn includes_type(&self, event_type: &EventType) -> bool {
         self.types.is_empty() || self.types.contains(event_type)
     }
-}
 
-/// Refuses what no range has: a recovery must not redeliver what was delivered.
-fn missed_statuses<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<DeliveryStatus>, D::Error> {
-    let statuses = Vec::<DeliveryStatus>::deserialize(deserializer)?;
-    match statuses.iter().find(|status| !status.is_missed()) {
-        Some(status) => Err(serde::de::Error::custom(format_args!(
-            "statuses has {}, which is not missed",
-            status.as_str()
-        ))),
-        None => Ok(statuses),
+    /// Refuses a stored range that no call has made: a recovery must not redeliver what was delivered.
+    fn check(&self) -> Result<(), String> {
+        if let Some(status) = self.statuses.iter().find(|status| !status.is_missed()) {
+            return Err(format!("statuses has {}, which is not missed", status.as_str()));
+        }
+        if self.until < self.from {
+            return Err("until is before from".into());
+        }
+        if self.failed_from.is_some() && self.generation.is_none() {
+            return Err("failed_from has no generation".into());
+        }
+        Ok(())
     }
 }

@@ -5,8 +5,6 @@ mod plan;
 
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
-
 pub use self::filter::RecoveryFilter;
 pub use self::plan::{PlanError, RecoveryBy, WebhookPlan};
 
@@ -15,78 +13,81 @@ use super::endpoint::EndpointHealth;
 use super::schedule::RETENTION;
 use super::stored::{self, MismatchError, Version, stored_enum};
 use crate::Timestamp;
+use crate::json::stored_object;
 
-/// The recovery of what an endpoint missed: each delivery is redelivered once, a few at a time, until
-/// none is left.
-///
-/// ```
-/// # use call_assistant::Timestamp;
-/// # use call_assistant::id::{AccountId, EventId};
-/// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-/// # use call_assistant::webhook::sender::*;
-/// # let now = Timestamp::from_unix(60).unwrap();
-/// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
-/// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
-/// # let event = event.ping("It works.")?;
-/// # let mut endpoint = EndpointHealth::new(1, now);
-/// # endpoint.pause(now);
-/// # let skipped = Delivery::accept(&event, &endpoint, now);
-/// # let plan = WebhookPlan::Pro;
-/// let missed = endpoint.enable(now).ok_or("not disabled")?;
-/// let counted = 1; // SELECT count(*), by what `missed` names: shown before it is started
-/// let recovery = missed.recover(RecoveryBy::Dashboard, plan, &endpoint, now)?;
-/// let mut recovery = recovery.with_counted(counted);
-///
-/// // From now on, every second or so, until it is no longer running. Nothing is pending:
-/// let room = recovery.room(0, 4);
-/// let found = [(7, skipped)]; // ... AND id > $after ORDER BY id LIMIT $room FOR UPDATE
-/// let step = RecoveryStep { room, found: &found, endpoint: &endpoint, plan };
-/// let writes = recovery.step(step, now)?;
-/// // Store the writes and the recovery in one transaction.
-/// assert_eq!((writes[0].0, writes[0].1.status()), (7, DeliveryStatus::Waiting));
-/// assert_eq!((recovery.redelivered(), recovery.status()), (1, RecoveryStatus::Completed));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// Each delivery gets one manual attempt, as by [`Delivery::redeliver`]: a failure does not count
-/// against the endpoint. What fails again has failed, and another recovery may redeliver it.
-///
-/// # Steps
-/// Each is one transaction. Lock the recovery's row, and read its endpoint. Count what is manual and
-/// pending of the endpoint, for [`room`](Self::room). Lock that many deliveries that
-/// [`RecoveryFilter`] finds, with an id above [`after`](Self::after), in ascending order; `SKIP LOCKED`
-/// would miss rows. Then [`step`](Self::step), and write the deliveries and the recovery, each under its
-/// version.
-///
-/// Then add the deliveries to a [`Planner`](super::Planner). A process may die at any point: a step
-/// that is stored has advanced, and one that is not has done nothing, so that no delivery is
-/// redelivered twice and none is missed. If two processes make the same step, the version refuses
-/// one of them.
-///
-/// [`room`](Self::room) sets the pace: so many deliveries are pending at once. With half of
-/// [`SenderLimits::per_endpoint`](super::SenderLimits::per_endpoint), the endpoint's new events always find room.
-///
-/// # Its end
-/// It ends by itself when nothing is left, when its endpoint is disabled, when the plan does not
-/// include it any more, and when all its events are thirty days old. Let an endpoint have one
-/// running recovery at a time, by a unique index.
-///
-/// It is stored as JSON, with [`status`](Self::status) and [`version`](Self::version) as columns of
-/// their own, next to the endpoint's id.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Recovery<D> {
-    missed: RecoveryFilter,
-    by: RecoveryBy,
-    started_at: Timestamp,
-    /// The endpoint's, when it was started.
-    #[serde(deserialize_with = "stored::version")]
-    generation: u32,
-    counted: u64,
-    redelivered: u64,
-    left_out: u64,
-    after: Option<D>,
-    status: RecoveryStatus,
-    version: Version,
+stored_object! {
+    /// The recovery of what an endpoint missed: each delivery is redelivered once, a few at a time, until
+    /// none is left.
+    ///
+    /// ```
+    /// # use call_assistant::Timestamp;
+    /// # use call_assistant::id::{AccountId, EventId};
+    /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+    /// # use call_assistant::webhook::sender::*;
+    /// # let now = Timestamp::from_unix(60).unwrap();
+    /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
+    /// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
+    /// # let event = event.ping("It works.")?;
+    /// # let mut endpoint = EndpointHealth::new(1, now);
+    /// # endpoint.pause(now);
+    /// # let skipped = Delivery::accept(&event, &endpoint, now);
+    /// # let plan = WebhookPlan::Pro;
+    /// let missed = endpoint.enable(now).ok_or("not disabled")?;
+    /// let counted = 1; // SELECT count(*), by what `missed` names: shown before it is started
+    /// let recovery = missed.recover(RecoveryBy::Dashboard, plan, &endpoint, now)?;
+    /// let mut recovery = recovery.with_counted(counted);
+    ///
+    /// // From now on, every second or so, until it is no longer running. Nothing is pending:
+    /// let room = recovery.room(0, 4);
+    /// let found = [(7, skipped)]; // ... AND id > $after ORDER BY id LIMIT $room FOR UPDATE
+    /// let step = RecoveryStep { room, found: &found, endpoint: &endpoint, plan };
+    /// let writes = recovery.step(step, now)?;
+    /// // Store the writes and the recovery in one transaction.
+    /// assert_eq!((writes[0].0, writes[0].1.status()), (7, DeliveryStatus::Waiting));
+    /// assert_eq!((recovery.redelivered(), recovery.status()), (1, RecoveryStatus::Completed));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Each delivery gets one manual attempt, as by [`Delivery::redeliver`]: a failure does not count
+    /// against the endpoint. What fails again has failed, and another recovery may redeliver it.
+    ///
+    /// # Steps
+    /// Each is one transaction. Lock the recovery's row, and read its endpoint. Count what is manual and
+    /// pending of the endpoint, for [`room`](Self::room). Lock that many deliveries that
+    /// [`RecoveryFilter`] finds, with an id above [`after`](Self::after), in ascending order; `SKIP LOCKED`
+    /// would miss rows. Then [`step`](Self::step), and write the deliveries and the recovery, each under its
+    /// version.
+    ///
+    /// Then add the deliveries to a [`Planner`](super::Planner). A process may die at any point: a step
+    /// that is stored has advanced, and one that is not has done nothing, so that no delivery is
+    /// redelivered twice and none is missed. If two processes make the same step, the version refuses
+    /// one of them.
+    ///
+    /// [`room`](Self::room) sets the pace: so many deliveries are pending at once. With half of
+    /// [`SenderLimits::per_endpoint`](super::SenderLimits::per_endpoint), the endpoint's new events always find room.
+    ///
+    /// # Its end
+    /// It ends by itself when nothing is left, when its endpoint is disabled, when the plan does not
+    /// include it any more, and when all its events are thirty days old. Let an endpoint have one
+    /// running recovery at a time, by a unique index.
+    ///
+    /// It is stored as JSON, with [`status`](Self::status) and [`version`](Self::version) as columns of
+    /// their own, next to the endpoint's id.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct Recovery<D> {
+        missed: RecoveryFilter,
+        by: RecoveryBy,
+        started_at: Timestamp,
+        /// The endpoint's, when it was started.
+        #[serde(deserialize_with = "stored::version")]
+        generation: u32,
+        counted: u64,
+        redelivered: u64,
+        left_out: u64,
+        after: Option<D>,
+        status: RecoveryStatus,
+        version: Version,
+    }
 }
 
 stored_enum! {
