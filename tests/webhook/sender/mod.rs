@@ -22,6 +22,7 @@ mod recovery;
 mod settling;
 mod simulation;
 mod single_rows;
+mod states;
 mod stored;
 mod world;
 mod wrong_clocks;
