@@ -3,39 +3,60 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::explanation::{Cause, causes};
+use super::explanation::Cause;
 use super::{base64, encodings};
 
-causes! {
-    LINE_END_ADDED "body_line_end_added": "a line end was added to the end of the body";
-    LINE_END_REMOVED "body_line_end_removed": "the line end at the end of the body was removed";
-    SPACE_ADDED "body_space_added": "spaces or line ends were added around the body";
-    LINE_ENDS_TO_CRLF "body_line_ends_to_crlf":
-        "the body's line ends were changed from LF to CR LF";
-    LINE_ENDS_TO_LF "body_line_ends_to_lf": "the body's line ends were changed from CR LF to LF";
-    BYTE_ORDER_MARK_ADDED "body_byte_order_mark_added": "a byte order mark was added to the body";
-    BYTE_ORDER_MARK_REMOVED "body_byte_order_mark_removed":
-        "the body's byte order mark was removed";
-    READ_AS_LATIN1 "body_read_as_latin1": "the body was read as Latin-1 and written as UTF-8 again";
-    READ_AS_WINDOWS1252 "body_read_as_windows1252":
-        "the body was read as Windows-1252 and written as UTF-8 again";
-    WRITTEN_AS_LATIN1 "body_written_as_latin1": "the body was written in Latin-1 instead of UTF-8";
-    WRITTEN_AS_WINDOWS1252 "body_written_as_windows1252":
-        "the body was written in Windows-1252 instead of UTF-8";
-    WRITTEN_AS_UTF16 "body_written_as_utf16": "the body was written in UTF-16 instead of UTF-8";
-    QUOTED "body_quoted": "the body was put into a JSON string";
-    BASE64 "body_base64": "the body was encoded in base64";
-    BYTES_LITERAL "body_bytes_literal": "the body was printed as a Python bytes literal";
-    BYTE_LIST "body_byte_list": "the body was written as a list of its bytes, as a Buffer in JSON";
-    HEX "body_hex": "the body was written in hex";
-    FORM_ENCODED "body_form_encoded": "the body was encoded as a form, or is a field of one";
-    HTML_ESCAPED "body_html_escaped": "the body was escaped for HTML";
-    CHUNKED "body_chunked": "the chunk sizes of the HTTP connection are in the body";
-    REQUEST "body_request": "the head of the request is in the body";
-    WRAPPED "body_wrapped":
-        "the body is inside something larger: an envelope, as of API Gateway or SNS, or a log line";
-    NUMBERS "body_numbers_rewritten": "numbers in the body were written again, as 750 for 750.0";
-}
+const LINE_END_ADDED: Cause =
+    Cause::new("body_line_end_added", "a line end was added to the end of the body");
+const LINE_END_REMOVED: Cause =
+    Cause::new("body_line_end_removed", "the line end at the end of the body was removed");
+const SPACE_ADDED: Cause =
+    Cause::new("body_space_added", "spaces or line ends were added around the body");
+const LINE_ENDS_TO_CRLF: Cause =
+    Cause::new("body_line_ends_to_crlf", "the body's line ends were changed from LF to CR LF");
+const LINE_ENDS_TO_LF: Cause =
+    Cause::new("body_line_ends_to_lf", "the body's line ends were changed from CR LF to LF");
+const BYTE_ORDER_MARK_ADDED: Cause =
+    Cause::new("body_byte_order_mark_added", "a byte order mark was added to the body");
+const BYTE_ORDER_MARK_REMOVED: Cause =
+    Cause::new("body_byte_order_mark_removed", "the body's byte order mark was removed");
+const READ_AS_LATIN1: Cause =
+    Cause::new("body_read_as_latin1", "the body was read as Latin-1 and written as UTF-8 again");
+const READ_AS_WINDOWS1252: Cause = Cause::new(
+    "body_read_as_windows1252",
+    "the body was read as Windows-1252 and written as UTF-8 again",
+);
+const WRITTEN_AS_LATIN1: Cause =
+    Cause::new("body_written_as_latin1", "the body was written in Latin-1 instead of UTF-8");
+const WRITTEN_AS_WINDOWS1252: Cause = Cause::new(
+    "body_written_as_windows1252",
+    "the body was written in Windows-1252 instead of UTF-8",
+);
+const WRITTEN_AS_UTF16: Cause =
+    Cause::new("body_written_as_utf16", "the body was written in UTF-16 instead of UTF-8");
+const QUOTED: Cause = Cause::new("body_quoted", "the body was put into a JSON string");
+const BASE64: Cause = Cause::new("body_base64", "the body was encoded in base64");
+const BYTES_LITERAL: Cause =
+    Cause::new("body_bytes_literal", "the body was printed as a Python bytes literal");
+const BYTE_LIST: Cause = Cause::new(
+    "body_byte_list",
+    "the body was written as a list of its bytes, as a Buffer in JSON",
+);
+const HEX: Cause = Cause::new("body_hex", "the body was written in hex");
+const FORM_ENCODED: Cause =
+    Cause::new("body_form_encoded", "the body was encoded as a form, or is a field of one");
+const HTML_ESCAPED: Cause = Cause::new("body_html_escaped", "the body was escaped for HTML");
+const CHUNKED: Cause =
+    Cause::new("body_chunked", "the chunk sizes of the HTTP connection are in the body");
+const REQUEST: Cause = Cause::new("body_request", "the head of the request is in the body");
+const WRAPPED: Cause = Cause::new(
+    "body_wrapped",
+    "the body is inside something larger: an envelope, as of API Gateway or SNS, or a log line",
+);
+const NUMBERS: Cause = Cause::new(
+    "body_numbers_rewritten",
+    "numbers in the body were written again, as 750 for 750.0",
+);
 
 /// A body that may have been signed instead of the one received.
 pub(super) struct BodyCandidate {

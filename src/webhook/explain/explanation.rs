@@ -245,11 +245,3 @@ impl fmt::Display for Cause {
         f.write_str(&self.sentence)
     }
 }
-
-/// Declares causes: each has a name, a code and a sentence.
-macro_rules! causes {
-    ($($name:ident $code:literal: $sentence:literal;)+) => {
-        $(const $name: Cause = Cause::new($code, $sentence);)+
-    };
-}
-pub(super) use causes;

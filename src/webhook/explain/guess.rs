@@ -6,21 +6,26 @@ use alloc::vec::Vec;
 use serde::de::IgnoredAny;
 
 use super::evidence::Evidence;
-use super::explanation::{Cause, causes};
+use super::explanation::Cause;
 use crate::id::MAX_ID_LEN;
 use crate::json::JsonObject;
 use crate::webhook::headers::DeliveryHeader;
 
-causes! {
-    DELIVERY_ID_DIFFERS "delivery_id_differs":
-        "header and body belong to two deliveries: the delivery header is not the body's id";
-    EMPTY "body_empty": "the body is empty because something has read it before";
-    CUT_OFF "body_cut_off": "the body is cut off";
-    GZIP "body_gzip": "the body is compressed with gzip, and what it holds was signed";
-    REPLACEMENT_CHARACTERS "body_replacement_characters":
-        "the body was decoded with the wrong charset: it has replacement characters";
-    NOT_JSON "body_not_json": "the body is not what was sent: it is not JSON";
-}
+const DELIVERY_ID_DIFFERS: Cause = Cause::new(
+    "delivery_id_differs",
+    "header and body belong to two deliveries: the delivery header is not the body's id",
+);
+const EMPTY: Cause =
+    Cause::new("body_empty", "the body is empty because something has read it before");
+const CUT_OFF: Cause = Cause::new("body_cut_off", "the body is cut off");
+const GZIP: Cause =
+    Cause::new("body_gzip", "the body is compressed with gzip, and what it holds was signed");
+const REPLACEMENT_CHARACTERS: Cause = Cause::new(
+    "body_replacement_characters",
+    "the body was decoded with the wrong charset: it has replacement characters",
+);
+const NOT_JSON: Cause =
+    Cause::new("body_not_json", "the body is not what was sent: it is not JSON");
 
 /// Returns guesses about the body: each cause is separate from the others.
 pub(super) fn guesses(evidence: &Evidence<'_>) -> Vec<Cause> {

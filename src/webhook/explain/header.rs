@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::base64;
-use super::explanation::{Cause, causes};
+use super::explanation::Cause;
 use crate::webhook::grammar::Signature;
 
 /// The fewest digits of a digest that identify it: 16.
@@ -16,13 +16,13 @@ const DIGITS: usize = 64;
 /// The most digests that are read: 16. No well-formed header has more.
 const MAX_DIGESTS: usize = 16;
 
-causes! {
-    LABEL "signature_label": "the header's value begins with the header's name";
-    QUOTED "signature_quoted": "quotes or brackets surround the header's value";
-    SURROUNDED "digest_surrounded": "something surrounds the digest";
-    BASE64 "digest_base64": "the digest is in base64, not in lowercase hex";
-    UPPERCASE "digest_uppercase": "the digest is in uppercase hex";
-}
+const LABEL: Cause =
+    Cause::new("signature_label", "the header's value begins with the header's name");
+const QUOTED: Cause =
+    Cause::new("signature_quoted", "quotes or brackets surround the header's value");
+const SURROUNDED: Cause = Cause::new("digest_surrounded", "something surrounds the digest");
+const BASE64: Cause = Cause::new("digest_base64", "the digest is in base64, not in lowercase hex");
+const UPPERCASE: Cause = Cause::new("digest_uppercase", "the digest is in uppercase hex");
 
 /// The content of a signature header, whatever its form.
 pub(super) struct Reading<'a> {

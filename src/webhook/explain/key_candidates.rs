@@ -5,37 +5,51 @@ use alloc::vec::Vec;
 
 use hmac::digest::zeroize::Zeroize;
 
-use super::explanation::{Cause, causes};
+use super::explanation::Cause;
 use super::{base64, encodings};
 use crate::TextError;
 use crate::secret::Secret;
 use crate::secret::mac::MacKey;
 use crate::webhook::signing_secret::SigningSecret;
 
-causes! {
-    SPACE "secret_space": "the secret given has spaces or line ends around it";
-    SPACE_INSIDE "secret_space_inside": "the secret given has a space or a line break inside";
-    LITERAL_LINE_END "secret_literal_line_end":
-        r"the secret given ends in \n, written as two characters";
-    PUNCTUATION "secret_punctuation": "the secret given has a comma, semicolon or bracket after it";
-    QUOTES "secret_quotes": "the secret given is in quotes";
-    LABEL "secret_label": "the secret given has text before its prefix whsec_";
-    BASE64 "secret_base64":
-        "the secret given is the base64 of the whole secret, as in a manifest of Kubernetes";
-    PREFIX_MISSING "secret_prefix_missing": "the secret given lacks its prefix whsec_";
-    PREFIX_DROPPED "signer_prefix_dropped": "the signer drops the secret's prefix whsec_";
-    BASE64_DECODED "signer_base64_decoded":
-        "the signer base64-decodes the secret, as libraries for Standard Webhooks do";
-    LINE_END "signer_line_end": "the signer's secret ends in a line end";
-    SIGNER_QUOTES "signer_quotes": "the signer's secret is in quotes";
-    EMPTY "secret_empty": "the secret given is empty";
-    NOT_EXPANDED "secret_not_expanded":
-        "the secret given is the name of a variable, which was not replaced by its value";
-    API_KEY "secret_api_key": "the secret given is an API key";
-    SHORTENED "secret_shortened": "the secret given was shortened or masked to be shown";
-    UPPERCASE "secret_uppercase": "the secret given was put into uppercase";
-    PLACEHOLDER "secret_placeholder": "the secret given is a placeholder of some documentation";
-}
+const SPACE: Cause =
+    Cause::new("secret_space", "the secret given has spaces or line ends around it");
+const SPACE_INSIDE: Cause =
+    Cause::new("secret_space_inside", "the secret given has a space or a line break inside");
+const LITERAL_LINE_END: Cause = Cause::new(
+    "secret_literal_line_end",
+    r"the secret given ends in \n, written as two characters",
+);
+const PUNCTUATION: Cause =
+    Cause::new("secret_punctuation", "the secret given has a comma, semicolon or bracket after it");
+const QUOTES: Cause = Cause::new("secret_quotes", "the secret given is in quotes");
+const LABEL: Cause =
+    Cause::new("secret_label", "the secret given has text before its prefix whsec_");
+const BASE64: Cause = Cause::new(
+    "secret_base64",
+    "the secret given is the base64 of the whole secret, as in a manifest of Kubernetes",
+);
+const PREFIX_MISSING: Cause =
+    Cause::new("secret_prefix_missing", "the secret given lacks its prefix whsec_");
+const PREFIX_DROPPED: Cause =
+    Cause::new("signer_prefix_dropped", "the signer drops the secret's prefix whsec_");
+const BASE64_DECODED: Cause = Cause::new(
+    "signer_base64_decoded",
+    "the signer base64-decodes the secret, as libraries for Standard Webhooks do",
+);
+const LINE_END: Cause = Cause::new("signer_line_end", "the signer's secret ends in a line end");
+const SIGNER_QUOTES: Cause = Cause::new("signer_quotes", "the signer's secret is in quotes");
+const EMPTY: Cause = Cause::new("secret_empty", "the secret given is empty");
+const NOT_EXPANDED: Cause = Cause::new(
+    "secret_not_expanded",
+    "the secret given is the name of a variable, which was not replaced by its value",
+);
+const API_KEY: Cause = Cause::new("secret_api_key", "the secret given is an API key");
+const SHORTENED: Cause =
+    Cause::new("secret_shortened", "the secret given was shortened or masked to be shown");
+const UPPERCASE: Cause = Cause::new("secret_uppercase", "the secret given was put into uppercase");
+const PLACEHOLDER: Cause =
+    Cause::new("secret_placeholder", "the secret given is a placeholder of some documentation");
 
 /// A key that may have signed, and how it comes from the text given.
 pub(super) struct KeyCandidate {

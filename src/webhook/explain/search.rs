@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use super::body;
 use super::evidence::Evidence;
-use super::explanation::{Cause, Explanation, causes};
+use super::explanation::{Cause, Explanation};
 use super::guess::{changed, guesses, id};
 use super::header::Reading;
 use super::json;
@@ -19,18 +19,24 @@ use crate::webhook::headers::{DeliveryHeader, DeliveryHeaders};
 use crate::webhook::verifier;
 use crate::webhook::verify_error::VerifyError;
 
-causes! {
-    MILLISECONDS "time_milliseconds": "t is in milliseconds, not in seconds";
-    SIGNED_MILLISECONDS "signed_milliseconds":
-        "the time was signed in milliseconds and sent in seconds";
-    SIGNED_WITHOUT_TIME "signed_without_time": "the body was signed without the time";
-    SIGNED_WITHOUT_PERIOD "signed_without_period":
-        "time and body were signed without the period between them";
-    SIGNED_WITH_ID "signed_with_id":
-        "the delivery's id was signed too, as libraries for Standard Webhooks do";
-    PERIOD_PREPENDED "body_period_prepended": "a period was put in front of the body";
-    TIME_PREPENDED "body_time_prepended": "the time and a period were put in front of the body";
-}
+const MILLISECONDS: Cause = Cause::new("time_milliseconds", "t is in milliseconds, not in seconds");
+const SIGNED_MILLISECONDS: Cause =
+    Cause::new("signed_milliseconds", "the time was signed in milliseconds and sent in seconds");
+const SIGNED_WITHOUT_TIME: Cause =
+    Cause::new("signed_without_time", "the body was signed without the time");
+const SIGNED_WITHOUT_PERIOD: Cause = Cause::new(
+    "signed_without_period",
+    "time and body were signed without the period between them",
+);
+const SIGNED_WITH_ID: Cause = Cause::new(
+    "signed_with_id",
+    "the delivery's id was signed too, as libraries for Standard Webhooks do",
+);
+const PERIOD_PREPENDED: Cause =
+    Cause::new("body_period_prepended", "a period was put in front of the body");
+const TIME_PREPENDED: Cause =
+    Cause::new("body_time_prepended", "the time and a period were put in front of the body");
+
 /// The longest body for which each millisecond of a second is tried: 16 KiB.
 const MAX_MILLISECONDS: usize = 16 * 1024;
 

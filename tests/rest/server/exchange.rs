@@ -631,24 +631,18 @@ fn every_state_says_whose_request_it_is() {
     for (target, mode) in TARGETS.into_iter().zip([Mode::Live, Mode::Test, Mode::Test]) {
         let mut scenario = get(target).with(|it| it.key.mode = mode);
         let received = scenario.received().unwrap();
-        assert_eq!(received.request_id(), &request_id());
         let identified = received.identify(Some(&scenario.key), scenario.now).unwrap();
-        assert_eq!(identified.request_id(), &request_id());
         assert_eq!(identified.account_id(), &account_id());
         let admitted = identified.admit(&mut scenario.rates, scenario.now).unwrap();
-        assert_eq!(admitted.request_id(), &request_id());
         assert_eq!(admitted.account_id(), &account_id());
         match admitted.authorize(&scenario.status, &scenario.cursors).unwrap() {
             Authorized::Account(query) => {
-                assert_eq!(query.request_id(), &request_id());
                 assert_eq!(query.account_id(), &account_id());
             }
             Authorized::Calls(query) => {
-                assert_eq!(query.request_id(), &request_id());
                 assert_eq!((query.account_id(), query.mode()), (&account_id(), mode));
             }
             Authorized::Call(query) => {
-                assert_eq!(query.request_id(), &request_id());
                 assert_eq!((query.account_id(), query.mode()), (&account_id(), mode));
                 assert_eq!(query.call_id().as_str(), "call_1");
             }

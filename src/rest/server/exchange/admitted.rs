@@ -1,6 +1,7 @@
 //! A request that counts.
 
 use super::{AccountQuery, Asked, Authorized, CallQuery, CallsQuery, Context};
+use crate::id::AccountId;
 use crate::rest::Scope;
 use crate::rest::server::call_row::Owner;
 use crate::rest::server::{AccountStatus, CursorKeys, Rejection, RejectionReason};
@@ -59,5 +60,17 @@ impl Admitted {
             }
             Asked::Call(call_id) => Ok(Authorized::Call(CallQuery { context, owner, call_id })),
         }
+    }
+
+    /// Returns the account of the credential: look up what belongs to it.
+    #[must_use]
+    pub fn account_id(&self) -> &AccountId {
+        &self.owner.account_id
+    }
+
+    /// Creates the 500 of a host whose look-up failed.
+    #[must_use]
+    pub fn internal_error(&self) -> Rejection {
+        self.context.reject(RejectionReason::Internal)
     }
 }

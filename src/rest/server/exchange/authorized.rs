@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use http::Response;
 
 use super::{CallsQuery, Context};
-use crate::id::CallId;
+use crate::id::{AccountId, CallId};
 use crate::model::Account;
 use crate::rest::Mode;
 use crate::rest::server::call_row::Owner;
@@ -85,6 +85,18 @@ impl AccountQuery {
         account.livemode = self.owner.mode.is_live();
         Ok(self.context.respond(&account))
     }
+
+    /// Returns the account of the credential: look up what belongs to it.
+    #[must_use]
+    pub fn account_id(&self) -> &AccountId {
+        &self.owner.account_id
+    }
+
+    /// Creates the 500 of a host whose look-up failed.
+    #[must_use]
+    pub fn internal_error(&self) -> Rejection {
+        self.context.reject(RejectionReason::Internal)
+    }
 }
 
 /// One call of one account in one mode: what to look up for `GET /v1/calls/{call_id}`.
@@ -133,5 +145,17 @@ impl CallQuery {
             Some(row) => return Ok(self.context.respond(&row.call)),
         };
         Err(self.context.reject(reason))
+    }
+
+    /// Returns the account of the credential: look up what belongs to it.
+    #[must_use]
+    pub fn account_id(&self) -> &AccountId {
+        &self.owner.account_id
+    }
+
+    /// Creates the 500 of a host whose look-up failed.
+    #[must_use]
+    pub fn internal_error(&self) -> Rejection {
+        self.context.reject(RejectionReason::Internal)
     }
 }

@@ -7,7 +7,7 @@ use http::Response;
 
 use super::Context;
 use crate::Timestamp;
-use crate::id::CallId;
+use crate::id::{AccountId, CallId};
 use crate::model::{Call, CallList};
 use crate::rest::server::call_row::Owner;
 use crate::rest::server::cursor::CursorKey;
@@ -167,6 +167,18 @@ impl CallsQuery {
             self.owner.mode,
             &Cursor { started_at, id, created: self.created },
         )
+    }
+
+    /// Returns the account of the credential: look up what belongs to it.
+    #[must_use]
+    pub fn account_id(&self) -> &AccountId {
+        &self.owner.account_id
+    }
+
+    /// Creates the 500 of a host whose look-up failed.
+    #[must_use]
+    pub fn internal_error(&self) -> Rejection {
+        self.context.reject(RejectionReason::Internal)
     }
 }
 

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::{Admitted, Asked, Context};
 use crate::Timestamp;
-use crate::id::CredentialId;
+use crate::id::{AccountId, CredentialId};
 use crate::rest::server::call_row::Owner;
 use crate::rest::server::rate::{RateLimitError, RateLimitReason, RateWindows};
 use crate::rest::server::{Rejection, RejectionReason};
@@ -94,5 +94,17 @@ impl Identified {
             Ok(()) => Ok(Admitted { context, asked, owner, lacks }),
             Err(error) => Err(context.reject(RejectionReason::RateLimited(error))),
         }
+    }
+
+    /// Returns the account of the credential: look up what belongs to it.
+    #[must_use]
+    pub fn account_id(&self) -> &AccountId {
+        &self.owner.account_id
+    }
+
+    /// Creates the 500 of a host whose look-up failed.
+    #[must_use]
+    pub fn internal_error(&self) -> Rejection {
+        self.context.reject(RejectionReason::Internal)
     }
 }

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use http::Response;
 
 use super::rejection::{Rejection, RejectionReason, headless};
-use crate::id::{self, AccountId, CallId, CredentialId, RequestId};
+use crate::id::{self, CallId, CredentialId, RequestId};
 use crate::rest::percent::decode_segment;
 use crate::rest::{ApiResponse, ListCalls, Operation, ParameterError};
 
@@ -80,38 +80,4 @@ impl Asked {
             }
         }
     }
-}
-
-/// Defines the methods of every state, and those of the states that have an owner.
-macro_rules! states {
-    ($($name:ident $($owner:ident)?;)+) => {
-        $(impl $name {
-            /// Returns the id of the request, which the response will repeat.
-            #[must_use]
-            pub fn request_id(&self) -> &RequestId {
-                &self.context.request_id
-            }
-
-            /// Creates the 500 of a host whose look-up failed.
-            #[must_use]
-            pub fn internal_error(&self) -> Rejection {
-                self.context.reject(RejectionReason::Internal)
-            }
-
-            $(/// Returns the account of the credential: look up what belongs to it.
-            #[must_use]
-            pub fn account_id(&self) -> &AccountId {
-                &self.$owner.account_id
-            })?
-        })+
-    };
-}
-
-states! {
-    Received;
-    Identified owner;
-    Admitted owner;
-    AccountQuery owner;
-    CallsQuery owner;
-    CallQuery owner;
 }

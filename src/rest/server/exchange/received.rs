@@ -102,4 +102,10 @@ impl Received {
             used_at: now,
         })
     }
+
+    /// Creates the 500 of a host whose look-up failed.
+    #[must_use]
+    pub fn internal_error(&self) -> Rejection {
+        self.context.reject(RejectionReason::Internal)
+    }
 }

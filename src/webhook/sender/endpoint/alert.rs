@@ -69,8 +69,7 @@ pub enum Alert {
 
 impl Alert {
     /// The values of [`kind`](Self::kind).
-    pub const KINDS: &'static [&'static str] = &Self::NAMES;
-    const NAMES: [&'static str; 6] =
+    pub(in super::super) const KINDS: [&'static str; 6] =
         ["suspect", "recovered", "failing", "disabled", "still_disabled", "abandoned"];
 
     /// Creates the alert of a host that has parked deliveries of an endpoint, because nobody could end
@@ -83,7 +82,7 @@ impl Alert {
     /// Returns which kind of alert it is, as in JSON.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
-        let [suspect, recovered, failing, disabled, still_disabled, abandoned] = Self::NAMES;
+        let [suspect, recovered, failing, disabled, still_disabled, abandoned] = Self::KINDS;
         match self {
             Self::Suspect => suspect,
             Self::Recovered => recovered,
