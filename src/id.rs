@@ -33,7 +33,7 @@ use core::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::json::json_text;
+use crate::json::deserialize;
 use crate::text::{TextError, TextReason, check_len, check_present, check_visible};
 
 /// The longest id: 255 bytes.
@@ -118,7 +118,7 @@ macro_rules! id {
             }
         }
 
-        json_text!($name, concat!("a string: ", $what), $name::read_json);
+        deserialize!($name, concat!("a string: ", $what), $name::read_json);
     };
 }
 

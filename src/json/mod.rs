@@ -50,8 +50,8 @@ pub(crate) use object::fields;
 pub use open_enum::Unrecognized;
 pub(crate) use open_enum::open_enum;
 pub(crate) use read::{
-    FromJson, Name, Names, ObjectOnly, ReadObject, field_name, json_object, json_text, read_object,
-    read_stored, read_text, stored_object,
+    FromJson, Name, Names, ObjectOnly, ReadObject, deserialize, field_name, json_object,
+    read_object, read_stored, read_text, stored_object,
 };
 pub(crate) use tracker::Tracker;
 pub(crate) use values::read_items;
@@ -92,33 +92,3 @@ pub(crate) type JsonReader<'r, 'de> =
 pub(crate) fn write<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("keys are strings, and no `Serialize` here fails by itself")
 }
-
-/// Defines `Deserialize`, `from_json` and `to_json`, the same for every type that is a whole body.
-macro_rules! json_body {
-    ($name:ident) => {
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                $crate::json::FromJson::read(from, &$crate::json::Tracker::new())
-            }
-        }
-
-        impl $name {
-            /// Reads a value from JSON, by the rules in [`json`](crate::json).
-            ///
-            /// # Errors
-            /// Returns what is wrong, in which field, and at which line and column; never the
-            /// value.
-            pub fn from_json(bytes: &[u8]) -> Result<Self, $crate::json::ParseError> {
-                $crate::json::read(bytes)
-            }
-
-            /// Writes the value as JSON without spaces.
-            #[must_use]
-            pub fn to_json(&self) -> alloc::vec::Vec<u8> {
-                $crate::json::write(self)
-            }
-        }
-    };
-}
-
-pub(crate) use json_body;

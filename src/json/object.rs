@@ -10,7 +10,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{FromJson, Name, ParseError, ParseErrorKind, Tracker, read};
+use super::{FromJson, Name, ParseError, ParseErrorKind, Tracker, deserialize, read};
 
 /// A JSON object, kept as the text it came as.
 ///
@@ -110,11 +110,7 @@ impl<'de> FromJson<'de> for JsonObject {
     }
 }
 
-impl<'de> Deserialize<'de> for JsonObject {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::read(from, &Tracker::new())
-    }
-}
+deserialize!(JsonObject);
 
 /// Any JSON value, as the text it came as. Equal if the texts are.
 #[derive(Clone, Serialize)]

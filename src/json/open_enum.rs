@@ -110,7 +110,7 @@ macro_rules! open_enum {
             }
         }
 
-        $crate::json::json_text!($name, "a string", |text| {
+        $crate::json::deserialize!($name, "a string", |text| {
             Ok::<_, core::convert::Infallible>($name::from(text))
         });
     };

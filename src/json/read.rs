@@ -247,8 +247,16 @@ macro_rules! json_object {
     };
 }
 
-/// Reads a type from a string by a function `&str -> Result<Self, E>`: `FromJson`, `Deserialize`.
-macro_rules! json_text {
+/// Implements `Deserialize` for a type that has `FromJson`; given a function `&str -> Result<Self, E>`,
+/// implements `FromJson` too, from a string.
+macro_rules! deserialize {
+    ($name:ident) => {
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                $crate::json::FromJson::read(from, &$crate::json::Tracker::new())
+            }
+        }
+    };
     ($name:ident, $expected:expr, $parse:expr) => {
         impl<'de> $crate::json::FromJson<'de> for $name {
             fn read<D: serde::Deserializer<'de>>(
@@ -259,11 +267,7 @@ macro_rules! json_text {
             }
         }
 
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                $crate::json::FromJson::read(from, &$crate::json::Tracker::new())
-            }
-        }
+        $crate::json::deserialize!($name);
     };
 }
 
@@ -301,4 +305,4 @@ macro_rules! stored_object {
     };
 }
 
-pub(crate) use {json_object, json_text, stored_object};
+pub(crate) use {deserialize, json_object, stored_object};

@@ -1,11 +1,12 @@
 //! The customer's account.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::Serialize;
 
 use crate::id::AccountId;
-use crate::json::{json_body, json_object};
+use crate::json::{self, ParseError, deserialize, json_object};
 
 json_object! {
     /// The account that a credential belongs to. No other field is exposed.
@@ -44,6 +45,20 @@ impl Account {
     pub fn new(id: AccountId, timezone: impl Into<String>) -> Self {
         Self { id, business_name: None, timezone: timezone.into(), livemode: true }
     }
+
+    /// Reads an account from JSON, by the rules in [`json`](crate::json).
+    ///
+    /// # Errors
+    /// Returns what is wrong, in which field, and at which line and column; never the value.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
+        json::read(bytes)
+    }
+
+    /// Writes an account as JSON without spaces.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        json::write(self)
+    }
 }
 
-json_body!(Account);
+deserialize!(Account);

@@ -3,11 +3,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 
 use crate::Timestamp;
 use crate::id::{AppointmentId, CallId, ContactId};
-use crate::json::{FromJson, Tracker, json_body, json_object};
+use crate::json::{self, ParseError, deserialize, json_object};
 
 json_object! {
     /// An inbound call that the assistant answered. It never changes once written.
@@ -69,11 +69,7 @@ json_object! {
     }
 }
 
-impl<'de> Deserialize<'de> for CallCaller {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::read(from, &Tracker::new())
-    }
-}
+deserialize!(CallCaller);
 
 impl Call {
     /// Creates a call of an unknown caller; everything else is `None` or empty.
@@ -98,6 +94,20 @@ impl Call {
     pub fn list_order(&self) -> (Timestamp, &CallId) {
         (self.started_at, &self.id)
     }
+
+    /// Reads a call from JSON, by the rules in [`json`](crate::json).
+    ///
+    /// # Errors
+    /// Returns what is wrong, in which field, and at which line and column; never the value.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
+        json::read(bytes)
+    }
+
+    /// Writes a call as JSON without spaces.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        json::write(self)
+    }
 }
 
-json_body!(Call);
+deserialize!(Call);

@@ -5,15 +5,15 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use serde::ser::SerializeStruct;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::Call;
 use crate::Timestamp;
 use crate::id::CallId;
 use crate::json::{
-    self, FromJson, JsonObject, ParseError, ParseErrorKind, RawJson, Tracker, json_object,
-    read_items,
+    self, FromJson, JsonObject, ParseError, ParseErrorKind, RawJson, Tracker, deserialize,
+    json_object, read_items,
 };
 
 /// A page of the list of calls, newest first.
@@ -213,11 +213,7 @@ impl<'de> FromJson<'de> for ListedCall {
     }
 }
 
-impl<'de> Deserialize<'de> for ListedCall {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::read(from, &Tracker::new())
-    }
-}
+deserialize!(ListedCall);
 
 impl Serialize for CallList {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -238,11 +234,7 @@ impl<'de> FromJson<'de> for CallList {
     }
 }
 
-impl<'de> Deserialize<'de> for CallList {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::read(from, &Tracker::new())
-    }
-}
+deserialize!(CallList);
 
 json_object! {
     /// A page whose items are all calls.

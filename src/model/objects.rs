@@ -1,6 +1,7 @@
 //! The objects inside events that the protocol describes only in part.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::{Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -9,7 +10,8 @@ use super::Call;
 use crate::Timestamp;
 use crate::id::AppointmentId;
 use crate::json::{
-    FromJson, JsonObject, Names, RawJson, Tracker, json_body, json_object, open_enum, read_object,
+    self, FromJson, JsonObject, Names, ParseError, RawJson, Tracker, deserialize, json_object,
+    open_enum, read_object,
 };
 
 /// A call that the assistant transferred to a person.
@@ -89,6 +91,20 @@ impl TransferredCall {
     pub fn transferred_at_json(&self) -> Option<&RawValue> {
         self.transfer.transferred_at.get()
     }
+
+    /// Reads a transferred call from JSON, by the rules in [`json`](crate::json).
+    ///
+    /// # Errors
+    /// Returns what is wrong, in which field, and at which line and column; never the value.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
+        json::read(bytes)
+    }
+
+    /// Writes a transferred call as JSON without spaces.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        json::write(self)
+    }
 }
 
 impl<'de> FromJson<'de> for TransferredCall {
@@ -98,7 +114,7 @@ impl<'de> FromJson<'de> for TransferredCall {
     }
 }
 
-json_body!(TransferredCall);
+deserialize!(TransferredCall);
 
 /// A value as it came, or none. (An `Option` would read null as none.)
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -183,6 +199,20 @@ impl Appointment {
     pub fn cancelled(&self) -> Self {
         Self(self.0.with_str("status", AppointmentStatus::Cancelled.as_str()))
     }
+
+    /// Reads an appointment from JSON, by the rules in [`json`](crate::json).
+    ///
+    /// # Errors
+    /// Returns what is wrong, in which field, and at which line and column; never the value.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
+        json::read(bytes)
+    }
+
+    /// Writes an appointment as JSON without spaces.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        json::write(self)
+    }
 }
 
 impl From<JsonObject> for Appointment {
@@ -197,7 +227,7 @@ impl<'de> FromJson<'de> for Appointment {
     }
 }
 
-json_body!(Appointment);
+deserialize!(Appointment);
 
 /// A contact in the customer's address book. The
 /// [protocol](crate::guide::protocol) gives none of its fields.
@@ -219,6 +249,20 @@ impl Contact {
     pub fn object(&self) -> &JsonObject {
         &self.0
     }
+
+    /// Reads a contact from JSON, by the rules in [`json`](crate::json).
+    ///
+    /// # Errors
+    /// Returns what is wrong, in which field, and at which line and column; never the value.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
+        json::read(bytes)
+    }
+
+    /// Writes a contact as JSON without spaces.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        json::write(self)
+    }
 }
 
 impl From<JsonObject> for Contact {
@@ -233,4 +277,4 @@ impl<'de> FromJson<'de> for Contact {
     }
 }
 
-json_body!(Contact);
+deserialize!(Contact);

@@ -1,4 +1,5 @@
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use http::StatusCode;
@@ -6,7 +7,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserializer, Serialize, Serializer};
 
 use crate::id::{MAX_ID_LEN, RequestId};
-use crate::json::{FromJson, RawJson, Tracker, json_body, json_object, open_enum};
+use crate::json::{
+    self, FromJson, ParseError, RawJson, Tracker, deserialize, json_object, open_enum,
+};
 use crate::secret::one_line;
 
 open_enum! {
@@ -153,9 +156,23 @@ impl ApiError {
             request_id: Some(request_id),
         }
     }
+
+    /// Reads an error from JSON, by the rules in [`json`](crate::json).
+    ///
+    /// # Errors
+    /// Returns what is wrong, in which field, and at which line and column; never the value.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
+        json::read(bytes)
+    }
+
+    /// Writes an error as JSON without spaces.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        json::write(self)
+    }
 }
 
-json_body!(ApiError);
+deserialize!(ApiError);
 
 /// The longest part of a message that is shown: 500 bytes.
 const SHOWN_MESSAGE: usize = 500;

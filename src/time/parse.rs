@@ -6,7 +6,7 @@ use core::str::FromStr;
 use ::time::{Date, Month, OffsetDateTime};
 
 use super::Timestamp;
-use crate::json::json_text;
+use crate::json::deserialize;
 
 /// The reason why a text is not an RFC 3339 instant, and the byte where it is not.
 ///
@@ -72,7 +72,7 @@ impl FromStr for Timestamp {
     }
 }
 
-json_text!(Timestamp, "an RFC 3339 instant", Timestamp::parse);
+deserialize!(Timestamp, "an RFC 3339 instant", Timestamp::parse);
 
 type Parsed<T> = Result<T, ParseTimestampError>;
 

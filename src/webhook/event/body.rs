@@ -13,7 +13,7 @@ use super::received::Event;
 use super::required_fields::{SendableFields, required_fields};
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
-use crate::json::{ParseError, json_text};
+use crate::json::{ParseError, deserialize};
 use crate::webhook::signer::Signer;
 
 /// The body of one event: the bytes that every endpoint gets in every attempt.
@@ -151,4 +151,4 @@ impl Serialize for EventBody {
     }
 }
 
-json_text!(EventBody, "a string: an event's body", |text| EventBody::from_stored(text));
+deserialize!(EventBody, "a string: an event's body", |text| EventBody::from_stored(text));

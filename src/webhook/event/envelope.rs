@@ -3,10 +3,10 @@
 use alloc::string::String;
 use core::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::id::CredentialId;
-use crate::json::{FromJson, Tracker, json_object, json_text, open_enum};
+use crate::json::{deserialize, json_object, open_enum};
 use crate::text::{TextError, TextReason};
 use crate::time;
 
@@ -42,11 +42,7 @@ json_object! {
     }
 }
 
-impl<'de> Deserialize<'de> for Origin {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::read(from, &Tracker::new())
-    }
-}
+deserialize!(Origin);
 
 impl Origin {
     /// Creates the origin of a change by the voice assistant.
@@ -132,4 +128,4 @@ impl Serialize for ApiVersion {
     }
 }
 
-json_text!(ApiVersion, "a string: a date like 2026-01-15", ApiVersion::parse);
+deserialize!(ApiVersion, "a string: a date like 2026-01-15", ApiVersion::parse);

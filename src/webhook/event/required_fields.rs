@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::data::EventType;
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
-use crate::json::{self, Names, ParseError, ReadObject, json_object, json_text, read_object};
+use crate::json::{self, Names, ParseError, ReadObject, deserialize, json_object, read_object};
 use crate::text::{TextError, check_present, check_visible};
 
 json_object! {
@@ -42,7 +42,7 @@ impl SendableType {
     }
 }
 
-json_text!(SendableType, "a string", SendableType::parse);
+deserialize!(SendableType, "a string", SendableType::parse);
 
 /// Reads the required fields. Other fields may have any name.
 pub(super) fn required_fields<'de, T>(bytes: &'de [u8]) -> Result<T, ParseError>
