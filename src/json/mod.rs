@@ -49,9 +49,11 @@ pub(crate) use object::RawJson;
 pub(crate) use object::fields;
 pub use open_enum::Unrecognized;
 pub(crate) use open_enum::open_enum;
+#[cfg(feature = "service")]
+pub(crate) use read::ObjectOnly;
 pub(crate) use read::{
-    FromJson, Name, Names, ObjectOnly, ReadObject, deserialize, field_name, json_object,
-    read_object, read_stored, read_text, stored_object,
+    FromJson, Name, Names, ReadObject, deserialize, field_name, json_object, read_object,
+    read_stored, read_text, stored_object,
 };
 pub(crate) use tracker::Tracker;
 pub(crate) use values::read_items;
