@@ -1,4 +1,4 @@
-//! Stored forms are objects: an array of the same fields, in their order, is refused.
+//! Stored forms: an array of the same fields, in their order, is refused, and so is a contradiction.
 //!
 //! serde's derive reads both. A row that lost its names would be read by the places of its values, and
 //! a field that a later version adds in between would shift them.
@@ -60,6 +60,33 @@ fn no_stored_form_is_read_from_an_array_of_its_fields() {
     check::<Recovery<u64>>(&format!(
         r#"{{"missed":{filter},"by":"dashboard","started_at":"2026-01-01T00:00:00Z","generation":1,"counted":3,"redelivered":2,"left_out":1,"after":7,"status":"running","version":2}}"#
     ));
+}
+
+/// A value that no call has made, though each of its fields is in range.
+#[test]
+fn what_contradicts_itself_is_refused() {
+    refused::<InboxEntry>(
+        r#"{"taken":{"at":"2026-01-01T00:01:00Z","until":"2026-01-01T00:00:00Z"}}"#,
+        "until is before at",
+    );
+    refused::<RecoveryFilter>(
+        r#"{"from":"2026-01-02T00:00:00Z","until":"2026-01-01T00:00:00Z","statuses":[]}"#,
+        "until is before from",
+    );
+    refused::<RecoveryFilter>(
+        r#"{"from":"2026-01-01T00:00:00Z","until":"2026-01-02T00:00:00Z","statuses":[],"failed_from":"2026-01-01T00:00:00Z"}"#,
+        "failed_from has no generation",
+    );
+    refused::<LogEntry>(
+        r#"{"attempt":7,"manual":false,"began_at":"2026-01-01T00:00:00Z","took_ms":1,"outcome":"503","late":false,"status":"failed","next_at":null,"response":null}"#,
+        "attempt number is not from 1 to 6",
+    );
+}
+
+#[track_caller]
+fn refused<T: DeserializeOwned>(stored: &str, says: &str) {
+    let error = serde_json::from_str::<T>(stored).err().map(|error| error.to_string());
+    assert!(error.as_ref().is_some_and(|error| error.starts_with(says)), "{stored}: {error:?}");
 }
 
 #[track_caller]
