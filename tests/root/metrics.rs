@@ -11,8 +11,8 @@ use call_assistant::rest::Operation;
 use call_assistant::rest::server::{self, Received, RequestHead};
 use call_assistant::webhook::receiver::{self, ActiveClaim, ClaimOutcome, Inbox};
 use call_assistant::webhook::sender::{
-    self, Alert, Delivery, DisabledReason, EndedAttempt, EndpointHealth, Outcome, SenderGauges,
-    settle,
+    self, Alert, Delivery, DisabledReason, EndedAttempt, EndpointHealth, Outcome, RETENTION,
+    SenderGauges, settle,
 };
 use call_assistant::webhook::{
     DeliveryHeaders, MalformedReason, Signer, SigningSecret, Verifier, VerifyError, testing,
@@ -276,17 +276,19 @@ fn only_scheduled_first_attempts_count_as_first() {
         now = delivery.due(now).unwrap_or(now);
     }
     delivery.redeliver(&endpoint, now).unwrap();
+    // D-57: after thirty days this ends a delivery, and is still no attempt.
+    attempt(&mut { delivery }, Outcome::Unsent, start().saturating_add(RETENTION));
     attempt(&mut delivery, Outcome::Answered(StatusCode::OK), now);
     let mut text = OpenMetrics::new(String::new());
     metrics.write(&mut text).unwrap();
     let text = text.end().unwrap();
     for line in [
-        r#"attempts_total{outcome="unsent"} 2"#,
+        r#"attempts_total{outcome="unsent"} 4"#,
         r#"attempts_total{outcome="dns"} 12"#,
         r#"attempts_total{outcome="2xx"} 2"#,
         r#"first_attempts_total{result="success"} 0"#,
         r#"first_attempts_total{result="failure"} 1"#,
-        r#"ended_total{status="failed"} 1"#,
+        r#"ended_total{status="failed"} 2"#,
         r#"ended_total{status="delivered"} 1"#,
         "attempt_duration_seconds_count 14",
         // A manual redelivery, hours later, says nothing of how long events take.

@@ -88,16 +88,16 @@ impl SenderMetrics {
 
     fn attempted(&mut self, entry: &LogEntry, delivery: Option<&Delivery>) {
         self.attempts.count(entry.outcome);
-        if entry.outcome == Outcome::Unsent {
-            return;
-        }
         let took = Duration::from_millis(entry.took_ms);
-        self.durations.observe(took);
+        let is_sent = entry.outcome != Outcome::Unsent;
+        if is_sent {
+            self.durations.observe(took);
+        }
         if entry.late {
             return;
         }
         self.ended.count(Ended(entry.status));
-        if entry.manual {
+        if entry.manual || !is_sent {
             return;
         }
         let is_success = entry.outcome.is_success();

@@ -43,8 +43,10 @@ pub fn delivery(bytes: &[u8]) {
                 let report = delivery.finish(&attempt, outcome, now).unwrap();
                 let step = model.finish(job, attempt.number(), manual, life, verdict, now);
                 assert_eq!(seen(&report, &delivery, outcome, now), step);
-                let failed = step == Step::Failed && !manual;
-                let first = attempt.number() == 1 && !manual;
+                // An attempt that was not sent is never charged to the endpoint.
+                let charges = !manual && verdict != Verdict::Unsent;
+                let failed = step == Step::Failed && charges;
+                let first = attempt.number() == 1 && charges;
                 let change = health.hear(step, failed, first, verdict, life, now);
                 changed(endpoint.record(report, now).unwrap(), change, &health);
             }
@@ -181,10 +183,19 @@ fn seen(report: &AttemptReport, delivery: &Delivery, outcome: Outcome, now: Time
         DeliveryStatus::Delivered => Step::Delivered,
         DeliveryStatus::Gone => Step::Gone,
         DeliveryStatus::Failed => Step::Failed,
-        DeliveryStatus::Waiting if outcome == Outcome::Unsent => Step::Unsent,
+        DeliveryStatus::Waiting
+            if outcome == Outcome::Unsent && is_kept(delivery.event_created_at(), now) =>
+        {
+            Step::Unsent
+        }
         DeliveryStatus::Waiting => Step::Again { at: delivery.due(now).unwrap() },
         status => panic!("{status:?} after an attempt"),
     }
+}
+
+/// Until the event is thirty days old.
+fn is_kept(created: Timestamp, now: Timestamp) -> bool {
+    now.since(created) < Duration::from_secs(30 * 86_400)
 }
 
 /// The waits after each attempt but the last, in seconds.
@@ -309,11 +320,15 @@ impl Model {
                 self.stands = Stands::Ended(DeliveryStatus::Gone);
                 Step::Gone
             }
-            Verdict::Failed if current && manual => {
+            Verdict::Unsent if current && is_kept(self.created, now) => {
+                self.stands = Stands::Waiting(now);
+                Step::Unsent
+            }
+            Verdict::Failed | Verdict::Unsent if current && manual => {
                 self.stands = Stands::Ended(DeliveryStatus::Failed);
                 Step::Failed
             }
-            Verdict::Failed if current => {
+            Verdict::Failed | Verdict::Unsent if current => {
                 self.charged += 1;
                 match SCHEDULE.get(usize::from(self.charged) - 1) {
                     Some(seconds) => {
@@ -326,10 +341,6 @@ impl Model {
                         Step::Failed
                     }
                 }
-            }
-            Verdict::Unsent if current => {
-                self.stands = Stands::Waiting(now);
-                Step::Unsent
             }
             _ => Step::Late,
         }
@@ -345,9 +356,7 @@ impl Model {
                 Err(format!("leased to a sender until {until}"))
             }
             Stands::Ended(DeliveryStatus::Delivered) => Err(RedeliverError::Delivered.to_string()),
-            _ if now.since(self.created) >= Duration::from_secs(30 * 86_400) => {
-                Err(RedeliverError::Expired.to_string())
-            }
+            _ if !is_kept(self.created, now) => Err(RedeliverError::Expired.to_string()),
             _ if health.disabled.is_some() => Err(RedeliverError::Disabled.to_string()),
             _ => {
                 (self.stands, self.manual) = (Stands::Waiting(now), true);

@@ -9,7 +9,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Added, Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, DueDelivery, DueKind,
-    EndpointChange, EndpointHealth, Outcome, Planner, RETRY_WAITS, SenderLimits,
+    EndpointChange, EndpointHealth, LONGEST_DELIVERY, Outcome, Planner, RETENTION, RETRY_WAITS,
+    SenderLimits,
 };
 
 use super::{answered, event, start};
@@ -20,6 +21,7 @@ use support::simulation::{Agenda, Tally, seeds};
 const HOSTS: usize = 3;
 const SECOND: u64 = 1_000;
 const HOUR: u64 = 3_600 * SECOND;
+const DAY: Duration = Duration::from_secs(24 * 3_600);
 const YEAR: i64 = 365 * 24 * 3_600_000;
 /// Until then there are new events and mishaps; after it everything is given time to end.
 const MISHAPS_END: u64 = 30 * HOUR;
@@ -411,7 +413,7 @@ impl World {
                     receiver.streak = 0;
                 }
             }
-            DeliveryStatus::Waiting if outcome == Outcome::Unsent => {
+            DeliveryStatus::Waiting if outcome == Outcome::Unsent && is_kept(&row.value, now) => {
                 self.seen.count("unsent", 1);
                 row.due = Some(now);
             }
@@ -426,7 +428,7 @@ impl World {
             DeliveryStatus::Failed => {
                 row.charged += 1;
                 assert_eq!(row.charged, 6);
-                if in_time {
+                if in_time && outcome != Outcome::Unsent {
                     receiver.streak += 1;
                     row.counted += 1;
                 }
@@ -519,4 +521,46 @@ impl World {
             }
         }
     }
+}
+
+/// D-57: a sender that never sends charges nothing for thirty days. Then each delivery ends, and charges
+/// its endpoint nothing.
+#[test]
+fn deliveries_end_though_no_attempt_is_ever_sent() {
+    for seed in 0..60 {
+        let mut dice = Dice::new(seed);
+        let endpoint = EndpointHealth::new(1, start());
+        let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
+        let is_manual = seed % 3 == 0;
+        if is_manual {
+            let attempt = delivery.begin(&endpoint, start()).unwrap();
+            let _ = delivery.finish(&attempt, answered(410), start()).unwrap();
+            delivery.redeliver(&endpoint, start()).unwrap();
+        }
+        let (mut now, before) = (start(), delivery.attempts());
+        while delivery.is_pending() {
+            assert!(now.since(start()) < RETENTION + LONGEST_DELIVERY + DAY, "seed {seed}");
+            now = delivery.due(now).unwrap().max(now);
+            let attempt = delivery.begin(&endpoint, now).unwrap();
+            let took = Duration::from_millis(dice.below(10 * SECOND));
+            let report = delivery.finish(&attempt, Outcome::Unsent, now.saturating_add(took));
+            assert!(report.unwrap().is_empty(), "seed {seed} charges the endpoint");
+            now = now.saturating_add(took);
+            let charged = delivery.attempts();
+            assert!(
+                charged == before || !is_kept(&delivery, now),
+                "seed {seed}: attempt {charged}"
+            );
+            // The host waits for what it lacks.
+            delivery.postpone(Duration::from_millis(dice.below(HOUR)), now);
+        }
+        let seen = (delivery.status(), delivery.attempts());
+        let charged = if is_manual { before } else { 6 };
+        assert_eq!(seen, (DeliveryStatus::Failed, charged), "seed {seed}");
+    }
+}
+
+/// An attempt that is not sent does not count yet.
+fn is_kept(delivery: &Delivery, now: Timestamp) -> bool {
+    now.since(delivery.event_created_at()) < RETENTION
 }

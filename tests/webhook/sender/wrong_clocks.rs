@@ -39,7 +39,8 @@ fn a_clock_a_year_ahead_delays_nothing() {
         ("accept", accepted, 1),
         ("begin", begun, 3),
         ("finish", finished, 5),
-        ("finish unsent", unsent, 4),
+        // D-57: by that clock its event is older than thirty days, so the attempt counts.
+        ("finish unsent", unsent, 5),
         ("redeliver", redelivered, 1),
     ] {
         let mut delivery = stored;

@@ -182,7 +182,8 @@ impl Delivery {
     /// delivery and endpoint in one write.
     ///
     /// After a failure the delivery waits for its next attempt, or has failed. To wait by another
-    /// schedule than the specification's, [settle](super::RetrySchedule::settle) the attempt.
+    /// schedule than the specification's, [settle](super::RetrySchedule::settle) the attempt. An
+    /// [unsent](Outcome::Unsent) attempt is made again at once, or counts once the event is thirty days old.
     ///
     /// An outcome may come late, twice, or after another sender has taken over. It then counts for
     /// what it still proves: a 2xx means that the receiver has the event, and a 410 that the
@@ -214,8 +215,12 @@ impl Delivery {
             Outcome::Answered(status) if status.is_success() => self.acknowledged(attempt, now),
             Outcome::Answered(StatusCode::GONE) => self.gone(attempt, leased, now),
             _ if !leased => Effect::None,
-            Outcome::Unsent => {
+            Outcome::Unsent if is_kept(self.event_created_at, now) => {
                 self.set(DeliveryStatus::Waiting, now);
+                Effect::None
+            }
+            Outcome::Unsent => {
+                self.failed(schedule, attempt, now);
                 Effect::None
             }
             _ => self.failed(schedule, attempt, now),

@@ -43,7 +43,9 @@ pub enum Outcome {
     /// [`EndpointUrl::check`](super::super::EndpointUrl::check) refuses. Counts as the endpoint's failure.
     Forbidden,
     /// `unsent`: the sender made no attempt, for a reason of its own: no socket left, no memory,
-    /// shutting down. Does not count, and the attempt is made again.
+    /// shutting down. Does not count, and the attempt is made again. Once the event is thirty days old
+    /// ([`RETENTION`](super::super::RETENTION)), it counts as a failure of the delivery, never of the
+    /// endpoint: so a delivery ends even if no attempt of it is ever sent.
     Unsent,
 }
 
