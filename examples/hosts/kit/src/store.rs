@@ -276,7 +276,8 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<DeliveryId>, E>> + Send;
 
     /// Accepts an event for each endpoint of its account, deleted ones left out, or for one of them.
-    /// None if the plan lacks webhooks. It is composed as in [`record_call`](Self::record_call).
+    /// None if the plan lacks webhooks. The one endpoint is refused unless it is among those: another
+    /// account's never gets the event. It is composed as in [`record_call`](Self::record_call).
     fn accept<E: From<Refused> + Send>(
         &self,
         to: Among<'_, EndpointRow>,

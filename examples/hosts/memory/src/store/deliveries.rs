@@ -66,7 +66,7 @@ impl Tables {
     /// An account whose plan has no webhooks gets none.
     ///
     /// # Errors
-    /// The account does not exist.
+    /// The account does not exist, or the one endpoint is none of those: nothing is stored.
     pub fn accept(
         &mut self,
         body: &EventBody,
@@ -74,13 +74,10 @@ impl Tables {
         now: Timestamp,
     ) -> Result<Vec<DeliveryId>, Refused> {
         let account = self.account_mut(body.account_id().as_str())?;
-        if account.check_webhooks().is_err() {
-            return Ok(Vec::new());
-        }
-        let endpoints = match only {
-            Some(endpoint) => vec![endpoint],
-            None => account.endpoints.clone(),
+        let is_meant = |number: &u32| {
+            account.check_webhooks().is_ok() && only.is_none_or(|one| one == *number)
         };
+        let endpoints: Vec<u32> = account.endpoints.iter().copied().filter(is_meant).collect();
         let mut accepted = Vec::new();
         for number in endpoints {
             let Some(endpoint) = self.endpoint_of(number).filter(|row| !row.is_deleted()) else {
@@ -107,7 +104,10 @@ impl Tables {
             self.index(delivery);
             self.told.insert(delivery);
         }
-        Ok(accepted)
+        match only {
+            Some(_) if accepted.is_empty() => Err(Refused::NotFound("endpoint")),
+            _ => Ok(accepted),
+        }
     }
 
     /// Redelivers by order of the dashboard.

@@ -57,7 +57,7 @@ pub async fn started_at(change: &Transaction<'_>) -> Result<Timestamp, DbError> 
 ///
 /// # Errors
 /// [`DbError`]. The caller's transaction has failed. For an account that was erased
-/// ([`DbError::is_erased`]), it fails each time.
+/// ([`DbError::is_erased`]), it fails each time. If the one endpoint is none of those, the caller rolls back.
 pub async fn accept(
     change: &Transaction<'_>,
     event: &EventBody,
@@ -80,6 +80,9 @@ pub async fn accept(
         query(change, sql::ACCEPT_ENDPOINTS, &of_endpoints),
     );
     let (new, endpoints) = (new?, endpoints?);
+    if only.is_some() && endpoints.is_empty() {
+        return Err(DbError::row("the event's account has no such endpoint"));
+    }
     if new == 0 {
         // It may be stored where a COMMIT was given up, and be at no standby yet.
         wait_for_standby(change).await?;

@@ -11,6 +11,7 @@
     clippy::unwrap_used
 )]
 
+mod accepting;
 mod alerts;
 mod clocks;
 mod commands;
