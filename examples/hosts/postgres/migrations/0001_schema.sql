@@ -188,8 +188,9 @@ CREATE INDEX endpoints_account ON endpoints (account_id);
 CREATE INDEX endpoints_to_remind ON endpoints (since)
     WHERE disabled IN ('gone', 'failing') AND reminders < 2;
 
--- The keys of the key ring that are in use, each by a digest that tells it from another under its number. Who adds one
--- has all others: of two that are added at the same time, `position` lets one wait for the other.
+-- The keys of the key ring that are in use. `check_value` is a digest, which differs where another key has the same
+-- number. Only a process whose ring has all keys of this table adds one. `position` is unique, so of two processes that
+-- add a key at the same time, the second one waits for the first.
 CREATE TABLE ring_keys (
     number      smallint PRIMARY KEY CHECK (number BETWEEN 0 AND 255),
     check_value bytea NOT NULL CHECK (octet_length(check_value) = 32),

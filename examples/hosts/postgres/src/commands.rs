@@ -16,7 +16,7 @@ use host::store::EndpointLimit;
 pub(crate) const GROUPS: &[(&str, &str)] = &[
     ("accounts", "Lists, shows, creates and changes accounts"),
     ("keys", "Lists, creates and revokes API keys"),
-    ("endpoints", "Lists, shows, creates, disables and enables endpoints"),
+    ("endpoints", "Lists, shows, creates, disables, enables, rotates and deletes endpoints"),
     ("ring", "Checks the key ring"),
     ("deliveries", "Lists, shows, exports, repeats and cancels deliveries"),
     ("levers", "Lists, sets and undoes what holds sending back"),
@@ -153,6 +153,21 @@ help!(
     KEYS
 );
 help!(
+    ENDPOINTS_ROTATE,
+    1,
+    "endpoints rotate ID [--keys FILE]",
+    "Replaces the signing secret of an endpoint, and prints the new one this once. The previous one\n\
+     signs for 24 hours more, if it can be opened.",
+    KEYS
+);
+help!(
+    ENDPOINTS_DELETE,
+    1,
+    "endpoints delete ID [--keys FILE]",
+    "Deletes an endpoint for good. What is pending is parked, and its log is kept for thirty days.",
+    KEYS
+);
+help!(
     DELIVERIES_LIST,
     1,
     "deliveries list ACCOUNT [--keys FILE] [the flags of a filter]",
@@ -256,6 +271,8 @@ pub(crate) const COMMANDS: &[Command<Build>] = &[
     Command { name: "endpoints create", help: &ENDPOINTS_CREATE, run: create_endpoint },
     request!("endpoints disable", ENDPOINTS_DISABLE, POST, "endpoints/ID/pause", ENDPOINTS),
     request!("endpoints enable", ENDPOINTS_ENABLE, POST, "endpoints/ID/enable", ENDPOINTS),
+    request!("endpoints rotate", ENDPOINTS_ROTATE, POST, "endpoints/ID/rotate", ENDPOINTS),
+    request!("endpoints delete", ENDPOINTS_DELETE, DELETE, "endpoints/ID", ENDPOINTS),
     Command {
         name: "deliveries list",
         help: &DELIVERIES_LIST,

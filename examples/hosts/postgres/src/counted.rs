@@ -1,6 +1,6 @@
 //! What this process counts and knows of itself, for monitoring.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -34,8 +34,28 @@ struct Inner {
     /// Why this process's sender sends nothing.
     idle: Mutex<Option<&'static str>>,
     keys: Mutex<Lacking>,
+    unreadable: Mutex<Unreadable>,
     /// The rights that this process's login lacks.
     rights: Mutex<Vec<String>>,
+}
+
+/// The rows that this process's sender could not read or open: since everything that is pending began to be read
+/// again, and in the round before.
+#[derive(Debug, Default)]
+struct Unreadable {
+    now: BTreeSet<(Kind, i64)>,
+    before: BTreeSet<(Kind, i64)>,
+}
+
+/// The most rows of a round that are counted: 10,000.
+const MOST_UNREADABLE: usize = 10_000;
+
+/// The kind of a row that a sender reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Endpoint,
+    /// Or its event.
+    Delivery,
 }
 
 /// What this process cannot open.
@@ -120,6 +140,26 @@ impl Counted {
         *lock(&self.0.keys) = lacking;
     }
 
+    /// Tells whether this process does not have the key that sealed a text.
+    pub(crate) fn lacks_key_of(&self, sealed: &[u8]) -> bool {
+        lock(&self.0.keys).keys.is_of(sealed)
+    }
+
+    /// Notes a row that this process's sender cannot read, by its number.
+    pub(crate) fn cannot_read(&self, kind: Kind, number: i64) {
+        let mut unreadable = lock(&self.0.unreadable);
+        if unreadable.now.len() < MOST_UNREADABLE {
+            unreadable.now.insert((kind, number));
+        }
+    }
+
+    /// Notes that this process's sender begins to read again everything that is pending: what was mended is not
+    /// counted after the next round.
+    pub(crate) fn reads_again(&self) {
+        let mut unreadable = lock(&self.0.unreadable);
+        unreadable.before = std::mem::take(&mut unreadable.now);
+    }
+
     /// Notes which rights this process's login lacks.
     pub(crate) fn lacks_rights(&self, lacking: Vec<String>) {
         *lock(&self.0.rights) = lacking;
@@ -189,6 +229,11 @@ impl Counted {
                     "Due deliveries whose secrets need a key that this process does not have.",
                     lock(&self.0.keys).due,
                 ),
+                Family::gauge(
+                    "call_assistant_unreadable_rows",
+                    "Endpoints, deliveries and events that are damaged: what is due of them is not sent.",
+                    self.unreadable_rows(),
+                ),
             ]);
         }
         if let Some(ahead) = *lock(&self.0.ahead) {
@@ -197,6 +242,11 @@ impl Counted {
         }
         families.extend([self.loops(), self.connections(), self.waiting()]);
         families
+    }
+
+    fn unreadable_rows(&self) -> usize {
+        let unreadable = lock(&self.0.unreadable);
+        unreadable.now.union(&unreadable.before).count()
     }
 
     fn loops(&self) -> Family {

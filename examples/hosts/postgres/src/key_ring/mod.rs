@@ -48,9 +48,9 @@ pub enum OpenError {
     NoKey(u8),
     /// It was changed, or belongs to another endpoint.
     #[error(
-        "the sealed secrets cannot be opened: changed, or sealed for another endpoint or with another key"
+        "the sealed secrets cannot be opened with key {0}: changed, or sealed for another endpoint or with another key"
     )]
-    Changed,
+    Changed(u8),
 }
 
 impl std::fmt::Debug for KeyRing {
@@ -179,7 +179,8 @@ impl KeyRing {
         let (nonce, sealed) = rest.split_first_chunk::<NONCE>().ok_or(OpenError::Format)?;
         let key = self.keys.get(number).ok_or(OpenError::NoKey(*number))?;
         let payload = Payload { msg: sealed, aad: endpoint.as_bytes() };
-        let text = key.decrypt(&XNonce::from(*nonce), payload).map_err(|_| OpenError::Changed)?;
+        let text =
+            key.decrypt(&XNonce::from(*nonce), payload).map_err(|_| OpenError::Changed(*number))?;
         read(&text, now).ok_or(OpenError::Format)
     }
 
@@ -187,12 +188,6 @@ impl KeyRing {
     #[must_use]
     pub fn numbers(&self) -> Vec<u8> {
         self.cursors.iter().map(|(number, _)| *number).collect()
-    }
-
-    /// Returns whether the ring has the key of a sealed text, of which the beginning is enough.
-    #[must_use]
-    pub fn has_key_of(&self, sealed: &[u8]) -> bool {
-        matches!(sealed, [FORMAT, number, ..] if self.keys.contains_key(number))
     }
 
     /// Returns whether a sealed text should be sealed again, because its key is not the newest.
@@ -256,7 +251,7 @@ mod tests {
         let sealed = ring.seal("we_1", &secrets("whsec_first"), NOW);
         assert!(!sealed.windows(5).any(|window| window == b"first"));
         assert_eq!(ring.open("we_1", &sealed, NOW).unwrap().newest().reveal(), "whsec_first");
-        assert_eq!(ring.open("we_2", &sealed, NOW).unwrap_err(), OpenError::Changed);
+        assert_eq!(ring.open("we_2", &sealed, NOW).unwrap_err(), OpenError::Changed(1));
         assert_ne!(ring.seal("we_1", &secrets("whsec_first"), NOW), sealed, "a nonce comes twice");
         for at in 0..sealed.len() {
             let mut changed = sealed.clone();
@@ -293,7 +288,7 @@ mod tests {
         assert_eq!(both.open("we_1", &old, NOW).unwrap().newest().reveal(), "whsec_first");
         assert_eq!(ring(&[&two]).open("we_1", &old, NOW).unwrap_err(), OpenError::NoKey(1));
         let other = ring(&[&KeyRing::new_line(1)]);
-        assert_eq!(other.open("we_1", &old, NOW).unwrap_err(), OpenError::Changed);
+        assert_eq!(other.open("we_1", &old, NOW).unwrap_err(), OpenError::Changed(1));
     }
 
     // D-23: the first signs, all verify.

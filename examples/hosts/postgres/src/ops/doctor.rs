@@ -256,7 +256,11 @@ async fn clock_of(database: &Database) -> Check {
 
 fn of_ring(checked: &ring::Checked) -> Check {
     let (state, todo) = match (checked.unreadable, checked.outdated) {
-        (1.., _) => (Fail, "give every process the whole ring, and rotate nothing before"),
+        (1.., _) => (
+            Fail,
+            "put the key back, and rotate nothing before; where the row is damaged, `endpoints rotate ID` \
+             or `endpoints delete ID`; where the key is lost, `endpoints delete ID`, then `rotate-keys`",
+        ),
         (0, 1..) => (Warn, "run `rotate-keys` before an old line is taken out"),
         (0, 0) => (Good, ""),
     };

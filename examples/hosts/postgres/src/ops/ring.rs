@@ -1,6 +1,7 @@
 //! Opening every sealed secret, to see whether a ring has all keys.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display};
 
 use call_assistant::Timestamp;
 use deadpool_postgres::Object;
@@ -9,7 +10,7 @@ use tokio_postgres::Row;
 
 use crate::db::statements as sql;
 use crate::db::{Database, DbError, Fields as _, query};
-use crate::key_ring::KeyRing;
+use crate::key_ring::{KeyRing, in_use};
 use host::log;
 
 /// What was found.
@@ -19,16 +20,54 @@ pub struct Checked {
     pub in_use: BTreeMap<u8, u64>,
     /// Endpoints whose secrets do not open with any key of the ring.
     pub unreadable: u64,
+    /// The first [`MOST_NAMED`] of them.
+    pub named: Vec<Unreadable>,
     /// Endpoints whose secrets open, and are not sealed with the newest key.
     pub outdated: u64,
+}
+
+/// An endpoint whose secrets do not open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its id.
+    pub endpoint: String,
+    /// The number of the key that the secrets name.
+    pub key: Option<u8>,
+    /// Whether the ring does not have that key. Else the row is damaged.
+    pub lacks_key: bool,
+}
+
+/// The most endpoints that are named: 20. The log names all.
+pub const MOST_NAMED: usize = 20;
+
+impl Unreadable {
+    fn cause(&self) -> &'static str {
+        if self.lacks_key { "not in the ring" } else { "damaged" }
+    }
+}
+
+impl Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "endpoint {} (", self.endpoint)?;
+        if let Some(key) = self.key {
+            write!(f, "key {key}, ")?;
+        }
+        write!(f, "{})", self.cause())
+    }
 }
 
 impl Checked {
     /// Returns a line of JSON.
     #[must_use]
     pub fn line(&self) -> Value {
-        let Self { in_use, unreadable, outdated } = self;
-        json!({ "in_use": in_use, "unreadable": unreadable, "outdated": outdated })
+        let Self { in_use, unreadable, outdated, named } = self;
+        let named = named.iter().map(
+            |each| json!({ "endpoint_id": each.endpoint, "key": each.key, "cause": each.cause() }),
+        );
+        let named: Vec<Value> = named.collect();
+        json!({
+            "in_use": in_use, "unreadable": unreadable, "outdated": outdated, "endpoints": named,
+        })
     }
 
     /// Returns a sentence.
@@ -40,7 +79,13 @@ impl Checked {
         match (keys.is_empty(), self.unreadable) {
             (true, _) => "there are no secrets".to_owned(),
             (false, 0) => format!("every secret opens: {keys}"),
-            (false, unreadable) => format!("{unreadable} secrets do not open: {keys}"),
+            (false, unreadable) => {
+                let named: Vec<String> = self.named.iter().map(ToString::to_string).collect();
+                let is_all = u64::try_from(named.len()).is_ok_and(|named| named == unreadable);
+                let more = if is_all { "" } else { ", and more" };
+                let named = named.join(", ");
+                format!("{unreadable} secrets do not open: {named}{more}; {keys}")
+            }
         }
     }
 }
@@ -54,6 +99,7 @@ pub async fn check(
     ring: &KeyRing,
     now: Timestamp,
 ) -> Result<Checked, DbError> {
+    let unfit = database.read(async |client: &Object| in_use::compare(client, ring).await).await?;
     let (mut checked, mut last) = (Checked::default(), -1_i32);
     loop {
         let look = async |client: &Object| query(client, sql::ROTATE_LOOK, &[&last]).await;
@@ -76,6 +122,11 @@ pub async fn check(
                         .because(&error)
                         .write();
                     checked.unreadable = checked.unreadable.saturating_add(1);
+                    if checked.named.len() < MOST_NAMED {
+                        let (endpoint, lacks_key) = (id.to_owned(), unfit.is_of(sealed));
+                        let key = sealed.get(1).copied();
+                        checked.named.push(Unreadable { endpoint, key, lacks_key });
+                    }
                 }
             }
         }

@@ -112,7 +112,7 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box
     owner.tick().await?;
 
     let (ring, allow_loopback) = (options.ring.clone(), options.allow_loopback);
-    let reader = Arc::new(Reader::new(database.clone(), ring, allow_loopback));
+    let reader = Arc::new(Reader::new(database.clone(), ring, allow_loopback, counted.clone()));
     let clock = HostClock;
     let shell = Shell {
         rows: Rows { database: database.clone(), reader, told: Arc::default() },

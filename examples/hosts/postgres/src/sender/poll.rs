@@ -11,8 +11,11 @@ use deadpool_postgres::Object;
 use host::sender::rows::{News, PendingRow, Shards};
 use tokio::time::{Instant, sleep};
 
+use crate::counted::{Counted, Kind};
 use crate::db::statements as sql;
 use crate::db::{Database, DbError, Fields as _, delivery_of, query};
+use crate::queue;
+use host::log;
 
 /// The interval of looks.
 const EVERY: Duration = Duration::from_millis(20);
@@ -72,7 +75,7 @@ impl Seen {
     /// Returns what became pending in these shards since the last look.
     pub(super) async fn look(
         &mut self,
-        database: &Database,
+        (database, counted): (&Database, &Counted),
         shards: &Shards,
     ) -> Result<News, DbError> {
         if self.last.is_some() && self.behind.is_empty() {
@@ -80,6 +83,7 @@ impl Seen {
         }
         if self.again.is_some_and(|again| again < Instant::now()) {
             (self.shards, self.again) = (Shards::new(), None);
+            counted.reads_again();
         }
         if self.shards.is_empty() {
             self.reading.get_or_insert_with(Instant::now);
@@ -89,7 +93,7 @@ impl Seen {
         }
         self.behind.retain(|shard, _| shards.contains_key(shard));
         self.shards.clone_from(shards);
-        let news = self.read(database).await?;
+        let news = self.read((database, counted)).await?;
         if self.behind.is_empty()
             && let Some(began) = self.reading.take()
         {
@@ -99,11 +103,11 @@ impl Seen {
     }
 
     /// Reads what is new, and a page of what is behind.
-    async fn read(&mut self, database: &Database) -> Result<News, DbError> {
+    async fn read(&mut self, of: (&Database, &Counted)) -> Result<News, DbError> {
         let mut rows = Vec::new();
         if let Some(last) = &self.last {
             let places = self.shards.keys().map(|shard| (*shard, START)).collect();
-            let (snapshot, rest) = page(database, &places, Some(last), &mut rows).await?;
+            let (snapshot, rest) = page(of, &places, Some(last), &mut rows).await?;
             if snapshot.next < last.next {
                 let (was, is) = (&last.text, &snapshot.text);
                 let went_back = Some(format!("snapshot {was} was seen, and now {is}"));
@@ -118,7 +122,7 @@ impl Seen {
         if self.last.is_none() || !self.behind.is_empty() {
             // What becomes pending behind a snapshot's back is found by the looks above, which have an
             // earlier one.
-            let (snapshot, rest) = page(database, &self.behind, None, &mut rows).await?;
+            let (snapshot, rest) = page(of, &self.behind, None, &mut rows).await?;
             self.behind = rest;
             self.last.get_or_insert(snapshot);
         }
@@ -129,7 +133,7 @@ impl Seen {
 /// Reads a page of each shard, from a place in it on: of all that is pending, or of what was not
 /// visible to an earlier snapshot. Returns where the page of a shard ended that had no room for all.
 async fn page(
-    database: &Database,
+    (database, counted): (&Database, &Counted),
     places: &BTreeMap<u16, Place>,
     since: Option<&Snapshot>,
     found: &mut Vec<PendingRow>,
@@ -150,8 +154,19 @@ async fn page(
         let shard = row.field::<i16>("shard")?.cast_unsigned();
         let (len, last) = pages.entry(shard).or_insert((0_i64, row));
         (*len, *last) = (len.saturating_add(1), row);
-        // A row of a later version is for a process of that version.
-        let Ok(delivery) = delivery_of(row) else { continue };
+        let delivery = match delivery_of(row) {
+            Ok(delivery) => delivery,
+            // A row of a later version is for a process of that version.
+            Err(error) => {
+                let id = row.field("id")?;
+                counted.cannot_read(Kind::Delivery, id);
+                log::warn("a delivery or its event cannot be read")
+                    .with("delivery", queue::delivery_text(row.field("endpoint")?, id))
+                    .because(&error)
+                    .write();
+                continue;
+            }
+        };
         // 0 if the account is gone.
         let account = row.field::<i32>("account")?.cast_unsigned();
         found.push(PendingRow { shard, account, delivery });

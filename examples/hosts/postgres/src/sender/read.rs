@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use crate::counted::{Counted, Kind};
 use crate::db::statements as sql;
 use crate::db::{Database, DbError, Fields as _, delivery_of, endpoint_of, query, span};
 use crate::key_ring::KeyRing;
@@ -38,6 +39,7 @@ pub(super) struct Reader {
     database: Database,
     ring: KeyRing,
     allow_loopback: bool,
+    pub(super) counted: Counted,
     kept: Mutex<Kept>,
 }
 
@@ -49,9 +51,14 @@ struct Kept {
 }
 
 impl Reader {
-    pub(super) fn new(database: Database, ring: KeyRing, allow_loopback: bool) -> Self {
+    pub(super) fn new(
+        database: Database,
+        ring: KeyRing,
+        allow_loopback: bool,
+        counted: Counted,
+    ) -> Self {
         let kept = Kept { since: Instant::now(), opened: HashMap::new() };
-        Self { database, ring, allow_loopback, kept: Mutex::new(kept) }
+        Self { database, ring, allow_loopback, counted, kept: Mutex::new(kept) }
     }
 
     /// Reads deliveries and their endpoints, in one round trip.
@@ -80,10 +87,16 @@ impl Reader {
             let number = row.field("number")?;
             match self.receiver(number, row, &mut kept, now) {
                 Ok(receiver) => _ = receivers.insert(number, receiver),
-                Err(error) => log::warn("an endpoint cannot be read")
-                    .with("endpoint", row.field::<&str>("id")?)
-                    .because(&error)
-                    .write(),
+                Err(error) => {
+                    // What waits for a key is counted apart: the row is as it should be.
+                    if !self.counted.lacks_key_of(row.field("secrets")?) {
+                        self.counted.cannot_read(Kind::Endpoint, number.into());
+                    }
+                    log::warn("an endpoint cannot be read")
+                        .with("endpoint", row.field::<&str>("id")?)
+                        .because(&error)
+                        .write();
+                }
             }
         }
         drop(kept);
@@ -100,10 +113,13 @@ impl Reader {
                     let traceparent: Option<String> = row.field("traceparent")?;
                     found.insert(id.cast_unsigned(), (delivery, body, name, traceparent));
                 }
-                Err(error) => log::warn("a delivery or its event cannot be read")
-                    .with("delivery", name)
-                    .because(&error)
-                    .write(),
+                Err(error) => {
+                    self.counted.cannot_read(Kind::Delivery, id);
+                    log::warn("a delivery or its event cannot be read")
+                        .with("delivery", name)
+                        .because(&error)
+                        .write();
+                }
             }
         }
         let to_begin = keys.iter().map(|key| {

@@ -39,7 +39,7 @@ impl Port for Rows {
     type Seen = Seen;
 
     async fn news(&self, shards: &Shards, seen: &mut Seen) -> Done<News> {
-        Ok(seen.look(&self.database, shards).await?)
+        Ok(seen.look((&self.database, &self.reader.counted), shards).await?)
     }
 
     async fn limits(&self) -> Done<Vec<SetLimit>> {

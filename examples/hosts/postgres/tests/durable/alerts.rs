@@ -27,7 +27,7 @@ use crate::migrating::log_in;
 use crate::sending::LEAST;
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::running::File;
-use crate::support::service::Service;
+use crate::support::service::{DAMAGE, Service};
 use crate::support::{Running, shifted};
 
 const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
@@ -510,6 +510,23 @@ async fn a_process_lacks_a_key() {
     Recording::new("a_process_lacks_a_key", &["SecretsUnreadable", "WebhooksLate"])
         .row("`call_assistant_unreadable_secrets` is above 0", "give it the whole ring")
         .says("the key ring lacks keys that are in use")
+        .of("sender", &sender)
+        .run(async |_| {})
+        .await;
+}
+
+// D-100: the row is counted as such, and nothing is late.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn a_row_is_damaged() {
+    let service = Service::new().await;
+    let hurt = service.endpoint("/hurt", &[Reply::Status(204)]);
+    let sender = service.world.start("sender", &SENDER);
+    service.run(DAMAGE).await;
+    service.ping(&hurt);
+    Recording::new("a_row_is_damaged", &["RowsUnreadable"])
+        .row("`call_assistant_unreadable_rows` is above 0", "`endpoints rotate ID`")
+        .says("an endpoint cannot be read")
         .of("sender", &sender)
         .run(async |_| {})
         .await;

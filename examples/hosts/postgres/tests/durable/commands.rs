@@ -610,8 +610,14 @@ async fn a_ring_that_lacks_a_key_is_found() {
         (&other, 1, json!({ "in_use": { "1": 2 }, "unreadable": 2, "outdated": 0 })),
     ] {
         let said = run_with(world, ring, &["ring", "check", "--json"]);
-        let found: Value = serde_json::from_str(&said.out).unwrap();
+        let mut found: Value = serde_json::from_str(&said.out).unwrap();
+        let named = found.as_object_mut().unwrap().remove("endpoints").unwrap();
+        let named = named.as_array().unwrap();
         assert_eq!((said.status, &found), (Some(status), &expected));
+        assert_eq!(found["unreadable"], named.len());
+        for each in named {
+            assert_eq!((&each["key"], &each["cause"]), (&json!(1), &json!("not in the ring")));
+        }
         assert_eq!(said.err.contains("Take no line out before"), status == 1, "{}", said.err);
     }
     let rotated = run_with(world, &other, &["rotate-keys"]);

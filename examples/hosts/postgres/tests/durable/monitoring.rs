@@ -9,12 +9,13 @@ use call_assistant_postgres::db::{Session, endpoint_of};
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
 use private_server::Settings;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
 use crate::commands::run_with;
 use crate::migrating::log_in;
 use crate::support::receiver::Reply;
 use crate::support::running::{PATIENCE, eventually, request};
-use crate::support::service::Service;
+use crate::support::service::{DAMAGE, Service};
 use crate::support::{Running, World};
 
 const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
@@ -67,6 +68,7 @@ async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
         ("shards_taken_total", 0.0),
         ("unreadable_secrets", 0.0),
         ("unreadable_due", 0.0),
+        ("unreadable_rows", 0.0),
     ];
     shows(sender.metrics(), &busy);
     let before = values(sender.metrics());
@@ -546,6 +548,59 @@ async fn a_sender_that_lacks_a_key_in_use_is_not_ready() {
     assert_eq!(rotated.out, "{\"sealed\":0,\"unreadable\":1}\n", "{}", rotated.err);
     for process in &processes {
         eventually("it is ready", || (ready(process.metrics()) == 200).then_some(()));
-        shows(process.metrics(), &[("unreadable_secrets", 1.0)]);
+        shows(process.metrics(), &[("unreadable_secrets", 0.0)]);
     }
+}
+
+// D-100: a row that nobody can open is named and counted, makes nobody unready, and is not late for ever. Each of the
+// cures is a command.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_row_is_named_and_counted_and_mended() {
+    let service = Service::new().await;
+    let paths = ["/well", "/hurt", "/event", "/delivery"];
+    let endpoints = paths.map(|path| service.endpoint(path, &[Reply::Status(204)]));
+    let id = endpoints[1].strip_prefix("/endpoints/").unwrap();
+    endpoints.iter().for_each(|endpoint| service.ping(endpoint));
+    service.run(DAMAGE).await;
+    let of = |path| format!("(SELECT number FROM endpoints WHERE url LIKE '%{path}')");
+    let event = format!("(SELECT event_id FROM deliveries WHERE endpoint = {})", of("/event"));
+    service.run(&format!("UPDATE events SET body = 'x' WHERE id = {event}")).await;
+    let later = "UPDATE deliveries SET status = 'held' WHERE endpoint =";
+    service.run(&format!("{later} {}", of("/delivery"))).await;
+    let sender = service.world.start("sender", &SENDER);
+    eventually("the other one", || (service.receiver.got("/well").len() == 1).then_some(()));
+    sender.logs(&format!("an endpoint cannot be read endpoint={id} error="));
+    sender.logs("with key 1: changed");
+    for number in [2, 3] {
+        sender.logs(&format!("a delivery or its event cannot be read delivery=dlv_{number}_"));
+    }
+    shows(sender.metrics(), &[("unreadable_rows", 3.0)]);
+    service.becomes("SELECT count(*) FROM deliveries", 3).await;
+    let none = ["unreadable_secrets", "unreadable_due", "sender_oldest_due_seconds"];
+    shows(sender.metrics(), &none.map(|name| (name, 0.0)));
+    assert_eq!(ready(sender.metrics()), 200);
+    assert_eq!(ready(service.api.dashboard()), 200);
+
+    let run = |arguments: &[&str]| run_with(&service.world, &service.world.ring, arguments);
+    let named = format!("endpoint {id} (key 1, damaged)");
+    for command in [&["ring", "check"][..], &["doctor"]] {
+        let said = run(command);
+        assert!(said.status == Some(1) && said.out.contains(&named), "{command:?}: {}", said.out);
+    }
+    let cures = ["put the key back", "`endpoints rotate ID`", "`endpoints delete ID`"];
+    let doctor = run(&["doctor"]).out;
+    assert!(cures.iter().all(|cure| doctor.contains(cure)), "{doctor}");
+    let found: Value = serde_json::from_str(&run(&["ring", "check", "--json"]).out).unwrap();
+    let expected = json!([{ "endpoint_id": id, "key": 1, "cause": "damaged" }]);
+    assert_eq!((&found["unreadable"], &found["endpoints"]), (&json!(1), &expected));
+
+    let rotated = run(&["endpoints", "rotate", id]);
+    assert!(rotated.status == Some(0) && rotated.out.contains("whsec_"), "{}", rotated.err);
+    assert_eq!(run(&["ring", "check"]).status, Some(0));
+    service.ping(&endpoints[1]);
+    eventually("the mended one", || (!service.receiver.got("/hurt").is_empty()).then_some(()));
+    service.run(DAMAGE).await;
+    let deleted = run(&["endpoints", "delete", id]);
+    assert_eq!(deleted.status, Some(0), "{}", deleted.err);
+    assert_eq!(run(&["ring", "check"]).status, Some(0), "it is nobody's any more");
 }

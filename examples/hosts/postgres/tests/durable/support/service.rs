@@ -11,6 +11,11 @@ use super::receiver::{Receiver, Reply};
 use super::running::{self, File};
 use super::{Running, World, data};
 
+/// Changes a byte of the sealed secrets of the endpoint whose path is `/hurt`.
+pub(crate) const DAMAGE: &str =
+    "UPDATE endpoints SET secrets = set_byte(secrets, 40, get_byte(secrets, 40) # 1)
+    WHERE url LIKE '%/hurt'";
+
 pub(crate) struct Service {
     pub(crate) world: World,
     pub(crate) api: Running,
