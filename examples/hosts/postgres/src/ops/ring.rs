@@ -90,7 +90,7 @@ impl Checked {
     }
 }
 
-/// Opens the secrets of every endpoint, a hundred at a time. The log names those that do not open.
+/// Opens the secrets of every endpoint that is not deleted, a hundred at a time. The log names those that do not open.
 ///
 /// # Errors
 /// The database did not respond.

@@ -18,7 +18,7 @@ use host::store::Refused;
 pub struct Rotated {
     /// Endpoints whose secrets are sealed with the newest key now.
     pub sealed: u64,
-    /// Endpoints whose secrets do not open with any key of the ring. They stay as they are.
+    /// Endpoints, but deleted ones, whose secrets do not open with any key of the ring. They stay as they are.
     pub unreadable: u64,
 }
 
@@ -78,6 +78,8 @@ async fn page(
                 execute(change, sql::ENDPOINTS_SECRETS, &[&number, &sealed]).await?;
                 page.sealed = page.sealed.saturating_add(1);
             }
+            // It signs nothing any more.
+            Err(_) if row.field("is_deleted")? => {}
             Err(error) => {
                 log::warn("its secrets are not sealed again")
                     .with("endpoint", id)
