@@ -15,8 +15,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    self, Delivery, DeliveryColumns, DueDelivery, EndedAttempt, EndpointHealth, EndpointUrl,
-    Outcome, Planner, RETRY_WAITS, SenderLimits, SignedDestination,
+    self, Delivery, DeliveryColumns, DueDelivery, DueKind, EndedAttempt, EndpointHealth,
+    EndpointUrl, Outcome, Planner, RETRY_WAITS, SenderLimits, SignedDestination,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use divan::{AllocProfiler, Bencher, black_box};

@@ -29,8 +29,8 @@ use call_assistant::rest::{
 use call_assistant::webhook::event::{Event, EventError};
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::sender::{
-    self, DisabledReason, DueDelivery, EndpointChange, EndpointUrl, Excerpt, Outcome, Planner,
-    SenderLimits,
+    self, DisabledReason, DueDelivery, DueKind, EndpointChange, EndpointUrl, Excerpt, Outcome,
+    Planner, SenderLimits,
 };
 use call_assistant::webhook::{
     DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError, receiver,
