@@ -17,8 +17,7 @@
 //!   [protocol](crate::guide::protocol) leaves open are kept unchanged: see [`JsonObject`].
 //! - **A nullable field may be missing** and then reads as null. It is always written.
 //! - **A known field given twice is an error.** An unknown field may repeat.
-//! - **An object must be an object**, not an array of its values. What a host or a receiver stores for itself, such
-//!   as columns, attempts and entries of a log, is read as serde's derive reads it, which takes either.
+//! - **An object must be an object**, not an array of its values.
 //! - **Depth is unlimited** in unknown fields and in kept objects, because nothing recurses into
 //!   them. A text over [`MAX_JSON_LEN`] bytes is refused before it is read.
 //!

@@ -8,7 +8,8 @@ use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::UsageWatch;
 use call_assistant::webhook::receiver::{EventKey, InboxEntry, ObjectVersion};
 use call_assistant::webhook::sender::{
-    Alert, Attempt, DeliveryColumns, EndpointColumns, Excerpt, LogEntry, Recovery, RecoveryFilter,
+    Alert, Attempt, AttemptReport, DeliveryColumns, EndpointColumns, Excerpt, LogEntry, Recovery,
+    RecoveryFilter,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -45,6 +46,9 @@ fn no_stored_form_is_read_from_an_array_of_its_fields() {
     check::<Alert>(r#"{"kind":"abandoned","reason":"event","deliveries":2}"#);
     check::<Attempt>(
         r#"{"of":[7,1],"event_created_at":"2026-01-01T00:00:00Z","number":1,"manual":false,"began_at":"2026-01-01T00:00:00Z","deadline":"2026-01-01T00:00:10Z","lease":1,"generation":0,"life":1}"#,
+    );
+    check::<AttemptReport>(
+        r#"{"effect":"failure","late":false,"endpoint":1,"life":{"generation":0,"began":7}}"#,
     );
     check::<DeliveryColumns>(
         r#"{"event_created_at":"2026-01-01T00:00:00Z","status":"waiting","at":"2026-01-01T00:00:00Z","attempts":1,"manual":false,"generation":0,"version":1}"#,

@@ -3,31 +3,36 @@
 use serde::{Deserialize, Serialize};
 
 use super::alert::{Alert, DisabledReason};
+use crate::json::stored_object;
 
-/// The meaning of a finished attempt for its endpoint. Made by
-/// [`Delivery::finish`](super::super::Delivery::finish).
-///
-/// It serializes, for hosts that write one row at a time: it waits in the delivery's row until the endpoint's
-/// row is written. See [storing](crate::guide::storing#without-transactions).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[must_use = "give it to `EndpointHealth::record`, or an endpoint is never disabled"]
-pub struct AttemptReport {
-    pub(in super::super) effect: Effect,
-    pub(in super::super) late: bool,
-    /// The number of the endpoint.
-    pub(in super::super) endpoint: u64,
-    pub(in super::super) life: Life,
+stored_object! {
+    /// The meaning of a finished attempt for its endpoint. Made by
+    /// [`Delivery::finish`](super::super::Delivery::finish).
+    ///
+    /// It serializes, for hosts that write one row at a time: it waits in the delivery's row until the endpoint's
+    /// row is written. See [storing](crate::guide::storing#without-transactions).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[must_use = "give it to `EndpointHealth::record`, or an endpoint is never disabled"]
+    pub struct AttemptReport {
+        pub(in super::super) effect: Effect,
+        pub(in super::super) late: bool,
+        /// The number of the endpoint.
+        pub(in super::super) endpoint: u64,
+        pub(in super::super) life: Life,
+    }
 }
 
-/// The life of an endpoint in which an attempt began. A life ends when the endpoint is
-/// enabled again, or moved. Only ever compared for equality.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(in super::super) struct Life {
-    /// Deliveries belong to it, however often the endpoint is moved.
-    pub(in super::super) generation: u32,
-    /// The microsecond in which it began, in four bytes: it comes again after 71 minutes, when no
-    /// attempt is left of it.
-    pub(in super::super) began: u32,
+stored_object! {
+    /// The life of an endpoint in which an attempt began. A life ends when the endpoint is
+    /// enabled again, or moved. Only ever compared for equality.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub(in super::super) struct Life {
+        /// Deliveries belong to it, however often the endpoint is moved.
+        pub(in super::super) generation: u32,
+        /// The microsecond in which it began, in four bytes: it comes again after 71 minutes, when no
+        /// attempt is left of it.
+        pub(in super::super) began: u32,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
