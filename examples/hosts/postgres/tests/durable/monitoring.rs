@@ -287,8 +287,8 @@ async fn one_process_counts_for_all() {
     let id = Pid::from_raw(still.id().cast_signed()).unwrap();
     kill_process(id, Signal::STOP).unwrap();
     let took = counted_by(&session, &processes).await;
-    // Its session is ended ten seconds after its statement.
-    assert!((10.0..45.0).contains(&took), "{took}");
+    // Its session is ended ten seconds after its statement, which it may have sent well before it was stopped.
+    assert!((5.0..45.0).contains(&took), "{took}");
     let set = "UPDATE gauges SET pending = 778, took = '1 hour'";
     session.batch_execute(set).await.unwrap();
     kill_process(id, Signal::CONT).unwrap();
