@@ -1,4 +1,5 @@
-//! For tests of programs: a host as a process, and an endpoint that records what it gets.
+//! For tests of programs: a host as a process, an endpoint that records what it gets, and what a sender's store
+//! promises.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
@@ -9,6 +10,7 @@
     clippy::unwrap_used
 )]
 
+pub mod port;
 pub mod receiver;
 pub mod running;
 pub mod shifted;

@@ -25,8 +25,6 @@ mod kept;
 mod login;
 mod monitoring;
 mod owner;
-#[path = "../../../kit/tests/port/mod.rs"]
-mod port;
 mod portal;
 mod recovery;
 mod recovery_pace;

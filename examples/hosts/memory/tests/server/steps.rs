@@ -22,11 +22,10 @@ use host::sender::rows::{Failure, Key, Rows as _};
 use host::sender::{Ended, How, settle};
 use host::watch::Watch;
 use host::{clock, data, shutdown};
+use testing::port;
 use testing::receiver::{Receiver, Reply};
 use testing::running::{File, Service, eventually, service};
 use testing::shifted;
-
-use crate::port;
 
 /// Ten seconds in one millisecond.
 const FAST: Scale = Scale { waits: 0.0001, timeouts: 1.0 };

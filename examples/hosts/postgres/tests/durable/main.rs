@@ -29,8 +29,6 @@ mod migrating;
 mod monitoring;
 mod owner;
 mod personal_data;
-#[path = "../../../kit/tests/port/mod.rs"]
-mod port;
 mod predicates;
 mod processes;
 mod recovery;

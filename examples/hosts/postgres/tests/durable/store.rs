@@ -9,9 +9,9 @@ use deadpool_postgres::Transaction;
 use http::StatusCode;
 use private_server::{PrivateServer, Settings};
 use serde_json::json;
+use testing::port;
 use tokio_postgres::Row;
 
-use crate::port;
 use crate::support::running::File;
 use crate::support::service::Service;
 use crate::support::{Running, World, data};

@@ -16,22 +16,22 @@ use host::sender::rows::{
 use host::sender::{Ended, How, park, settle};
 
 /// A store with an endpoint.
-pub(crate) trait World {
+pub trait World {
     type Store: Changes;
 
     fn store(&self) -> &Self::Store;
 
     /// Accepts an event for the endpoint, and returns its delivery.
-    async fn accept(&self) -> Delivery;
+    fn accept(&self) -> impl Future<Output = Delivery>;
 
     /// Returns how many entries the log of a delivery has.
-    async fn attempts(&self, delivery: &Delivery) -> usize;
+    fn attempts(&self, delivery: &Delivery) -> impl Future<Output = usize>;
 
     fn now(&self) -> Timestamp;
 }
 
 /// Runs all of it.
-pub(crate) async fn holds(world: &impl World) {
+pub async fn holds(world: &impl World) {
     a_row_is_written_under_the_version_that_was_read(world).await;
     a_transaction_that_is_dropped_leaves_nothing(world).await;
     a_commit_that_is_dropped_is_all_or_nothing(world).await;
