@@ -6,9 +6,10 @@
 //! computes SHA-256 itself valgrind hides that from the program; the instructions for it take no
 //! branch either.
 //!
-//! `cargo test` looks at code that is hardly optimised, and finds a comparison that calls `memcmp`;
-//! `cargo test --all-features --config .ci/optimised.toml --test constant_time` at the same code optimised,
-//! and finds what a compiler makes of it. Without valgrind there is nothing to ask, and the test passes over.
+//! `cargo test` looks at the code as it builds it. With
+//! `--config profile.dev.package.call-assistant.opt-level=1` it is hardly optimised, and a comparison that
+//! calls `memcmp` is found; `--config .ci/optimised.toml` shows what a compiler makes of it in a release.
+//! Without valgrind there is nothing to ask, and the test passes over.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
