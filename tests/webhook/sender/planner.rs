@@ -303,7 +303,7 @@ fn a_step_is_short_however_much_is_due() {
     for overall in [1, 3] {
         let mut planner = Planner::new(SenderLimits { overall, per_endpoint: 1 });
         assert_eq!(planner.next(start()), None);
-        let due = |number| start().saturating_add(Duration::from_micros(number));
+        let due = |number| start().saturating_add(Duration::from_micros(1 + number));
         for number in 0..1_000 {
             let endpoint = u32::try_from(number).unwrap();
             planner
