@@ -7,7 +7,7 @@ use crate::json::stored_object;
 
 stored_object! {
     /// The meaning of a finished attempt for its endpoint. Made by
-    /// [`Delivery::finish`](super::super::Delivery::finish).
+    /// `Delivery::finish`.
     ///
     /// It serializes, for hosts that write one row at a time: it waits in the delivery's row until the endpoint's
     /// row is written. See [storing](crate::guide::storing#without-transactions).
