@@ -493,7 +493,10 @@ pub struct AlertRow {
     pub kind: String,
     /// A sentence for people.
     pub message: String,
+    /// The operator who has taken note of it.
     pub acknowledged: Option<Acknowledged>,
+    /// When its owner has.
+    pub owner_acknowledged_at: Option<Timestamp>,
 }
 
 impl AlertRow {
@@ -508,7 +511,7 @@ impl AlertRow {
     }
 }
 
-/// Who has taken note of an alert, and when.
+/// Which operator has taken note of an alert, and when.
 #[derive(Clone, Debug, Serialize)]
 pub struct Acknowledged {
     pub by: String,

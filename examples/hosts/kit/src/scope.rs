@@ -92,14 +92,23 @@ impl By {
     /// Creates a person with a name of the command line or of a file: it lives as long as the process.
     ///
     /// # Errors
-    /// It is not 1 to 100 bytes of plain text, or is what the journal calls an account's owner.
+    /// It is no name of a person, as [`By::check`] says.
     pub fn person(name: &str) -> Result<Self, &'static str> {
-        if name == Self::OWNER.name {
+        Self::check(name)?;
+        Ok(Self { name: name.to_owned().leak(), is_person: true })
+    }
+
+    /// Checks the name of a person who is no account's owner.
+    ///
+    /// # Errors
+    /// It is not 1 to 100 bytes of plain text, or is what the journal calls an account's owner.
+    pub(crate) fn check(name: &str) -> Result<(), &'static str> {
+        if name.trim().eq_ignore_ascii_case(Self::OWNER.name) {
             return Err("expected another name: the journal calls an account's owner so");
         }
         match name.is_empty() || name.len() > 100 || name.chars().any(char::is_control) {
             true => Err("expected a name: 1 to 100 bytes of plain text"),
-            false => Ok(Self { name: name.to_owned().leak(), is_person: true }),
+            false => Ok(()),
         }
     }
 

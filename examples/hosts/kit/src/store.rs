@@ -459,8 +459,9 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// come as far as that page.
     fn alerts_after(&self, by: Operator, after: u64, limit: usize) -> impl Doing<AlertPage>;
 
-    /// Notes who has taken note of an alert. The first one stays.
-    fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: &str) -> impl Doing<AlertRow>;
+    /// Notes that an operator with this name has taken note of an alert, or its owner where there is none. The first
+    /// note of each stays, and says nothing of the other's.
+    fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: Option<&str>) -> impl Doing<AlertRow>;
 
     /// Returns what operators and owners have done, oldest first: so much at most, after the row with this
     /// [`JournalRow::position`]. None is left out, however late its transaction commits.

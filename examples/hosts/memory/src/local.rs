@@ -412,7 +412,7 @@ impl Shared for Local {
         self.store.lock().alerts_after(after, limit)
     }
 
-    async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: &str) -> Done<AlertRow> {
+    async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: Option<&str>) -> Done<AlertRow> {
         let (mut tables, now) = self.store.write();
         tables.acknowledge(id.as_str(), by, now)
     }

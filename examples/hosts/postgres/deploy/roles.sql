@@ -29,7 +29,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     accounts, keys, request_windows, calls, endpoints, events, deliveries, ended, recoveries, logins, levers
     TO call_assistant_api;
 GRANT SELECT ON alerts, attempts, shards, senders, erased_accounts TO call_assistant_api;
-GRANT UPDATE (number, acknowledged_by, acknowledged_at) ON alerts TO call_assistant_api;
+GRANT UPDATE (number, acknowledged_by, acknowledged_at, owner_acknowledged_at) ON alerts TO call_assistant_api;
 -- A role that writes to the journal can set no time, no position and no transaction, and delete nothing.
 GRANT SELECT, INSERT (by, action, account_id, target, before, after) ON journal
     TO call_assistant_api, call_assistant_operator;

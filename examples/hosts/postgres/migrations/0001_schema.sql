@@ -309,9 +309,10 @@ CREATE TABLE alerts (
     missed   bigint,
     -- Its place in the feed of all accounts. NULL until somebody reads the feed.
     number   bigint,
-    -- Who has taken note of it.
+    -- Which operator has taken note of it; and when its owner has.
     acknowledged_by text,
     acknowledged_at timestamptz,
+    owner_acknowledged_at timestamptz,
     UNIQUE (endpoint, version, alert)
 );
 

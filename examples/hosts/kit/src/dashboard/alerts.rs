@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep};
 use super::deliveries::{MAX_LIST, limit};
 use super::{Asked, Dashboard, Extension, show};
 use crate::answer::{Answer, Error, ok};
-use crate::input::{self, Bad, Fields};
+use crate::input::{Bad, Fields};
 use crate::rows::{Account, AlertRow};
-use crate::scope::{Allowed, Operator};
+use crate::scope::{Allowed, By, Operator};
 use crate::store::Store;
 
 /// The longest wait for an alert: 30 seconds. It is also the default.
@@ -104,12 +104,16 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
         let fields = Fields::of("", &asked.body, "by")?;
-        let by = match fields.text("by")? {
+        let by = match (id.by(), fields.text("by")?) {
+            (By::OWNER, _) => None,
             // Whoever has a name signs with it.
-            _ if id.by().is_person() => id.by().as_str(),
-            by => fields.required("by", by)?,
+            (by, _) if by.is_person() => Some(by.as_str()),
+            (_, by) => {
+                let by = fields.required("by", by)?;
+                By::check(by).map_err(|error| Bad::new("by", error))?;
+                Some(by)
+            }
         };
-        let by = input::plain(by, 100).map_err(|error| Bad::new("by", error))?;
         Ok(ok(&show::alert(&self.store.acknowledge(id, by).await?)))
     }
 }

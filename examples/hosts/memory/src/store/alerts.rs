@@ -51,16 +51,23 @@ impl Tables {
         Ok(AlertPage { rows: found.into_iter().map(|(_, _, alert)| alert.clone()).collect(), next })
     }
 
-    /// Notes who has taken note of an alert.
+    /// Notes which operator has taken note of an alert, or that its owner has.
     ///
     /// # Errors
     /// It does not exist.
-    pub fn acknowledge(&mut self, id: &str, by: &str, now: Timestamp) -> Result<AlertRow, Refused> {
-        let mut all = self.alerts.by_account.values_mut().flatten();
-        let found = all.find(|(_, _, alert)| alert.id == id).ok_or(Refused::NotFound("alert"))?;
-        let note = || Acknowledged { by: by.to_owned(), at: now };
-        found.2.acknowledged.get_or_insert_with(note);
-        let shown = found.2.clone();
+    pub fn acknowledge(
+        &mut self,
+        id: &str,
+        by: Option<&str>,
+        now: Timestamp,
+    ) -> Result<AlertRow, Refused> {
+        let mut all = self.alerts.by_account.values_mut().flatten().map(|(_, _, alert)| alert);
+        let alert = all.find(|alert| alert.id == id).ok_or(Refused::NotFound("alert"))?;
+        match by.map(str::to_owned) {
+            Some(by) => _ = alert.acknowledged.get_or_insert(Acknowledged { by, at: now }),
+            None => _ = alert.owner_acknowledged_at.get_or_insert(now),
+        }
+        let shown = alert.clone();
         self.changed();
         Ok(shown)
     }
@@ -79,6 +86,7 @@ impl Tables {
             kind: alert.kind().to_owned(),
             message: alert.to_string(),
             acknowledged: None,
+            owner_acknowledged_at: None,
         };
         self.alerts.last = number;
         let of_it = self.alerts.by_account.entry(account_id).or_default();

@@ -144,6 +144,9 @@ fn one_feed_of_all_accounts() {
         ("GET", "/alerts?after=18446744073709551615", json!({}), 409),
         ("POST", "/alerts/alrt_x/acknowledge", json!({ "by": "Ada" }), 404),
         ("POST", &*path, json!({ "by": "" }), 400),
+        // That is what the journal calls an owner.
+        ("POST", &path, json!({ "by": "owner" }), 400),
+        ("POST", &path, json!({ "by": " Owner" }), 400),
         ("POST", &path, json!({ "by": "a".repeat(101) }), 400),
         ("POST", &path, json!({}), 400),
     ] {

@@ -283,6 +283,39 @@ fn each_route_by_each_kind_of_login() {
     assert!(!log.contains(secret.split_once("\r\n").unwrap().0), "the log has the secret");
 }
 
+/// Who is logged in takes note, whoever the request names: an owner signs in no operator's name, and closes nothing for
+/// operators, nor they for an owner.
+#[test]
+fn an_owner_and_operators_take_note_of_an_alert_apart() {
+    let (portal, receiver) = (Portal::start(&[]), Receiver::start());
+    portal.ask("PATCH", "/accounts/acct_harbour_hair", &json!({ "plan": "business" }), 200);
+    for (account, is_owner_first) in [("acct_fjord_dental", true), ("acct_harbour_hair", false)] {
+        let alert = portal.things(&receiver, account).alert;
+        let (path, owner) = (format!("/alerts/{alert}/acknowledge"), portal.owner(account));
+        let note = |is_owner: bool| {
+            let headers = if is_owner { &owner } else { &bearer() };
+            let answer = portal.send(headers, "POST", &path, &json!({ "by": "bo" }));
+            assert_eq!(answer.status, 200, "{account}: {}", answer.text());
+            answer.json()
+        };
+        let none = portal.ask("GET", &format!("/accounts/{account}/alerts"), &Value::Null, 200);
+        let [by_operator, by_owner] = ["acknowledged", "owner_acknowledged_at"];
+        assert_eq!(none["data"][0][by_operator], Value::Null, "{none}");
+        assert_eq!(none["data"][0].get(by_owner), Some(&Value::Null), "{none}");
+        let one = note(is_owner_first);
+        assert_eq!(one[by_operator].is_null(), is_owner_first, "{one}");
+        assert_eq!(one[by_owner].is_null(), !is_owner_first, "{one}");
+        let both = note(!is_owner_first);
+        assert_eq!(both[by_operator]["by"], "ada", "{both}");
+        let first = if is_owner_first { by_owner } else { by_operator };
+        assert_eq!(both[first], one[first], "{both}");
+        assert!(both[by_owner].is_string(), "{both}");
+        assert_eq!((note(true), note(false)), (both.clone(), both.clone()), "the first stays");
+        let feed = portal.ask("GET", "/alerts?wait=0", &Value::Null, 200);
+        assert!(feed["data"].as_array().unwrap().contains(&both), "{feed}");
+    }
+}
+
 #[test]
 fn a_host_with_one_sender_says_that_it_has_no_levers() {
     let portal = Portal::start(&[]);

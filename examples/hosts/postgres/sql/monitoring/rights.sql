@@ -7,7 +7,7 @@ FROM (VALUES
     ('{api}', '{table}', '{SELECT,INSERT,UPDATE,DELETE}', '{accounts,keys,request_windows,calls,endpoints,
         events,deliveries,ended,recoveries,logins,levers}'),
     ('{api}', '{table}', '{SELECT}', '{alerts,attempts,shards,senders,erased_accounts}'),
-    ('{api}', '{number,acknowledged_by,acknowledged_at}', '{UPDATE}', '{alerts}'),
+    ('{api}', '{number,acknowledged_by,acknowledged_at,owner_acknowledged_at}', '{UPDATE}', '{alerts}'),
     ('{api,operator}', '{table}', '{SELECT}', '{journal}'),
     ('{api,operator}', '{by,action,account_id,target,before,after}', '{INSERT}', '{journal}'),
     ('{api}', '{table}', '{SELECT,UPDATE}', '{alert_turn}'),

@@ -51,11 +51,11 @@ pub(super) async fn after(
     Ok(AlertPage { rows, next: next.unsigned_abs() })
 }
 
-/// Notes who has taken note of an alert.
+/// Notes which operator has taken note of an alert, or that its owner has. Returns whether this note is the first.
 pub(super) async fn acknowledge(
     change: &Transaction<'_>,
     id: &str,
-    by: &str,
+    by: Option<&str>,
     now: Timestamp,
 ) -> Done<(AlertRow, bool)> {
     let missing = Refused::NotFound("alert");
@@ -88,5 +88,6 @@ fn shown(row: &Row) -> Done<Option<AlertRow>> {
         kind: alert.kind().to_owned(),
         message: format!("{alert}{}", missed.unwrap_or_default()),
         acknowledged: by.zip(at).map(|(by, at)| Acknowledged { by, at }),
+        owner_acknowledged_at: row.instant_opt("owner_acknowledged_at")?,
     }))
 }

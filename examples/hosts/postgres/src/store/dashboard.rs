@@ -447,7 +447,7 @@ impl Store for Postgres {
         self.dashboard.read(async |client| alerts::after(client, after, limit).await).await
     }
 
-    async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: &str) -> Done<AlertRow> {
+    async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: Option<&str>) -> Done<AlertRow> {
         let now = clock::now();
         self.act(async |change: &Transaction<'_>| {
             let (row, is_first) = alerts::acknowledge(change, id.as_str(), by, now).await?;

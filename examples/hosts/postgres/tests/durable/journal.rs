@@ -39,6 +39,16 @@ impl Host {
         answer.json()
     }
 
+    /// The headers of the owner's page of an account.
+    fn owner(&self) -> String {
+        let made = self.ask("POST", "/accounts/acct_1/portal", &json!({}));
+        let link = made["path"].as_str().unwrap().strip_prefix("/portal#link=").unwrap();
+        let begun = self.send("", "POST", "/portal-login", &json!({ "link": link }));
+        let (login, _) = begun.header("set-cookie").unwrap().split_once(';').unwrap();
+        let token = begun.json()["token"].as_str().unwrap().to_owned();
+        format!("Cookie: {login}\r\nX-Portal-Token: {token}\r\n")
+    }
+
     /// What is in the journal behind a position.
     #[track_caller]
     fn journal(&self, after: &str) -> Vec<Value> {
@@ -177,7 +187,7 @@ async fn each_change_is_in_the_journal_with_who_made_it() {
     }
 }
 
-/// An alert is acknowledged by who is logged in, and not by whom the request names.
+/// An alert is acknowledged by who is logged in, and not by whom the request names; and by its owner apart.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_looks_and_whoever_has_a_name_signs_with_it() {
     let host = Host::new("reader").await;
@@ -204,12 +214,21 @@ async fn a_reader_looks_and_whoever_has_a_name_signs_with_it() {
     let alerts = host.ask("GET", "/accounts/acct_1/alerts", &json!({}));
     let id = alerts["data"][0]["id"].as_str().unwrap();
     let path = format!("/alerts/{id}/acknowledge");
-    for _ in 0..2 {
-        let acknowledged = host.ask("POST", &path, &json!({ "by": "somebody else" }));
-        assert_eq!(acknowledged["acknowledged"]["by"], "ada");
+    let owner = host.owner();
+    let by_owner = host.send(&owner, "POST", &path, &json!({ "by": "ada" })).json();
+    assert_eq!(by_owner["acknowledged"], Value::Null, "{by_owner}");
+    assert!(by_owner["owner_acknowledged_at"].is_string(), "{by_owner}");
+    let by_ada = host.ask("POST", &path, &json!({ "by": "somebody else" }));
+    assert_eq!(by_ada["acknowledged"]["by"], "ada");
+    assert_eq!(by_ada["owner_acknowledged_at"], by_owner["owner_acknowledged_at"]);
+    for headers in [ADA, &owner] {
+        assert_eq!(host.send(headers, "POST", &path, &json!({})).json(), by_ada, "{headers}");
     }
-    let actions: Vec<Value> = host.rows("", 2).iter().map(|row| row["action"].clone()).collect();
-    assert_eq!(actions, ["endpoint.created", "alert.acknowledged"]);
+    assert_eq!(host.ask("GET", "/alerts?wait=0", &json!({}))["data"], json!([by_ada]));
+    let rows = host.rows("", 4);
+    let rows: Vec<_> = rows.iter().map(|row| (&row["action"], &row["by"])).collect();
+    let noted = json!("alert.acknowledged");
+    assert_eq!(rows[2..], [(&noted, &json!("owner")), (&noted, &json!("ada"))], "{rows:?}");
 }
 
 /// A row of a transaction that ends late is passed by no reader.

@@ -10,8 +10,10 @@ function troubles(alerts) {
   }
   return rows;
 }
-// One that is over, or that somebody has taken note of, waits for nobody.
-const isOpen = ({ alert }) => alert.severity !== "info" && !alert.acknowledged;
+// An owner and operators take note each for themselves.
+const noted = (alert) => portal ? alert.owner_acknowledged_at : alert.acknowledged;
+// One that is over, or that was taken note of, waits for nobody.
+const isOpen = ({ alert }) => alert.severity !== "info" && !noted(alert);
 function alertsCard(rows) {
   return card("alerts", "Alerts", "What the owner of this account should know.", null,
     rows.length ? h("ul.alerts", byDay(rows, ({ alert }) => alert.at, alertRow, (props, text) => h("li", props, text))) :
@@ -20,19 +22,20 @@ function alertsCard(rows) {
 function alertRow({ alert, before }, line) {
   // The first alert of a trouble names its row, so that a later one changes it.
   const key = (before[before.length - 1] || alert).id;
-  const { by, at: noted } = alert.acknowledged || {};
+  const notes = [alert.acknowledged, alert.owner_acknowledged_at && { by: "owner", at: alert.owner_acknowledged_at }].filter(Boolean);
   return h("li", { key: "alert " + key },
     badge(alert.severity, SEVERITY[alert.severity]),
     h("span.what", h("span.strong", alert.message), " ",
       h("a", { key: "about " + key, href: alert.link.slice(1), title: alert.url }, clipped(alert.url, 60)),
       before.length > 0 && h("details", h("summary", `${before.length} before`), h("ul", before.map((old) => h("li", old.message, " ", when(old.at)))))),
-    faint(when(alert.at, line), by && h("div", `acknowledged by ${by} `, when(noted))),
-    !by && button("Acknowledge", { key: "acknowledge " + key, of: `${alert.message}: ${alert.url}` }, () => acknowledgeDialog(alert)));
+    faint(when(alert.at, line), notes.map(({ by, at }) => h("div", `acknowledged by ${by} `, when(at)))),
+    !noted(alert) && button("Acknowledge", { key: "acknowledge " + key, of: `${alert.message}: ${alert.url}` },
+      portal ? doing("Acknowledged", "POST", "alerts", alert.id, "acknowledge") : () => acknowledgeDialog(alert)));
 }
 let operator = "";
 function acknowledgeDialog(alert) {
   dialog("Acknowledge this alert", alert.message, [
-    field("By", "Whoever reads the feed sees this name.", written("by", { required: true, maxlength: "100", autofocus: true, value: operator || (portal ? "owner" : ""), autocomplete: "nickname" })),
+    field("By", "Whoever reads the feed sees this name.", written("by", { required: true, maxlength: "100", autofocus: true, value: operator, autocomplete: "nickname" })),
   ], "Acknowledge", async (data) => {
     operator = data.get("by");
     await ask("POST", at("alerts", alert.id, "acknowledge"), { by: operator });
