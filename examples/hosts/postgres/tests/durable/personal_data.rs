@@ -39,7 +39,7 @@ fn all(found: Found) -> Erased {
 }
 
 struct World {
-    _server: PrivateServer,
+    server: PrivateServer,
     database: Database,
     ring: KeyRing,
 }
@@ -50,7 +50,7 @@ impl World {
         let server = PrivateServer::start(Settings::default()).unwrap();
         let database = Database::new(&server.url(), 8).unwrap();
         db::migrate(&database).await.unwrap();
-        let world = Self { _server: server, database, ring: KeyRing::random() };
+        let world = Self { server, database, ring: KeyRing::random() };
         for account in ["acct_1", "acct_2"] {
             world.fill(account).await;
         }
@@ -313,6 +313,104 @@ async fn an_account_is_erased_and_no_other() {
     assert!(matches!(world.close("acct_9").await, Err(EraseError::NoAccount)));
     world.has_nothing_of("acct_1").await;
     world.has_all_of("acct_2").await;
+}
+
+/// Columns of text and bytes whose values the planner may keep: ids, words of this program, digests, names of operators.
+const SAMPLED: &[&str] = &[
+    "account_id",
+    "acknowledged_by",
+    "action",
+    "alert",
+    "by",
+    "check_value",
+    "credential_id",
+    "digest",
+    "disabled",
+    "endpoint_id",
+    "event_id",
+    "host",
+    "id",
+    "outcome",
+    "owner",
+    "plan",
+    "quota",
+    "reason",
+    "recovery",
+    "scopes",
+    "set_by",
+    "signed_by",
+    "status",
+    "target",
+    "timezone",
+    "type",
+];
+
+/// D-96: `ANALYZE` keeps what it has read of a table, and shows it to whoever may read the table.
+#[tokio::test]
+async fn nothing_that_was_erased_is_in_what_any_role_may_read() {
+    let world = World::new().await;
+    let owner = world.session().await;
+    owner.batch_execute(include_str!("../../deploy/roles.sql")).await.unwrap();
+    let own = "UPDATE accounts SET business_name = 'Zebulon of ' || id;
+        UPDATE keys SET name = 'Zebulon of ' || id;
+        UPDATE endpoints SET url = 'https://zebulon.example/' || id, description = 'Zebulon of ' || id;
+        INSERT INTO journal (by, action, account_id, target, before, after)
+        SELECT 'eve', 'x', id, id, to_jsonb('Zebulon of ' || id),
+            to_jsonb('Zebulon and ' || id) FROM accounts;
+        UPDATE attempts SET headers = 'x-zebulon: ' || delivery;
+        UPDATE events SET traceparent = 'Zebulon ' || id";
+    owner.batch_execute(own).await.unwrap();
+    // A partition that is made later is as the others are.
+    owner.batch_execute("SELECT add_day('2020-01-01')").await.unwrap();
+    owner.batch_execute("ANALYZE").await.unwrap();
+    let sampled =
+        "SELECT DISTINCT attname::text FROM pg_attribute JOIN pg_class AS c ON c.oid = attrelid
+        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND attnum > 0
+            AND attstattarget <> 0
+            AND atttypid IN ('text'::regtype, 'text[]'::regtype, 'bytea'::regtype, 'jsonb'::regtype)
+        ORDER BY 1";
+    let sampled = world.rows(sampled, &[]).await;
+    let sampled: Vec<&str> = sampled.iter().map(|row| row.get(0)).collect();
+    assert_eq!(sampled, SAMPLED, "columns that a caller or a customer writes have no statistics");
+
+    let ingrid = Subject::from_number(INGRID).unwrap();
+    assert_eq!(world.forget("acct_1", &ingrid).await.unwrap().left, None);
+    assert_eq!(world.close("acct_2").await.unwrap().left, None);
+    let read_by_all = "DO $$ BEGIN
+        CREATE ROLE reader_1 LOGIN PASSWORD 'x'
+            IN ROLE call_assistant_api, call_assistant_sender, call_assistant_operator;
+    END $$";
+    owner.batch_execute(read_by_all).await.unwrap();
+    owner.keep();
+    let mut url = url::Url::parse(&world.server.url()).unwrap();
+    url.set_username("reader_1").unwrap();
+    url.set_password(Some("x")).unwrap();
+    let reader = Database::new(url.as_str(), 1).unwrap().session().await.unwrap();
+    let readable = "SELECT c.oid::regclass::text FROM pg_class AS c
+        WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND has_schema_privilege(relnamespace, 'USAGE')
+            AND has_table_privilege(c.oid, 'SELECT')";
+    let readable: Vec<String> =
+        reader.query(readable, &[]).await.unwrap().iter().map(|row| row.get(0)).collect();
+    assert!(readable.len() > 100, "{readable:?}");
+    for what in ["calls", "attempts", "journal", "pg_stats", "pg_stat_activity"] {
+        assert!(readable.iter().any(|name| name == what), "{what}");
+    }
+    // Bytes are shown as digits.
+    let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let found = async |table: &str, words: &str| {
+        let sql = format!("SELECT count(*) FROM {table} AS t WHERE t::text ~* $1");
+        let row = reader.query_one(&sql, &[&words]).await;
+        row.unwrap_or_else(|error| panic!("{table}: {error:?}")).get::<_, i64>(0)
+    };
+    for table in &readable {
+        // What was written of the account that is left is in its tables alone.
+        let is_catalog = table.starts_with("pg_") || table.contains('.');
+        let own = if is_catalog { "zebulon" } else { "zebulon.{1,20}acct_2" };
+        let number = format!("4722334455|22-33-44-55|{}|{}", hex("4722334455"), hex("22-33-44-55"));
+        let words = format!("{own}|{number}");
+        assert_eq!(found(table, &words).await, 0, "{table}");
+    }
+    assert!(found("pg_stats", "^.public,calls,").await > 4, "ANALYZE has run");
 }
 
 // D-96: a whole account may be erased although its row is gone, and a caller may.
