@@ -89,7 +89,8 @@ impl<S: ApiStore> Api<S> {
             true => log::warn("api"),
             false => log::info("api"),
         };
-        line.with("request", id.as_str())
+        line.of_stranger(account.is_none())
+            .with("request", id.as_str())
             .with("account", account)
             .with("method", serve::method(&parts.method))
             .with("route", route(parts.uri.path()))

@@ -154,7 +154,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let decoded: Vec<Cow<'_, str>> =
             head.uri.path().trim_start_matches('/').split('/').map(decode).collect();
         let path: Vec<&str> = decoded.iter().map(|segment| &**segment).collect();
-        let route = template::<X>(&path);
+        let (route, mut is_stranger) = (template::<X>(&path), true);
         let answered = async {
             if self.stop.as_ref().is_some_and(Shutdown::is_requested) {
                 return Err(Error::Stopping);
@@ -164,7 +164,9 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                 ["" | "explain" | "login" | "portal" | "portal-login"] => None,
                 _ => {
                     let (store, access) = (&self.store, &self.access);
-                    Some(self.logins.check(store, access, &head.headers, peer).await?)
+                    let login = self.logins.check(store, access, &head.headers, peer).await?;
+                    is_stranger = false;
+                    Some(login)
                 }
             };
             let body = match head.method {
@@ -201,13 +203,16 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         if answer.status() == StatusCode::UNAUTHORIZED && head.headers.contains_key(BY_PAGE) {
             answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
+        // Who logs in has the right secret.
+        is_stranger &= !(head.method == Method::POST && answer.status().is_success());
         // The page asks every second; that nothing has changed is not worth a line.
         if answer.status() != StatusCode::NOT_MODIFIED {
             let line = match reason {
                 Some(_) => log::warn("dashboard"),
                 None => log::info("dashboard"),
             };
-            line.with("method", serve::method(&head.method))
+            line.of_stranger(is_stranger)
+                .with("method", serve::method(&head.method))
                 .with("route", route)
                 .with("status", answer.status().as_u16())
                 .with("took_us", log::micros(began.elapsed()))

@@ -12,23 +12,28 @@
 //! fail, one for each of its first errors, and one when it has succeeded again. Any other line with a cause is
 //! written once; those of the same cause are counted, and the count is written when there are no more.
 //!
+//! Whoever has no key and no login has a bound, too: see [`Line::of_stranger`].
+//!
 //! No crate does this: `tracing` with its subscriber is eleven more crates in the build of the service in
 //! memory, and would leave the queue, the count and the cause that repeats to this module all the same.
 
 mod repeated;
+mod strangers;
 mod writer;
 
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::str::FromStr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use serde_json::Value;
+use tokio::time::Instant;
 
+use self::strangers::Strangers;
 use self::writer::Writer;
 use super::clock;
 use super::flags::{Flag, Flags, Help};
@@ -41,6 +46,7 @@ static QUEUED: OnceLock<SyncSender<Message>> = OnceLock::new();
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 /// How many failures last of what is tried again.
 static LASTING: AtomicUsize = AtomicUsize::new(0);
+static STRANGERS: Mutex<Strangers> = Mutex::new(Strangers::new());
 static LEAST: AtomicU8 = AtomicU8::new(Level::Info.as_u8());
 static FORM: OnceLock<Format> = OnceLock::new();
 
@@ -78,6 +84,8 @@ pub struct Line {
     cause: Option<String>,
     /// Whether the failure lasts until there is a success of the same name.
     lasts: bool,
+    /// Whether somebody without a key or a login caused it.
+    is_strangers: bool,
 }
 
 #[derive(Debug)]
@@ -157,7 +165,8 @@ pub fn succeeded(name: &'static str) {
 
 impl Line {
     fn new(level: Level, message: Cow<'static, str>) -> Self {
-        Self { at: clock::now(), level, message, fields: Vec::new(), cause: None, lasts: false }
+        let (at, fields) = (clock::now(), Vec::new());
+        Self { at, level, message, fields, cause: None, lasts: false, is_strangers: false }
     }
 
     /// Adds a field. Nothing secret belongs in it, and no number of a row; `null` is left out.
@@ -177,9 +186,16 @@ impl Line {
         self
     }
 
-    /// Has the line written, or counts that it is dropped.
+    /// Marks a line that somebody without a key or a login has caused, if so: a hundred of these are written in ten
+    /// seconds, and one line that says how many more there were.
+    pub fn of_stranger(self, is_strangers: bool) -> Self {
+        Self { is_strangers, ..self }
+    }
+
+    /// Has the line written, or counts that it is left out or dropped.
     pub fn write(self) {
         if self.is_on()
+            && (!self.is_strangers || strangers().admits(Instant::now()))
             && let Err(TrySendError::Full(_)) = queue().try_send(Message::Line(self))
         {
             DROPPED.fetch_add(1, Ordering::Relaxed);
@@ -214,6 +230,10 @@ pub fn flush() {
     if queue().try_send(Message::Flush(done)).is_ok() {
         let _ = wait.recv_timeout(Duration::from_secs(1));
     }
+}
+
+fn strangers() -> MutexGuard<'static, Strangers> {
+    STRANGERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn queue() -> &'static SyncSender<Message> {

@@ -13,7 +13,7 @@ use call_assistant::Timestamp;
 use serde_json::{Map, Value};
 
 use super::repeated::Repeated;
-use super::{Format, LASTING, Line, Message, dropped, warn};
+use super::{Format, LASTING, Line, Message, dropped, strangers, warn};
 use crate::terminal::{escaped, is_unsafe};
 
 /// How long lines are collected before they are written: 5 ms. Whoever logs much wakes this thread seldom.
@@ -44,7 +44,8 @@ impl Writer {
     /// Writes what comes, until nobody can log any more.
     pub(super) fn run(mut self, queue: &Receiver<Message>) {
         loop {
-            let look = if self.repeated.is_empty() { Duration::MAX } else { LOOK };
+            let is_quiet = self.repeated.is_empty() && strangers().is_quiet(Instant::now());
+            let look = if is_quiet { Duration::MAX } else { LOOK };
             match queue.recv_timeout(look) {
                 Ok(first) => {
                     std::thread::sleep(COLLECTED);
@@ -59,9 +60,14 @@ impl Writer {
             {
                 self.take(next);
             }
-            let ended = self.repeated.end(Instant::now(), !self.waiting.is_empty());
+            let (now, is_end) = (Instant::now(), !self.waiting.is_empty());
+            let ended = self.repeated.end(now, is_end);
             ended.iter().for_each(|line| self.compose(line));
             LASTING.store(self.repeated.lasting(), Ordering::Relaxed);
+            if let Some(lines) = strangers().tell(now, is_end) {
+                let message = "requests without a key or a login have more lines than are written";
+                self.compose(&warn(message).with("lines", lines));
+            }
             let dropped = dropped();
             if dropped > self.dropped {
                 let more = dropped.saturating_sub(self.dropped);

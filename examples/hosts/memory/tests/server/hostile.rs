@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use testing::running::{Answer, Service, connect, request};
+use testing::running::{Answer, File, Service, connect, eventually, request};
 
 /// A request of an honest client, which is answered whatever else goes on.
 #[track_caller]
@@ -137,4 +137,38 @@ fn a_head_one_byte_at_a_time() {
     honest(&service, &key);
     let answer: Answer = request(service.api(), "GET", "/v1/account", "", b"");
     assert_eq!(answer.status, 401);
+}
+
+// Whoever fills a disk with lines has a key or a login, which can be revoked.
+#[test]
+fn requests_without_a_key_or_a_login_have_a_bound_in_the_log() {
+    let file = File::new("bounded", "ada:operator:the-token-of-ada\n");
+    let service = Service::start(&["--operator-token-file", file.path()]);
+    let began = Instant::now();
+    let ada = "Authorization: Bearer the-token-of-ada\r\n";
+    for n in 0..150 {
+        let refused = request(service.api(), "GET", "/v1/account", "", b"").status;
+        assert_eq!(refused, 401, "{n}");
+        let refused = request(service.dashboard(), "GET", "/accounts", "", b"").status;
+        assert_eq!(refused, 401, "{n}");
+        if n % 10 == 0 {
+            let shown = request(service.dashboard(), "GET", "/accounts", ada, b"");
+            assert_eq!(shown.status, 200, "{n}");
+        }
+    }
+    let login = br#"{"token":"the-token-of-ada"}"#;
+    assert_eq!(request(service.dashboard(), "POST", "/login", "", login).status, 200);
+    let spans = began.elapsed().as_secs() / 10 + 1;
+    let times = |log: &str, text: &str| log.matches(text).count() as u64;
+    eventually("what has no line is told", || {
+        let log = service.log();
+        let told = log.lines().filter(|line| line.contains("have more lines than are written"));
+        let told = told.map(|line| line.split_once("lines=").unwrap().1.parse::<u64>().unwrap());
+        let written = times(&log, "status=401");
+        assert!(written <= 100 * spans, "{written}");
+        (written + told.sum::<u64>() == 300).then_some(())
+    });
+    let log = service.log();
+    assert_eq!(times(&log, "route=/accounts status=200"), 15, "who has a login has a line");
+    assert_eq!(times(&log, "route=/login status=200"), 1, "{log}");
 }
