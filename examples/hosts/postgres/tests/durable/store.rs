@@ -172,18 +172,35 @@ async fn two_that_write_the_same_deliveries_end_no_deadlock() {
         (Locked { is_pending: true, row }, row)
     };
     let (refused, delivered) = (Outcome::Refused, Outcome::Answered(StatusCode::NO_CONTENT));
-    let write = |writes: Vec<_>| {
+    let writer = |writes: Vec<_>| {
         let database = database.clone();
         let change = async move |change: &Transaction<'_>| write(change, writes).await;
         tokio::spawn(async move { database.change(change).await.unwrap() })
     };
 
+    held.rollback().await.unwrap();
+    session.keep();
+    // A statement is prepared once a connection. Only where all are, they are sent in the order in which they stand.
+    let mut sessions = Vec::new();
+    for _ in 0..4 {
+        sessions.push(database.session().await.unwrap());
+    }
+    for mut session in sessions {
+        let change = session.transaction().await.unwrap();
+        let all = [ended(first, refused), ended(second, delivered)];
+        assert!(write(&change, all).await.unwrap());
+        change.rollback().await.unwrap();
+        session.keep();
+    }
+
+    let mut session = database.session().await.unwrap();
+    let held = session.transaction().await.unwrap();
     lock(&held, &[last.0]).await.unwrap();
     let blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted";
     let owner = [ended(first, refused), ended(last, refused), ended(second, delivered)];
-    let owner = write(owner.to_vec());
+    let owner = writer(owner.to_vec());
     service.becomes(blocked, 1).await;
-    let former = write(vec![ended(second, refused), ended(first, delivered)]);
+    let former = writer(vec![ended(second, refused), ended(first, delivered)]);
     service.becomes(blocked, 2).await;
     held.rollback().await.unwrap();
     session.keep();
