@@ -117,7 +117,7 @@ impl Core {
     /// Returns the next thing to do. `None`: nothing is to be done until [`wake_at`](Self::wake_at), or until
     /// something is heard.
     pub fn next(&mut self, at: Moment) -> Option<Command> {
-        if let Some((batch, how)) = self.to_store(at) {
+        if let Some((batch, how)) = self.next_batch(at) {
             return Some(Command::Store(batch, how));
         }
         let park = |(endpoint, walk): (&u32, &mut Walk)| {
@@ -163,7 +163,7 @@ impl Core {
     }
 
     /// Takes a batch that is to be stored now.
-    fn to_store(&mut self, at: Moment) -> Option<(Vec<Ended>, How)> {
+    fn next_batch(&mut self, at: Moment) -> Option<(Vec<Ended>, How)> {
         if self.stores.under_way >= STORES {
             return None;
         }
