@@ -148,7 +148,7 @@ pub enum Lock {
 pub struct Key {
     pub delivery: u64,
     pub endpoint: u32,
-    /// Its event's `created_at`.
+    /// The microsecond of its event's `created_at`.
     pub event_created_at: Timestamp,
 }
 
@@ -159,12 +159,12 @@ impl Key {
         Self { delivery, endpoint, event_created_at }
     }
 
-    /// Returns the place of a delivery.
+    /// Returns the place of a delivery, by the microsecond: a planner keeps no more.
     pub fn of(delivery: &Delivery) -> Self {
         Self {
             delivery: delivery.id(),
             endpoint: u32::try_from(delivery.endpoint()).unwrap_or(u32::MAX),
-            event_created_at: delivery.event_created_at(),
+            event_created_at: delivery.event_created_at().floor_to_micros(),
         }
     }
 }
