@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::DueKind::{First, Redelivery, Retry};
@@ -912,33 +912,6 @@ fn each_limit_that_applies_is_used_up() {
     assert!(planner.next_due().is_some_and(|due| due > at(80)), "for the endpoint");
     planner.limit(LimitOf::Account(3), Rate::Unlimited);
     assert!(planner.next_due().is_some_and(|due| due <= at(80)), "at once");
-}
-
-/// Whatever `overall` is: the attempts that one account has in flight cost another's step nothing.
-#[test]
-fn a_step_takes_no_longer_with_more_slots() {
-    let took = |overall: u32| {
-        let mut planner = Planner::new(SenderLimits { overall, per_endpoint: 1 });
-        for endpoint in 1..overall {
-            let number = endpoint.into();
-            planner.add(DueDelivery { account: 1, ..pending(number, endpoint, start(), false) });
-        }
-        assert_eq!(drain(&mut planner, start()).len(), overall as usize / 2);
-        let round = |planner: &mut Planner| {
-            let before = Instant::now();
-            for _ in 0..200 {
-                add(planner, 0, 0, start());
-                assert_eq!(drain(planner, start()), [0]);
-                planner.release(0, None);
-                finish(planner, 0, DONE);
-            }
-            before.elapsed()
-        };
-        (0..5).map(|_| round(&mut planner)).min().unwrap()
-    };
-    let (few, many) = (took(448), took(50_000));
-    println!("200 deliveries of another: {few:?} of 448 slots, {many:?} of 50,000");
-    assert!(many <= 10 * few, "{few:?} {many:?}");
 }
 
 /// The shard of an endpoint is a column: computed here with another implementation.

@@ -49,7 +49,7 @@ fn all_deliveries() -> BTreeSet<DeliveryRow> {
         let mut step = |change: &dyn Fn(&mut Delivery) -> Option<Attempt>| {
             let mut next = row;
             let begun = change(&mut next);
-            left.push((next, begun.or_else(|| last.clone()), now));
+            left.push((next, begun.or(last), now));
         };
         step(&|row| row.begin(&active, now).ok());
         step(&|row| {

@@ -22,5 +22,5 @@ SELECT
         LIMIT 10000
     ) AS counted) AS calls
 FROM page
-JOIN accounts AS a ON a.position = page.position
+CROSS JOIN LATERAL (SELECT * FROM accounts AS b WHERE b.position = page.position OFFSET 0) AS a
 ORDER BY a.position;

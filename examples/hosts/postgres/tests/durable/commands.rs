@@ -340,6 +340,8 @@ const ENDS: &[(&[&str], Option<i32>, Option<i32>)] = &[
     (&["endpoints", "create", "acct_1", "--url", "http://127.0.0.1/"], Some(2), Some(3)),
     (&["endpoints", "disable", "whep_none"], Some(1), Some(3)),
     (&["endpoints", "enable", "whep_none"], Some(1), Some(3)),
+    (&["endpoints", "rotate", "whep_none"], Some(1), Some(3)),
+    (&["endpoints", "delete", "whep_none"], Some(1), Some(3)),
     (&["deliveries", "list", "acct_1"], Some(0), Some(3)),
     (&["deliveries", "export", "acct_1"], Some(0), Some(3)),
     (&["deliveries", "show", "dlv_none"], Some(1), Some(3)),
