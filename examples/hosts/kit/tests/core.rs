@@ -1,5 +1,11 @@
 //! The sender's core: what happened goes in, what to do comes out. No clock runs, and nothing waits.
-#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, clippy::panic, missing_docs)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    missing_docs
+)]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
