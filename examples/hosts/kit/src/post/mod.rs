@@ -67,6 +67,12 @@ impl Sent {
         }
     }
 
+    /// Tells whether this machine had no socket, port or memory for it. A shortage has hundreds of these in a second,
+    /// and none of them is worth a row or a line.
+    pub fn lacks_resources(&self) -> bool {
+        self.reason == Some(FailureReason::OutOfResources)
+    }
+
     /// Returns the line of the log for this attempt, to which its host adds whose it was.
     pub fn line(&self, attempt: u32) -> log::Line {
         log::info("attempt")

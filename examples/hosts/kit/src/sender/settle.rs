@@ -15,7 +15,6 @@ use call_assistant::webhook::sender::{
 use super::rows::{Change, Changes, Done, Failure, Key, Lock, Locked, Writes};
 use super::{Ended, UNSENT};
 use crate::post::Sent;
-use crate::signed::Signed;
 
 /// How a batch is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,15 +73,13 @@ async fn in_change(
         settled = settle_rows(schedule, batch, &rows, &endpoints);
     }
 
-    let by_id: BTreeMap<u64, (Key, Option<&Signed>)> = batch
-        .iter()
-        .map(|ended| (ended.key.delivery, (ended.key, ended.sent.signed.as_ref())))
-        .collect();
+    let by_id: BTreeMap<u64, (Key, &Sent)> =
+        batch.iter().map(|ended| (ended.key.delivery, (ended.key, &ended.sent))).collect();
     let deliveries =
         settled.deliveries.iter().filter_map(|(id, row)| Some((*rows.get(id)?, *row))).collect();
     let attempts = settled.log.iter().filter_map(|(id, entry)| {
-        let (key, signed) = by_id.get(id)?;
-        Some((*key, entry, *signed))
+        let (key, sent) = by_id.get(id)?;
+        (!sent.lacks_resources()).then_some((*key, entry, sent.signed.as_ref()))
     });
     let writes = Writes {
         deliveries,

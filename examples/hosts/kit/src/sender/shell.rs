@@ -20,6 +20,9 @@ use crate::watch::Watch;
 /// How long to wait at most before looking again whether the leases are valid.
 const LEASES: Duration = Duration::from_millis(200);
 
+/// What the log calls a shortage of sockets, ports or memory.
+const NOT_MADE: &str = "attempts cannot be made";
+
 /// A sender, and all that it works with.
 #[derive(Clone, Debug)]
 pub struct Shell<R, P, C, N> {
@@ -167,16 +170,13 @@ where
                 }
             }
         };
-        let host = begun.opened.destination.as_ref().map(|it| host(it.target()).to_owned());
-        sent.line(begun.attempt.number().into())
-            .with("account", begun.opened.names.account.as_str())
-            .with("endpoint", begun.opened.names.endpoint.as_str())
-            .with("event", begun.body.id().as_str())
-            .with("delivery", begun.name)
-            .with("type", begun.body.event_type().as_str())
-            .with("traceparent", begun.traceparent)
-            .with("host", host)
-            .write();
+        match sent.lacks_resources() {
+            true => log::failed(NOT_MADE, &"this machine has no socket, port or memory for them"),
+            false => line(&begun, &sent).write(),
+        }
+        if sent.outcome != Outcome::Unsent {
+            log::succeeded(NOT_MADE);
+        }
         let (outcome, took) = (sent.outcome, sent.took);
         let Begun { key, row, attempt, opened, .. } = begun;
         let ended = Ended { key, row, attempt, opened, at: sent.at, sent };
@@ -189,4 +189,17 @@ where
 async fn given_up(stop: &Shutdown, clock: &impl Clock, grace: Duration) {
     stop.requested().await;
     clock.sleep(grace).await;
+}
+
+/// Returns the line of the log for an attempt.
+fn line(begun: &Begun, sent: &Sent) -> log::Line {
+    let host = begun.opened.destination.as_ref().map(|it| host(it.target()).to_owned());
+    sent.line(begun.attempt.number().into())
+        .with("account", begun.opened.names.account.as_str())
+        .with("endpoint", begun.opened.names.endpoint.as_str())
+        .with("event", begun.body.id().as_str())
+        .with("delivery", begun.name.as_str())
+        .with("type", begun.body.event_type().as_str())
+        .with("traceparent", begun.traceparent.clone())
+        .with("host", host)
 }
