@@ -106,7 +106,8 @@ impl CallPages {
     /// it: a call that is written later is returned only if it is there when the list is read. A loop
     /// of your own has to wait by itself.
     ///
-    /// The list is read from the newest call down to the first that started before `from`. An
+    /// The list is read from the newest call down to the first that started before `from`, so an old period
+    /// reads every call since. An
     /// unreadable item on the way is returned whenever it started: it may be of the period.
     ///
     /// # Errors

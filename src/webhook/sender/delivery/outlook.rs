@@ -54,14 +54,15 @@ pub enum Outlook {
         /// When it is due, as [`Delivery::due`] returns it.
         due: Timestamp,
     },
-    /// An attempt is in flight. The outlook at `lease_until` is what comes if its sender has died.
+    /// An attempt is in flight, as far as the row tells: between `deadline` and `lease_until` it has ended and is not
+    /// stored yet, or its sender has died. The outlook at `lease_until` is what comes if it has died.
     #[non_exhaustive]
     InFlight {
         /// Which of the six attempts it is, from 1. A manual redelivery has one attempt.
         number: u8,
         /// Whether it is a manual redelivery.
         manual: bool,
-        /// When it times out.
+        /// When it times out. It may have passed.
         deadline: Timestamp,
         /// When its sender's lease expires.
         lease_until: Timestamp,
@@ -80,7 +81,8 @@ pub enum Outlook {
     /// The delivery has ended.
     #[non_exhaustive]
     Ended {
-        /// Until when, that instant excluded, it can be [redelivered](Delivery::redeliver), or why not. The
+        /// Until when, that instant excluded, it can be [redelivered](Delivery::redeliver), or why not: it is
+        /// delivered, too old, or its endpoint is disabled, which [`EndpointHealth::disabled`] explains. The
         /// account's [`WebhookPlan`](crate::webhook::sender::WebhookPlan) must allow it too.
         redeliverable: Result<Timestamp, RedeliverError>,
     },
@@ -116,7 +118,8 @@ impl Delivery {
 
     /// Returns the attempts that are left if each one fails, without the one in flight. Each has its number
     /// and the window in which it begins: from when all attempts before it fail at once, to when each fails
-    /// after [`ATTEMPT_TIMEOUT`].
+    /// after [`ATTEMPT_TIMEOUT`]. A manual redelivery has one while it waits, and none in flight. An attempt whose
+    /// sender has died ends later than its deadline, so the windows may be late by the rest of its lease.
     ///
     /// The waits are the specification's. No attempt is taken to begin late, and the one in flight is taken
     /// to end by its deadline.

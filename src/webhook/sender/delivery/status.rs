@@ -111,7 +111,8 @@ pub enum RedeliverError {
     /// The event is thirty days old.
     #[error("the event is 30 days old or older")]
     Expired,
-    /// The endpoint is disabled.
+    /// The endpoint is disabled. Its [reason](crate::webhook::sender::DisabledReason) says whether it can be
+    /// enabled: one that is deleted cannot.
     #[error("the endpoint is disabled")]
     Disabled,
     /// The endpoint is not the delivery's.

@@ -66,7 +66,8 @@ pub enum LimitOf {
 pub enum Rate {
     /// No limit.
     Unlimited,
-    /// So many. What was not used within a tenth of a second may be used later.
+    /// So many, on average. What was not used within a tenth of a second may be used later: in any one second at
+    /// most a tenth more begin, rounded up.
     PerSecond(NonZeroU32),
     /// None.
     Paused,

@@ -272,7 +272,8 @@ impl Planner {
         self.0.waiting.len()
     }
 
-    /// Returns how many of these are due. It counts all that is pending, so it is not for each step.
+    /// Returns how many of the pending deliveries are due, also those that a limit or a pause holds back. It counts
+    /// all that is pending, so it is not for each step.
     #[must_use]
     pub fn limited(&self) -> usize {
         let clock = self.0.clock;
