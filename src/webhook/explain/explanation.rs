@@ -171,7 +171,7 @@ impl fmt::Display for Explanation {
 /// | `body_wrapped` | it is inside something larger: an envelope, a log line |
 /// | `body_time_prepended` | the time and a period were put in front of it, as for signing |
 /// | `body_period_prepended` | a period was put in front of it |
-/// | `body_rewritten` | it was read as JSON and written again in another style |
+/// | `body_rewritten` | it was read as JSON and written again in another style. Members in another order are put into the protocol's; of objects that the protocol does not name, their order is known from a known delivery alone |
 /// | `body_numbers_rewritten` | its numbers were written in another form: `750` for `750.0` |
 /// | `body_changed` | it is not what was signed: that is a [known delivery](super::Evidence::with_known_delivery) of the same event |
 /// | `body_empty` | it is empty, perhaps because something has read it before; a guess unless the body that was signed is known |
