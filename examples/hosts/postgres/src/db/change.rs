@@ -1,6 +1,7 @@
 //! A transaction that owns its connection, for who takes one step of it after another.
 
 use std::fmt;
+use std::time::Duration;
 
 use deadpool_postgres::Object;
 use tokio::time::{Instant, timeout_at};
@@ -10,6 +11,9 @@ use super::pool::Session;
 use super::{Database, DbError, StepError as _};
 
 const BEGIN: &str = "START TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE";
+
+/// How long a transaction lasts at most, also one that has no deadline of its own: each of its statements has one.
+const LONGEST: Duration = Duration::from_secs(86_400);
 
 /// A transaction with one deadline for all of it. One that is dropped, or that fails, leaves nothing, and its
 /// connection is closed: it is never used again half way through.
@@ -32,7 +36,7 @@ impl Database {
     /// There was no connection or no answer in time.
     pub async fn begin(&self) -> Result<OpenChange, DbError> {
         let now = Instant::now();
-        let deadline = now.checked_add(self.patience()).unwrap_or(now);
+        let deadline = now.checked_add(self.patience().min(LONGEST)).unwrap_or(now);
         let session = match timeout_at(deadline, self.session()).await {
             Ok(session) => session?,
             Err(_) => return Err(DbError::TimedOut),

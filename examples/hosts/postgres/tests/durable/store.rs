@@ -216,13 +216,13 @@ fn pending(row: &Row) -> (Key, Delivery) {
 }
 
 /// A database with one endpoint, and nobody who sends to it.
-struct Tables(Service, String);
+struct Tables<'a>(&'a Service, String, Database);
 
-impl port::World for Tables {
+impl port::World for Tables<'_> {
     type Store = Database;
 
     fn store(&self) -> &Database {
-        &self.0.world.database
+        &self.2
     }
 
     async fn accept(&self) -> Delivery {
@@ -248,6 +248,10 @@ impl port::World for Tables {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_store_keeps_what_the_port_promises() {
     let service = Service::new().await;
-    let endpoint = service.endpoint("/hook", &[]);
-    port::holds(&Tables(service, endpoint)).await;
+    let database = &service.world.database;
+    // Also where a step has no deadline of its own.
+    for (path, database) in [("/hook", database.clone()), ("/unhurried", database.unhurried())] {
+        let endpoint = service.endpoint(path, &[]);
+        port::holds(&Tables(&service, endpoint, database)).await;
+    }
 }
