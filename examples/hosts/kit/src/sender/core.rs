@@ -99,7 +99,7 @@ impl Core {
         }
     }
 
-    /// Begins nothing from now on. What is under way goes on to its end.
+    /// Begins nothing from now on. Attempts under way go on to their ends.
     pub fn stop(&mut self) {
         self.is_stopping = true;
     }
@@ -279,7 +279,7 @@ impl Core {
         at: Moment,
         out: &mut VecDeque<Command>,
     ) {
-        // It has ended, or was parked or erased. What this process cannot read stays.
+        // It has ended, or was parked or erased. A row that this process cannot read stays.
         let Some(read) = read else { return self.put_back(planned, None, out) };
         let key = Key::of(&read.delivery);
         let of = (planned.delivery, planned.endpoint, planned.event_created_at);
@@ -302,7 +302,7 @@ impl Core {
             Ok(attempt) => attempt,
             Err(BeginError::Parked) => {
                 self.put_back(planned, None, out);
-                // Of an endpoint that was enabled since, the others may be sent.
+                // The others of an endpoint that was enabled since may be sent.
                 if read.health.disabled().is_some() {
                     self.planner.forget(key.endpoint);
                 }

@@ -1,9 +1,8 @@
 //! Whether the database went back: a standby that lagged was promoted, a backup was restored, or a
 //! sequence was set back.
 //!
-//! What a sender remembers is then of rows that are gone, and their numbers are given again, to
-//! others. Nothing is sent but what was planned, for each row that is read is compared with what is planned of it.
-//! Whoever notices a difference says so here. Then everything is forgotten and found again.
+//! A sender then remembers rows that are gone, and their numbers are given again, to others. Nothing is sent but what was planned, for each row that is read is compared with what is planned of it.
+//! A difference is reported here. Then everything is forgotten and found again.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -49,12 +48,12 @@ impl History {
         self.0.is_to_be_read.store(true, Ordering::Relaxed);
     }
 
-    /// Tells whether everything is to be found again. What is noticed from then on is news.
+    /// Tells whether everything is to be found again. A difference that is noticed from then on is news.
     pub(super) fn is_to_be_read(&self) -> bool {
         self.0.is_to_be_read.swap(false, Ordering::Relaxed)
     }
 
-    /// What is noticed from now on is news.
+    /// A difference that is noticed from now on is news.
     pub(super) fn begins(&self) {
         self.0.is_known.store(false, Ordering::Relaxed);
     }
