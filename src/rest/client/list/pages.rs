@@ -107,8 +107,8 @@ impl CallPages {
     /// of your own has to wait by itself.
     ///
     /// The list is read from the newest call down to the first that started before `from`, so an old period
-    /// reads every call since. An
-    /// unreadable item on the way is returned whenever it started: it may be of the period.
+    /// reads every call since. An unreadable item on the way is returned whenever it started: it may be of
+    /// the period.
     ///
     /// # Errors
     /// `until` is earlier than `from`.

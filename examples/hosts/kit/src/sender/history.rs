@@ -1,7 +1,8 @@
 //! Whether the database went back: a standby that lagged was promoted, a backup was restored, or a
 //! sequence was set back.
 //!
-//! A sender then remembers rows that are gone, and their numbers are given again, to others. Nothing is sent but what was planned, for each row that is read is compared with what is planned of it.
+//! A sender then remembers rows that are gone, and their numbers are given again, to others. Nothing is sent but
+//! what was planned, for each row that is read is compared with what is planned of it.
 //! A difference is reported here. Then everything is forgotten and found again.
 
 use std::fmt::{self, Display};
