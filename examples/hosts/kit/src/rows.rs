@@ -172,7 +172,7 @@ pub struct DeliveryRow {
     pub event_id: EventId,
     pub event_type: EventType,
     pub state: Delivery,
-    /// What comes next.
+    /// The outlook: its next attempt, or why there is none.
     pub outlook: Outlook,
     /// Its attempts, oldest first.
     pub log: Vec<AttemptRow>,

@@ -203,7 +203,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         if answer.status() == StatusCode::UNAUTHORIZED && head.headers.contains_key(BY_PAGE) {
             answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        // Who logs in has the right secret.
+        // A login that succeeds has the right secret.
         is_stranger &= !(head.method == Method::POST && answer.status().is_success());
         // The page asks every second; that nothing has changed is not worth a line.
         if answer.status() != StatusCode::NOT_MODIFIED {

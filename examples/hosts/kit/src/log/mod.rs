@@ -12,7 +12,7 @@
 //! fail, one for each of its first errors, and one when it has succeeded again. Any other line with a cause is
 //! written once; those of the same cause are counted, and the count is written when there are no more.
 //!
-//! Whoever has no key and no login has a bound, too: see [`Line::of_stranger`].
+//! Lines about requests without a key or a login have a bound, too: see [`Line::of_stranger`].
 //!
 //! No crate does this: `tracing` with its subscriber is eleven more crates in the build of the service in
 //! memory, and would leave the queue, the count and the cause that repeats to this module all the same.

@@ -51,7 +51,7 @@ pub struct Core {
     parking: BTreeMap<u32, Walk>,
     /// Attempts in flight.
     posts: usize,
-    /// What operators have set.
+    /// The limits that operators have set.
     limits: BTreeSet<LimitOf>,
     is_stopping: bool,
 }

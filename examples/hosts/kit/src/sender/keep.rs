@@ -1,5 +1,5 @@
-//! What a sender does again and again beside its attempts: it looks for news and limits, makes the steps of
-//! recoveries, and reminds owners.
+//! The loops of a sender beside its attempts: it looks for news and limits, makes the steps of recoveries, and
+//! reminds owners.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,7 +31,7 @@ const STEPS: usize = 4;
 const REMIND: Duration = Duration::from_secs(60);
 const OWNED: Duration = Duration::from_secs(1);
 
-/// What the loops of a sender go by.
+/// The loops of a sender, and all that they work with.
 #[derive(Clone, Debug)]
 pub(super) struct Keeper<R, C, N> {
     pub(super) rows: R,
@@ -166,7 +166,7 @@ impl<R: Rows, C: Clock, N: Notes> Keeper<R, C, N> {
     }
 
     pub(super) fn hear(&self, event: Event) {
-        // Whoever hears it may have ended.
+        // The core may have ended.
         let _ = self.inbox.send(event);
     }
 }

@@ -1,4 +1,4 @@
-//! What a sender has in flight, and what it tells of it.
+//! The load of a sender for monitoring, and the slots of its attempts.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

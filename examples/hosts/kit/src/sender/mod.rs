@@ -96,7 +96,7 @@ impl Owned {
     }
 }
 
-/// What a [`Core`] hears.
+/// An event that a [`Core`] hears.
 #[derive(Debug)]
 pub enum Event {
     /// These shards are owned.
@@ -105,7 +105,7 @@ pub enum Event {
     News(News),
     /// These limits are set.
     Limits(Vec<SetLimit>),
-    /// What was planned is read, or could not be.
+    /// These planned deliveries are read, or could not be.
     Read(Vec<DueDelivery>, Done<Vec<Option<ToBegin>>>),
     /// Nothing of an attempt of this endpoint is left, no thread that looks up its name either.
     Freed { endpoint: u32, outcome: Outcome, took: Duration },
@@ -117,7 +117,7 @@ pub enum Event {
     Parked(u32, Done<()>),
 }
 
-/// What a [`Core`] has done.
+/// A command that a [`Core`] gives out.
 #[derive(Debug)]
 pub enum Command {
     /// Read what it takes to begin these.

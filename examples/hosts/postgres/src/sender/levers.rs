@@ -1,4 +1,4 @@
-//! What operators have set, as it is stored and told.
+//! The levers that operators have set, as they are stored and told.
 
 use std::collections::BTreeMap;
 

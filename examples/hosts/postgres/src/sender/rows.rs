@@ -23,7 +23,7 @@ const OLDER: Duration = Duration::from_secs(60);
 pub(super) struct Rows {
     pub(super) database: Database,
     pub(super) reader: Arc<Reader>,
-    /// What operators have set, as it was told last.
+    /// The levers that operators have set, as they were told last.
     pub(super) told: Arc<Mutex<levers::Names>>,
 }
 
