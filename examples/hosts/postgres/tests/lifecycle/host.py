@@ -23,10 +23,13 @@ USER = pwd.getpwnam("postgres" if os.path.isdir("/etc/postgresql") else "nobody"
 
 
 def programs():
-    """The folder of the server's programs, or None."""
+    """The folder of the server's programs, or None: the newest of Debian's first, as in `private-server`.
+
+    A program of `PATH` may be a copy without the server's libraries beside it.
+    """
     folders = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda p: int(p.split("/")[-2]))
     found = shutil.which("initdb")
-    return os.path.dirname(os.path.realpath(found)) if found else folders[-1] if folders else None
+    return folders[-1] if folders else os.path.dirname(os.path.realpath(found)) if found else None
 
 
 def until(what, ask, patience=PATIENCE):
