@@ -10,9 +10,7 @@ use call_assistant::webhook::sender::{
     Delivery, DeliveryStatus, EndpointHealth, Outcome, RetrySchedule,
 };
 use host::post::Sent;
-use host::sender::rows::{
-    Change, Changes, Done, Failure, Key, Lock, Locked, Names, Opened, Writes,
-};
+use host::rows::{Change, Changes, Done, Failure, Key, Lock, Locked, Names, Opened, Writes};
 use host::sender::{Ended, How, park, settle};
 
 /// A store with an endpoint.

@@ -17,8 +17,8 @@ use tokio::sync::{mpsc as queue, oneshot};
 use tokio::time::{Instant, timeout};
 
 use crate::journal::{Journal, Record, StoreError, Stored};
-use host::serve::{self, BodyError, read_body};
-use host::shutdown::Trigger;
+use host::http::serve::{self, BodyError, read_body};
+use host::program::shutdown::Trigger;
 use host::{clock, log};
 use tools::secrets;
 

@@ -66,8 +66,9 @@ use std::time::Duration;
 use call_assistant::Product;
 use call_assistant::webhook::Verifier;
 use host::flags::{Flag, Flags, Help};
-use host::serve::{Limits, serve};
-use host::{log, program, shutdown};
+use host::http::serve::{Limits, serve};
+use host::log;
+use host::program::{self, shutdown};
 use tokio::net::TcpListener;
 use tools::{files, secrets};
 

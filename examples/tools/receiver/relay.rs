@@ -20,10 +20,11 @@ use tokio::time::{Instant, timeout};
 
 use crate::SetUp;
 use crate::kept::Kept;
-use host::access::is_local;
+use host::auth::access::is_local;
 use host::flags::{Flags, say};
-use host::serve::{read_body, serve};
-use host::{clock, log, shutdown};
+use host::http::serve::{read_body, serve};
+use host::program::shutdown;
+use host::{clock, log};
 use tools::client::Client;
 use tools::secrets;
 

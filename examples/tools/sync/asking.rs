@@ -5,7 +5,7 @@ use http_body_util::Full;
 use tokio::time::{Instant, timeout};
 
 use crate::progress::Report;
-use host::shutdown::Shutdown;
+use host::program::shutdown::Shutdown;
 use host::{clock, random};
 use tools::client::Client;
 

@@ -45,9 +45,10 @@ use call_assistant::Timestamp;
 use call_assistant::rest::ApiKey;
 use call_assistant::rest::client::{Action, CallSync, Client, Pace, Retry, Step};
 use call_assistant::rest::{BaseUrl, GetAccount, Quota};
+use host::clock;
 use host::flags::{Flag, Flags, Help};
-use host::shutdown::Shutdown;
-use host::{clock, program, shutdown};
+use host::program::shutdown::Shutdown;
+use host::program::{self, shutdown};
 use tools::client::Client as HttpClient;
 use tools::secrets;
 

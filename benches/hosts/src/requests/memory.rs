@@ -10,11 +10,12 @@ use call_assistant_service::faults::Faults;
 use call_assistant_service::local::Local;
 use call_assistant_service::sender::{Pace, Sender};
 use call_assistant_service::store::Store;
-use host::api::Api;
-use host::scale::Scale;
-use host::serve::{Limits, serve};
+use host::http::api::Api;
+use host::http::serve::{Limits, serve};
+use host::program::scale::Scale;
+use host::program::shutdown;
 use host::store::{EndpointLimit, Store as _};
-use host::{clock, data, post, random, shutdown};
+use host::{clock, data, post, random};
 use tokio::net::TcpListener;
 
 /// Answers until the process is killed.

@@ -1,535 +1,343 @@
-//! What goes through the traits of `store.rs`: plain values, as they are stored and shown.
+//! The port: what a sender asks of a store.
+//!
+//! Plain values of the library go in and come out. A store has no clock: each instant is an argument. Everybody
+//! locks in one order, deliveries by ascending number and then endpoints by ascending number, and writes each row
+//! under the version that was read.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::{self, Display};
-use std::time::Duration;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, DeliveryId, EndpointId, EventId};
-use call_assistant::metrics::OpenMetrics;
-use call_assistant::model::Call;
-use call_assistant::rest::ApiKey;
-use call_assistant::rest::server::StoredKey;
-use call_assistant::webhook::event::{EventBody, EventType};
+use call_assistant::webhook::Signer;
+use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryStatus, EndpointHealth, EndpointUrl, LogEntry, Outlook, Recovery,
-    RecoveryFilter, RecoveryStatus, SenderGauges, SenderMetrics,
+    Alert, Delivery, DueDelivery, EndpointHealth, LimitOf, LogEntry, Recovery, RecoveryFilter,
+    SignedDestination,
 };
-use call_assistant::webhook::{Signer, SigningSecret};
 
-use serde::Serialize;
-use serde_json::Value;
+use crate::log;
+use crate::post::signed::Signed;
+use crate::store::plan::Plan;
 
-use super::log;
-use super::plan::Plan;
-use super::signed::{ShownRequest, Signed};
+/// The result of a step of a store.
+pub type Done<T> = Result<T, Failure>;
 
-/// A row of a list, or the id of one that cannot be read.
-pub type Listed<T> = Result<T, Unreadable>;
+/// The future of a step of a store.
+pub trait Step<T>: Future<Output = Done<T>> + Send {}
 
-/// The id of a row that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable(pub String);
+impl<T, F: Future<Output = Done<T>> + Send> Step<T> for F {}
 
-/// One account.
-#[derive(Clone, Debug)]
-pub struct Account {
-    pub id: AccountId,
-    pub business_name: Option<String>,
-    pub timezone: String,
-    pub plan: Plan,
-    pub subscription_active: bool,
-    pub closing: bool,
-    /// How many live calls it has.
-    pub calls: u64,
-}
-
-/// What changes of an account: the fields that are given.
-#[derive(Clone, Debug, Default)]
-pub struct AccountChange {
-    pub timezone: Option<String>,
-    pub plan: Option<Plan>,
-    pub subscription_active: Option<bool>,
-    pub closing: Option<bool>,
-}
-
-/// An account to begin with, of a `--data` file or the demonstration. It is consistent in itself:
-/// no id or secret comes twice, and only plans with webhooks have endpoints.
+/// Why a step has not happened, as far as the store knows.
 #[derive(Debug)]
-pub struct NewAccount {
-    pub account: Account,
-    /// With their secrets, for the first line that the host prints.
-    pub keys: Vec<(StoredKey, ApiKey)>,
-    pub endpoints: Vec<NewEndpoint>,
-    pub calls: Vec<Call>,
-    /// What test keys reach.
-    pub test_calls: Vec<Call>,
+pub enum Failure {
+    /// Nothing has happened.
+    Refused(Cause),
+    /// A stored row has another version than the one that was read: roll back, lock it and read it again.
+    Outdated,
+    /// It may have happened: read again, and assume nothing. Only a commit fails so.
+    Unknown(Cause),
 }
 
-/// An endpoint to register.
-#[derive(Clone, Debug)]
-pub struct NewEndpoint {
-    pub id: EndpointId,
-    pub account_id: AccountId,
-    pub target: EndpointUrl,
-    pub secret: SigningSecret,
-    pub description: Option<String>,
-}
+/// The cause of a failure, for the log.
+pub type Cause = Box<dyn Error + Send + Sync>;
 
-/// What changes of an endpoint: the fields that are given.
-#[derive(Clone, Debug, Default)]
-pub struct EndpointEdit {
-    pub target: Option<EndpointUrl>,
-    /// `None` in it takes the description away.
-    pub description: Option<Option<String>>,
-}
-
-/// One endpoint. Its secrets are the store's alone.
-#[derive(Clone, Debug)]
-pub struct EndpointRow {
-    pub id: EndpointId,
-    pub account_id: AccountId,
-    pub url: String,
-    /// What its owner calls it.
-    pub description: Option<String>,
-    pub health: EndpointHealth,
-    pub created_at: Timestamp,
-    /// Until when replaced secrets still sign, the most recently replaced one first.
-    pub previous_secrets: Vec<Timestamp>,
-}
-
-/// How an endpoint has answered in the last hour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct LastHour {
-    /// Attempts that were made; those that were not sent are not among them.
-    pub attempts: u64,
-    /// Whether only the latest were looked at, and there may be more.
-    pub more: bool,
-    /// How many were answered with 2xx.
-    pub succeeded: u64,
-    /// How long an attempt took, in milliseconds; `None` without attempts.
-    pub p50_ms: Option<u64>,
-    pub p99_ms: Option<u64>,
-}
-
-/// How the events of a day stand at an endpoint, by the hour.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Day {
-    /// Oldest first.
-    pub hours: [Hour; 24],
-    /// How many are in them.
-    pub counted: u64,
-    /// The instant of the oldest event that was counted. `None`: all of the day were.
-    pub since: Option<Timestamp>,
-}
-
-/// How the events of an hour stand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Hour {
-    pub delivered: u64,
-    /// An attempt has failed, and another is to come.
-    pub failing: u64,
-    /// It has ended without being delivered.
-    pub missed: u64,
-    /// No attempt has ended yet.
-    pub waiting: u64,
-}
-
-impl Day {
-    /// Returns how many events are counted of each of so many endpoints: 20,000 in all, from 200 to 2,000 of each.
-    pub fn most(endpoints: usize) -> u64 {
-        let endpoints = u64::try_from(endpoints).unwrap_or(u64::MAX);
-        20_000_u64.checked_div(endpoints).unwrap_or_default().clamp(200, 2_000)
-    }
-
-    /// Counts events of an instant of the day that begins at `from`. Others are left out.
-    pub fn add(&mut self, from: Timestamp, at: Timestamp, standing: &Hour) {
-        let hour = usize::try_from(at.since(from).as_secs() / 3600).ok().filter(|_| at >= from);
-        let Some(hour) = hour.and_then(|hour| self.hours.get_mut(hour)) else { return };
-        hour.delivered = hour.delivered.saturating_add(standing.delivered);
-        hour.failing = hour.failing.saturating_add(standing.failing);
-        hour.missed = hour.missed.saturating_add(standing.missed);
-        hour.waiting = hour.waiting.saturating_add(standing.waiting);
-        self.counted = self.counted.saturating_add(standing.total());
-    }
-}
-
-impl Hour {
-    pub fn total(&self) -> u64 {
-        let ended = self.delivered.saturating_add(self.missed);
-        ended.saturating_add(self.failing).saturating_add(self.waiting)
-    }
-}
-
-/// One event on its way to one endpoint.
-#[derive(Clone, Debug)]
-pub struct DeliveryRow {
-    pub id: DeliveryId,
-    pub account_id: AccountId,
-    pub endpoint_id: EndpointId,
-    pub url: String,
-    pub event_id: EventId,
-    pub event_type: EventType,
-    pub state: Delivery,
-    /// The outlook: its next attempt, or why there is none.
-    pub outlook: Outlook,
-    /// Its attempts, oldest first.
-    pub log: Vec<AttemptRow>,
-    /// The bytes that are signed. A list may leave them out where they are more than
-    /// [`LISTED_BODY`].
-    pub body: Option<EventBody>,
-}
-
-/// One attempt of a delivery.
-#[derive(Clone, Debug)]
-pub struct AttemptRow {
-    pub entry: LogEntry,
-    /// What signed its request, if that was noted.
-    pub signed: Option<Signed>,
-    /// Its request, where one delivery is shown.
-    pub request: Option<ShownRequest>,
-}
-
-impl DeliveryRow {
-    /// Adds the request of each attempt, with the secrets that its endpoint still has.
-    pub fn with_requests(mut self, signer: Option<&Signer>, now: Timestamp) -> Self {
-        if let Some(body) = &self.body {
-            for attempt in &mut self.log {
-                attempt.request = attempt.signed.as_ref().map(|it| it.show(body, signer, now));
-            }
-        }
-        self
-    }
-}
-
-/// The longest body that a list shows, in bytes: a thousand of the longest are a gigabyte.
-pub const LISTED_BODY: usize = 16 * 1024;
-
-/// Accounts, in the order in which they were added.
-#[derive(Clone, Debug, Default)]
-pub struct AccountPage {
-    pub rows: Vec<Listed<Account>>,
-    /// Where the next page begins, in words of the store's own. `None` on the last page.
-    pub next: Option<String>,
-}
-
-/// Which deliveries of an account to list. Each field that is given leaves some out.
-#[derive(Clone, Debug, Default)]
-pub struct DeliveryFilter {
-    /// One of these; any, if there is none.
-    pub statuses: Vec<DeliveryStatus>,
-    /// Those alone of which an attempt has failed, and which are not delivered.
-    pub failing: bool,
-    pub endpoint: Option<EndpointId>,
-    pub event_type: Option<String>,
-    /// The event's id, or the delivery's, whole.
-    pub id: Option<String>,
-    /// The event's `created_at`: at or after, and before.
-    pub from: Option<Timestamp>,
-    pub until: Option<Timestamp>,
-    /// [`DeliveryPage::next`] of the page before.
-    pub after: Option<String>,
-    pub limit: usize,
-}
-
-/// Deliveries, newest first.
-#[derive(Clone, Debug, Default)]
-pub struct DeliveryPage {
-    pub rows: Vec<Listed<DeliveryRow>>,
-    /// Where the next page begins, in words of the store's own. `None` on the last page.
-    pub next: Option<String>,
-}
-
-/// An endpoint that was enabled.
-#[derive(Clone, Debug)]
-pub struct Enabled {
-    pub endpoint: EndpointRow,
-    /// What it missed, newest first, and of very much the newest. None of it is sent by itself.
-    pub missed: Vec<DeliveryId>,
-    /// How much that is. `None` if the store could not say: the endpoint is enabled all the same.
-    pub counted: Option<Missed>,
-}
-
-/// How many of what an endpoint missed are listed when it is enabled.
-pub const MOST_LISTED: usize = 1_000;
-
-/// How much there is to recover, by type.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Missed {
-    pub by_type: BTreeMap<String, u64>,
-    /// Whether there are more, which were not counted.
-    pub more: bool,
-}
-
-/// How far what was missed is counted while somebody waits for the answer.
-pub const MOST_COUNTED: u64 = 100_000;
-
-/// Returns what an alert says of so much that was missed, after its own words.
-pub fn missed_so_far(missed: u64) -> String {
-    match missed > MOST_COUNTED {
-        true => format!("; it has missed more than {MOST_COUNTED} so far"),
-        false => format!("; it has missed {missed} so far"),
-    }
-}
-
-impl Missed {
-    pub fn total(&self) -> u64 {
-        self.by_type.values().sum()
-    }
-}
-
-/// A recovery, as far as it has come.
-#[derive(Clone, Debug)]
-pub struct RecoveryRow {
-    pub id: String,
-    pub account_id: AccountId,
-    pub endpoint_id: EndpointId,
-    pub missed: RecoveryFilter,
-    pub status: RecoveryStatus,
-    /// Whether it rests until it is continued.
-    pub paused: bool,
-    /// Whether there are more than it has counted so far.
-    pub more: bool,
-    /// How many there were when it was started, how many of them it has redelivered, and how many
-    /// it has found to be no longer missed.
-    pub counted: u64,
-    pub redelivered: u64,
-    pub left_out: u64,
-    pub started_at: Timestamp,
-    pub ended_at: Option<Timestamp>,
-}
-
-impl RecoveryRow {
-    /// Returns a recovery of an endpoint that was counted, and does not rest. `ended_at` is when it was stored as
-    /// ended.
-    pub fn of<D>(
-        id: String,
-        (account_id, endpoint_id): (AccountId, EndpointId),
-        recovery: &Recovery<D>,
-        ended_at: Option<Timestamp>,
-    ) -> Self {
-        Self {
-            id,
-            account_id,
-            endpoint_id,
-            missed: recovery.missed().clone(),
-            status: recovery.status(),
-            paused: false,
-            more: false,
-            counted: recovery.counted(),
-            redelivered: recovery.redelivered(),
-            left_out: recovery.left_out(),
-            started_at: recovery.started_at(),
-            ended_at,
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(cause) => cause.fmt(f),
+            Self::Outdated => f.write_str("somebody has changed the row since it was read"),
+            Self::Unknown(cause) => write!(f, "{cause}; it may have happened"),
         }
     }
-
-    /// Says in the log that it has started.
-    pub fn log_start(&self) {
-        log::info("a recovery has started")
-            .with("recovery", self.id.as_str())
-            .with("account", self.account_id.as_str())
-            .with("endpoint", self.endpoint_id.as_str())
-            .with("from", self.missed.from().to_string())
-            .with("until", self.missed.until().to_string())
-            .with("counted", self.counted)
-            .write();
-    }
 }
 
-/// Recoveries that were started together.
-#[derive(Clone, Debug, Default)]
-pub struct RecoveryPage {
-    pub started: Vec<RecoveryRow>,
-    /// Where the next page of endpoints begins, in words of the store's own. `None` on the last page.
-    pub next: Option<String>,
+/// The shards that a sender owns, with the epoch of each lease: a shard with another epoch was another
+/// sender's in between.
+pub type Shards = BTreeMap<u16, i64>;
+
+/// The rows of a sender.
+pub trait Rows: Changes {
+    /// How far a sender has seen what became pending. Its default has seen nothing.
+    type Seen: Default + Send;
+
+    /// Returns what became pending in these shards since it was last seen, once there is something, or after a
+    /// while. A row may come twice, and none is left out, however late its transaction is committed.
+    fn news(&self, shards: &Shards, seen: &mut Self::Seen) -> impl Step<News>;
+
+    /// Returns what operators have set.
+    fn limits(&self) -> impl Step<Vec<SetLimit>>;
+
+    /// Returns what it takes to begin each of these, as it is stored now. `None` for one that has ended, or was
+    /// erased, or that this process cannot read.
+    fn to_begin(&self, keys: &[Key], now: Timestamp) -> impl Step<Vec<Option<ToBegin>>>;
+
+    /// Returns the recoveries that run for endpoints of these shards and wait for nobody, by ascending number.
+    fn recoveries(&self, shards: &Shards, now: Timestamp) -> impl Step<Vec<u64>>;
 }
 
-/// What a process has counted since it began, and what its store holds now.
-#[derive(Clone, Debug, Default)]
-pub struct Metrics {
-    pub sender: SenderMetrics,
-    /// What this process's sender has to send; `None` where it has none.
-    pub load: Option<LoadRow>,
-    /// Whether the store has answered, a few seconds ago at most.
-    pub is_up: bool,
-    /// What the store holds; `None` where it has not answered.
-    pub gauges: Option<SenderGauges>,
-    /// What only this host has.
-    pub others: Vec<Family>,
+/// What begins transactions.
+pub trait Changes: Clone + Send + Sync + 'static {
+    type Change: Change;
+
+    /// Begins a transaction.
+    fn change(&self) -> impl Step<Self::Change>;
 }
 
-/// How a store that answers takes writes.
+/// A transaction, which is all or nothing: others see it once it is committed. One that is dropped leaves nothing.
+pub trait Change: Send {
+    /// Locks deliveries, pending ones first, each by ascending number. One that is not there is left out, and so
+    /// is a row whose number alone is the same.
+    fn lock(&mut self, keys: &[Key]) -> impl Step<BTreeMap<u64, Locked>>;
+
+    /// Reads endpoints by their numbers, as they are committed at this moment; with a lock, by ascending number.
+    fn endpoints(
+        &mut self,
+        numbers: &[u32],
+        lock: Lock,
+    ) -> impl Step<BTreeMap<u32, EndpointHealth>>;
+
+    /// Locks a page of what is pending of an endpoint, by ascending number after `after`, without waiting for
+    /// what others hold.
+    fn lock_pending(&mut self, endpoint: u32, after: u64) -> impl Step<Page<Delivery>>;
+
+    /// Locks a page of the endpoints that disabled themselves and whose owner may have to be reminded, by
+    /// ascending number after `after`, without waiting for what others hold.
+    fn lock_disabled(
+        &mut self,
+        shards: &Shards,
+        after: Option<u64>,
+        now: Timestamp,
+    ) -> impl Step<Page<(EndpointHealth, Names)>>;
+
+    /// Locks a recovery. Its endpoint is not locked.
+    fn lock_recovery(&mut self, id: u64) -> impl Step<Option<RunningRecovery>>;
+
+    /// Counts a page of what an endpoint missed, after a delivery.
+    fn count(&mut self, search: &Search, after: u64) -> impl Step<CountedPage>;
+
+    /// Locks the first deliveries that an endpoint missed, `most` at most, by ascending number after `after` and
+    /// up to `to`. It waits for what others hold.
+    fn lock_missed(
+        &mut self,
+        search: &Search,
+        after: u64,
+        to: Option<u64>,
+        most: u32,
+    ) -> impl Step<MissedPage>;
+
+    /// Writes each row under the version that was read.
+    fn write(&mut self, writes: &Writes<'_>) -> impl Step<()>;
+
+    fn commit(self) -> impl Step<()>;
+
+    /// Ends it, and leaves nothing. Its connection may be used again.
+    fn roll_back(self) -> impl Future<Output = ()> + Send;
+}
+
+/// Whether a row is locked when it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Writes {
-    /// They are acknowledged.
-    Stored,
-    /// They wait for a standby server.
-    Waiting,
+pub enum Lock {
+    Yes,
+    No,
 }
 
-/// What a sender's planner has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LoadRow {
-    /// Attempts in flight.
-    pub in_flight: u32,
-    /// Deliveries that are not in flight.
-    pub planned: usize,
-    /// Deliveries among these that are due, and wait for a limit.
-    pub limited: usize,
-    /// For how long something that may start was never begun at once.
-    pub behind: Duration,
+/// The place of a delivery. Its number alone says nothing once a database went back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    pub delivery: u64,
+    pub endpoint: u32,
+    /// The microsecond of its event's `created_at`.
+    pub event_created_at: Timestamp,
 }
 
-impl LoadRow {
-    /// Returns it as metrics of this process.
-    pub fn families(self) -> Vec<Family> {
-        let Self { in_flight, planned, limited, behind } = self;
-        vec![
-            Family::gauge(
-                "call_assistant_sender_in_flight",
-                "Attempts of this process that are in flight.",
-                in_flight,
-            ),
-            Family::gauge(
-                "call_assistant_sender_planned",
-                "Deliveries that this process is to send.",
-                planned,
-            ),
-            Family::gauge(
-                "call_assistant_sender_limited",
-                "Deliveries of this process that are due, and wait for a limit.",
-                limited,
-            ),
-            Family::gauge(
-                "call_assistant_sender_behind_seconds",
-                "For how long this process has not begun all that may start.",
-                behind.as_secs_f64(),
-            ),
-        ]
-    }
-}
-
-/// The name and the value of a label.
-pub type Label = (&'static str, Cow<'static, str>);
-
-/// A metric and its values.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Family {
-    pub name: &'static str,
-    pub help: &'static str,
-    /// Whether it only grows: then `_total` is added to its name.
-    pub is_counter: bool,
-    /// Each with the name and the value of a label, if there is one.
-    pub values: Vec<(Option<Label>, String)>,
-}
-
-impl Family {
-    /// Creates a gauge without labels.
-    pub fn gauge(name: &'static str, help: &'static str, value: impl Display) -> Self {
-        Self { name, help, is_counter: false, values: vec![(None, value.to_string())] }
+impl Key {
+    /// Returns the place of a delivery that is planned.
+    pub fn of_planned(planned: &DueDelivery) -> Self {
+        let DueDelivery { delivery, endpoint, event_created_at, .. } = *planned;
+        Self { delivery, endpoint, event_created_at }
     }
 
-    /// Creates a counter without labels.
-    pub fn counter(name: &'static str, help: &'static str, value: impl Display) -> Self {
-        Self { is_counter: true, ..Self::gauge(name, help, value) }
-    }
-
-    /// Writes it.
-    ///
-    /// # Errors
-    /// Returns the error of the writer.
-    pub fn write<W: fmt::Write>(&self, text: &mut OpenMetrics<W>) -> fmt::Result {
-        let Self { name, help, is_counter, values } = self;
-        let labelled = values
-            .iter()
-            .filter_map(|(label, value)| label.as_ref().map(|(of, is)| ([(*of, &**is)], value)));
-        let plain = || values.iter().map(|(_, value)| ([], value));
-        match (values.iter().any(|(label, _)| label.is_some()), is_counter) {
-            (true, true) => text.counter(name, help, labelled),
-            (true, false) => text.gauge(name, help, labelled),
-            (false, true) => text.counter(name, help, plain()),
-            (false, false) => text.gauge(name, help, plain()),
+    /// Returns the place of a delivery, by the microsecond: a planner keeps no more.
+    pub fn of(delivery: &Delivery) -> Self {
+        Self {
+            delivery: delivery.id(),
+            endpoint: u32::try_from(delivery.endpoint()).unwrap_or(u32::MAX),
+            event_created_at: delivery.event_created_at().floor_to_micros(),
         }
     }
 }
 
-/// A login that is stored: an owner's link, or an operator's login that has ended.
+/// What became pending.
+#[derive(Debug, Default)]
+pub struct News {
+    pub rows: Vec<PendingRow>,
+    /// Whether what was told before is to be forgotten: what is pending of it comes again.
+    pub again: bool,
+    /// What was seen of it, if the database went back.
+    pub went_back: Option<String>,
+}
+
+/// A delivery that is pending.
+#[derive(Clone, Copy, Debug)]
+pub struct PendingRow {
+    pub shard: u16,
+    pub account: u32,
+    pub delivery: Delivery,
+}
+
+/// A limit that an operator has set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetLimit {
+    pub of: LimitOf,
+    /// How many attempts begin in a second at most; 0 for none.
+    pub per_second: u32,
+}
+
+/// What it takes to begin an attempt.
+#[derive(Debug)]
+pub struct ToBegin {
+    pub delivery: Delivery,
+    /// Its public id.
+    pub name: String,
+    pub health: EndpointHealth,
+    pub opened: Arc<Opened>,
+    pub body: EventBody,
+    pub traceparent: Option<String>,
+}
+
+/// What is made of the URL and the secrets of an endpoint.
+#[derive(Debug)]
+pub struct Opened {
+    pub names: Names,
+    /// `None` where this sender may not call it.
+    pub destination: Option<SignedDestination>,
+    pub signer: Signer,
+}
+
+/// The ids of an endpoint and of its account, for lines of the log, and its shard.
 #[derive(Clone, Debug)]
-pub struct LoginRow {
-    /// The account that it is bound to; `None` for an operator's.
-    pub account: Option<AccountId>,
-    pub expires_at: Timestamp,
-    pub ended: bool,
+pub struct Names {
+    pub account: String,
+    pub endpoint: String,
+    pub shard: u16,
 }
 
-/// Something that an operator or an owner has done.
-#[derive(Clone, Debug, Serialize)]
-pub struct JournalRow {
-    /// Its place, in words of the store's own.
-    pub position: String,
-    pub at: Timestamp,
-    pub by: String,
-    /// A word that programs branch on, such as `key.revoked`.
-    pub action: String,
-    pub account_id: Option<String>,
-    /// The id of what it was done to.
-    pub target: String,
-    /// What was changed, as it was and as it became. No secret is in it.
-    pub before: Value,
-    pub after: Value,
-}
-
-/// Something that an owner should be told.
-#[derive(Clone, Debug, Serialize)]
-pub struct AlertRow {
-    pub id: String,
-    pub account_id: AccountId,
-    pub endpoint_id: EndpointId,
-    pub url: String,
-    pub at: Timestamp,
-    /// A word that programs branch on.
-    pub kind: String,
-    /// A sentence for people.
-    pub message: String,
-    /// The operator who has taken note of it.
-    pub acknowledged: Option<Acknowledged>,
-    /// When its owner has.
-    pub owner_acknowledged_at: Option<Timestamp>,
-}
-
-impl AlertRow {
-    /// Returns one word for how bad it is: `info`, `warning` or `critical`.
-    pub fn severity(&self) -> &'static str {
-        match self.kind.as_str() {
-            "recovered" => "info",
-            "suspect" | "failing" => "warning",
-            // Of these, and of what a later version tells, nothing more is sent by itself.
-            _ => "critical",
-        }
+impl Names {
+    /// Returns the line of the log for an alert that the endpoint's owner is shown.
+    pub fn told(&self, alert: &Alert) -> log::Line {
+        log::warn("the owner of an endpoint is told")
+            .with("account", self.account.as_str())
+            .with("endpoint", self.endpoint.as_str())
+            .with("alert", alert.kind())
+            .with("text", alert.to_string())
     }
 }
 
-/// Which operator has taken note of an alert, and when.
-#[derive(Clone, Debug, Serialize)]
-pub struct Acknowledged {
-    pub by: String,
-    pub at: Timestamp,
+/// A locked row, or one that is as if it were.
+#[derive(Clone, Copy, Debug)]
+pub struct Locked {
+    /// Whether the stored row is pending; else it has ended.
+    pub is_pending: bool,
+    pub row: Delivery,
 }
 
-/// Alerts of all accounts, in the order in which they were stored.
-#[derive(Clone, Debug, Default)]
-pub struct AlertPage {
-    pub rows: Vec<AlertRow>,
-    /// Where the next page begins. What is stored later is behind it.
-    pub next: u64,
+impl Locked {
+    /// Returns a row as it was read.
+    pub fn of(row: Delivery) -> Self {
+        Self { is_pending: row.is_pending(), row }
+    }
 }
 
-/// A signing secret that replaces another.
+/// Some of many rows.
+#[derive(Debug)]
+pub struct Page<T> {
+    pub rows: Vec<T>,
+    /// The number of the last row, also of one that this process cannot read. `None`: none was left.
+    pub last: Option<u64>,
+}
+
+/// What is searched of an endpoint.
 #[derive(Clone, Debug)]
-pub struct NewSecret {
-    pub secret: SigningSecret,
-    /// For how long the previous one signs, too.
-    pub overlap: Duration,
+pub struct Search {
+    pub shard: u16,
+    pub endpoint: u32,
+    pub missed: RecoveryFilter,
+}
+
+/// A page of a count.
+#[derive(Clone, Copy, Debug)]
+pub struct CountedPage {
+    pub counted: u64,
+    /// The last delivery that was looked at. `None`: all were.
+    pub to: Option<u64>,
+}
+
+/// A page of what an endpoint missed.
+#[derive(Debug)]
+pub struct MissedPage {
+    pub rows: Vec<Locked>,
+    /// The delivery up to which was looked. `None`: up to the last.
+    pub to: Option<u64>,
+}
+
+/// A recovery, and what its step rests on.
+#[derive(Debug)]
+pub struct RunningRecovery {
+    pub recovery: Recovery<u64>,
+    pub is_paused: bool,
+    pub endpoint: EndpointHealth,
+    pub names: Names,
+    pub plan: Plan,
+    /// How many redeliveries of its endpoint are pending.
+    pub pending: u32,
+    pub progress: Progress,
+}
+
+/// How far a recovery has come, beside what the library's says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    pub counted: u64,
+    /// The last delivery that is counted. `None`: all are.
+    pub counted_to: Option<u64>,
+    /// The delivery up to which nothing is left to find.
+    pub searched_to: Option<u64>,
+}
+
+/// What a transaction writes.
+#[derive(Debug)]
+pub struct Writes<'a> {
+    /// Each as its row was when it was locked, and as it is now.
+    pub deliveries: Vec<(Locked, Delivery)>,
+    pub endpoints: &'a [(u32, EndpointHealth)],
+    /// Alerts of these endpoints: an alert comes of a change of its endpoint.
+    pub alerts: &'a [(u32, Alert)],
+    pub attempts: Vec<(Key, &'a LogEntry, Option<&'a Signed>)>,
+    /// Whether an entry may be there already, since a commit was not answered: then it stays.
+    pub may_be_there: bool,
+    /// A recovery, and how far it has come, where that has changed.
+    pub recovery: Option<(u64, &'a Recovery<u64>, Option<Progress>)>,
+    /// How many deliveries an endpoint had missed, for its alert of that version.
+    pub missed: Option<(&'a EndpointHealth, u64)>,
+    /// Whether the pending deliveries are news: else their sender knows them already.
+    pub are_news: bool,
+    pub now: Timestamp,
+}
+
+impl Writes<'_> {
+    /// Returns the writes of nothing, at an instant.
+    pub fn at(now: Timestamp) -> Self {
+        Self {
+            deliveries: Vec::new(),
+            endpoints: &[],
+            alerts: &[],
+            attempts: Vec::new(),
+            may_be_there: false,
+            recovery: None,
+            missed: None,
+            are_news: false,
+            now,
+        }
+    }
 }

@@ -20,7 +20,7 @@ use call_assistant::webhook::sender::{
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use host::post::Sent;
-use host::sender::rows::{Failure, Names, News, Opened, PendingRow, ToBegin};
+use host::rows::{Failure, Names, News, Opened, PendingRow, ToBegin};
 use host::sender::{Begun, Command, Core, Ended, Event, How, Moment, Owned, postpone};
 use http::StatusCode;
 

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::sender::Pace;
-use host::access::{Access, Ancestors};
+use host::auth::access::{Access, Ancestors};
 use host::flags::{DASHBOARD, Flag, Help, LISTEN, LOOPBACK, METRICS, TRUST_CA};
 use host::log;
-use host::scale::Scale;
+use host::program::scale::Scale;
 use host::store::EndpointLimit;
 
 /// The options of the command line.

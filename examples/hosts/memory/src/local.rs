@@ -17,13 +17,13 @@ use call_assistant::webhook::sender::RecoveryFilter;
 
 use crate::store::{AccountRow, Store, Tables};
 use host::clock;
-use host::rows::{
+use host::sender::Load;
+use host::store::scope::{Allowed, Among, By, Operator};
+use host::store::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
     DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, Listed, LoginRow, MOST_LISTED,
     Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
-use host::scope::{Allowed, Among, By, Operator};
-use host::sender::Load;
 use host::store::{ApiStore, Done, Refused, Rejected, Store as Shared};
 use host::trace::TraceParent;
 

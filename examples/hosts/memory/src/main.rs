@@ -22,17 +22,17 @@ use call_assistant_service::local::Local;
 use call_assistant_service::sandbox::{self, Sandbox};
 use call_assistant_service::sender::Sender;
 use call_assistant_service::store::Store;
-use host::api::Api;
 use host::dashboard::Dashboard;
-use host::first_line::{self, Shown};
-use host::monitor::Monitor;
+use host::data::{self, demo};
+use host::http::api::Api;
+use host::http::monitor::Monitor;
+use host::http::serve::{Limits, serve};
 use host::post;
-use host::program::{self, listen};
-use host::serve::{Limits, serve};
+use host::program::first_line::{self, Shown};
+use host::program::watch::Watch;
+use host::program::{self, listen, shutdown};
 use host::store::{Refused, Store as _};
-use host::watch::Watch;
-use host::{clock, log, random, shutdown, terminal};
-use host::{data, demo};
+use host::{clock, log, random, terminal};
 
 /// The limits of the public API: an integration needs few connections, and idle ones are closed.
 const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };

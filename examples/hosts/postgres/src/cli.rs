@@ -16,14 +16,14 @@ use crate::ops::ask::Asking;
 use crate::ops::erase::Subject;
 use crate::rights::Login;
 use crate::sender;
-use host::access::{Access, Ancestors};
+use host::auth::access::{Access, Ancestors};
 use host::flags::{
     Command, Commands, DASHBOARD, Flag, Flags, Help, LISTEN, LOOPBACK, METRICS, TRUST_CA,
 };
 use host::log;
-use host::scale::Scale;
-use host::scope::By;
+use host::program::scale::Scale;
 use host::store::EndpointLimit;
+use host::store::scope::By;
 
 /// The role of a process.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use crate::cli::{Build, DATABASE, DATABASE_CA, KEYS, Role, database, ring};
 use crate::ops::ask::{Asking, Print};
 use host::flags::{Command, Flag, Flags, Help, LOOPBACK};
-use host::plan::PLANS;
-use host::scope::By;
 use host::store::EndpointLimit;
+use host::store::plan::PLANS;
+use host::store::scope::By;
 
 /// The groups of these commands.
 pub(crate) const GROUPS: &[(&str, &str)] = &[

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use crate::db::{Class, Database};
 use crate::key_ring::in_use::Unfit;
-use host::rows::Family;
 use host::sender::Load;
+use host::store::Family;
 
 /// What this process counts. Clones share it.
 #[derive(Clone, Debug, Default)]

@@ -9,8 +9,8 @@ use crate::db::statements as sql;
 use crate::db::{DbError, Fields as _, execute, query, query_opt};
 use host::input::Bad;
 use host::log;
-use host::rows::JournalRow;
-use host::scope::{Allowed, By};
+use host::store::JournalRow;
+use host::store::scope::{Allowed, By};
 use host::store::{Done, Refused};
 
 /// Something that is done.

@@ -21,11 +21,13 @@ use crate::ops::{ask, recover, ring, rotate};
 use crate::rights::Login;
 use crate::sender;
 use crate::serving;
-use host::first_line::Shown;
+use host::data::{self, demo};
 use host::flags::last_words;
-use host::watch::Watch;
-use host::{data, demo};
-use host::{log, shutdown, terminal};
+use host::log;
+use host::program::first_line::Shown;
+use host::program::shutdown;
+use host::program::watch::Watch;
+use host::terminal;
 
 /// A function that starts a database server for `demo`. It returns the URL, and a value that ends the server when it is
 /// dropped.
@@ -253,7 +255,7 @@ fn begins(role: &'static str, database: &Address, ring: &KeyRing) -> log::Line {
     log::info("started")
         .with("role", role)
         .with("version", env!("CARGO_PKG_VERSION"))
-        .with("host", host::process::host_name())
+        .with("host", host::program::process::host_name())
         .with("pid", std::process::id())
         .with("database", database.places())
         .with("keys", ring.numbers())
@@ -293,7 +295,7 @@ fn watch(drain: Duration) -> io::Result<Watch> {
 fn accounts(
     serving: &Serving,
     demonstration: bool,
-) -> Result<(Vec<host::rows::NewAccount>, Shown), Box<dyn Error>> {
+) -> Result<(Vec<host::store::NewAccount>, Shown), Box<dyn Error>> {
     let (allow_loopback, now) = (serving.allow_loopback, clock::now());
     Ok(match &serving.data {
         Some(file) => {

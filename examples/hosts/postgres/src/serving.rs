@@ -18,17 +18,17 @@ use crate::key_ring::KeyRing;
 use crate::rights::Login;
 use crate::sender;
 use crate::store::Postgres;
-use host::api::Api;
 use host::dashboard::Dashboard;
-use host::first_line::{self, Shown};
+use host::http::api::Api;
+use host::http::monitor::Monitor;
+use host::http::serve::{Limits, serve};
 use host::log;
-use host::monitor::Monitor;
+use host::program::first_line::{self, Shown};
 use host::program::listen;
-use host::rows::NewAccount;
-use host::serve::{Limits, serve};
-use host::shutdown::{self, Shutdown, Trigger};
+use host::program::shutdown::{self, Shutdown, Trigger};
+use host::program::watch::Watch;
+use host::store::NewAccount;
 use host::store::Store as _;
-use host::watch::Watch;
 
 /// The limits of the public API: an integration needs few connections, and idle ones are closed.
 const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };

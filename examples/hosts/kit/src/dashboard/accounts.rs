@@ -7,13 +7,13 @@ use call_assistant::{Product, Timestamp};
 
 use super::deliveries::{MAX_LIST, limit};
 use super::{Asked, Dashboard, nothing_asked, show};
-use crate::answer::{Answer, Error, created, ok};
 use crate::data;
+use crate::http::answer::{Answer, Error, created, ok};
 use crate::input::{self, Bad, Fields};
 use crate::random;
-use crate::rows::{Account, AccountChange};
-use crate::scope::{Allowed, Operator};
 use crate::store::Store;
+use crate::store::scope::{Allowed, Operator};
+use crate::store::{Account, AccountChange};
 
 /// The longest name of a key: 100 bytes.
 const LONGEST_NAME: usize = 100;

@@ -7,11 +7,11 @@ use tokio::time::{Instant, sleep};
 
 use super::deliveries::{MAX_LIST, limit};
 use super::{Asked, Dashboard, Extension, show};
-use crate::answer::{Answer, Error, ok};
+use crate::http::answer::{Answer, Error, ok};
 use crate::input::{Bad, Fields};
-use crate::rows::{Account, AlertRow};
-use crate::scope::{Allowed, By, Operator};
 use crate::store::Store;
+use crate::store::scope::{Allowed, By, Operator};
+use crate::store::{Account, AlertRow};
 
 /// The longest wait for an alert: 30 seconds. It is also the default.
 const LONGEST_WAIT: u64 = 30;

@@ -11,12 +11,12 @@ use call_assistant::webhook::sender::DisabledReason;
 use serde_json::{Map, Value, json};
 
 use super::{Asked, Dashboard, nothing_asked, show};
-use crate::answer::{Answer, Error, created, ok};
+use crate::http::answer::{Answer, Error, created, ok};
 use crate::input::{self, Bad, Fields};
-use crate::login::Login;
 use crate::random;
-use crate::rows::{Account, EndpointRow};
-use crate::scope::{Allowed, Among, Operator};
+use crate::store::scope::Login;
+use crate::store::scope::{Allowed, Among, Operator};
+use crate::store::{Account, EndpointRow};
 use crate::store::{Refused, Store};
 use crate::trace::TraceParent;
 

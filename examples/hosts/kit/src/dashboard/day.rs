@@ -10,10 +10,10 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{Asked, Dashboard, show};
-use crate::answer::{Answer, Error, ok};
-use crate::rows::{Account, Day};
-use crate::scope::Allowed;
+use crate::http::answer::{Answer, Error, ok};
 use crate::store::Store;
+use crate::store::scope::Allowed;
+use crate::store::{Account, Day};
 
 /// How long what was counted is shown: 10 seconds. It is for people to see, and nothing is decided by it.
 const FRESH: Duration = Duration::from_secs(10);

@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::show::ListedDelivery;
 use super::{Asked, Dashboard, nothing_asked, show};
-use crate::answer::{Answer, Error, json, ok};
+use crate::http::answer::{Answer, Error, json, ok};
 use crate::input::Bad;
-use crate::rows::{Account, DeliveryFilter, DeliveryPage, DeliveryRow};
-use crate::scope::Allowed;
+use crate::store::scope::Allowed;
+use crate::store::{Account, DeliveryFilter, DeliveryPage, DeliveryRow};
 use crate::store::{Refused, Store};
 
 /// The most rows in one answer: 1,000.

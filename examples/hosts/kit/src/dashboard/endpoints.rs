@@ -7,13 +7,13 @@ use call_assistant::webhook::Signer;
 use serde_json::{Value, json};
 
 use super::{Asked, Dashboard, nothing_asked, show};
-use crate::answer::{Answer, Error, created, ok};
 use crate::data;
+use crate::http::answer::{Answer, Error, created, ok};
 use crate::input::Fields;
 use crate::random;
-use crate::rows::{Account, EndpointEdit, EndpointRow, Missed, NewEndpoint, NewSecret};
-use crate::scope::Allowed;
 use crate::store::Store;
+use crate::store::scope::Allowed;
+use crate::store::{Account, EndpointEdit, EndpointRow, Missed, NewEndpoint, NewSecret};
 
 /// The longest time for which a replaced secret may go on signing: a week.
 const LONGEST_OVERLAP: u64 = 7 * 86_400;

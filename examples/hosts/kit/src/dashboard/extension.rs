@@ -5,8 +5,8 @@ use std::future::Future;
 use serde_json::Value;
 
 use super::Asked;
-use crate::answer::{Answer, Error};
-use crate::scope::Operator;
+use crate::http::answer::{Answer, Error};
+use crate::store::scope::Operator;
 
 /// Routes of a host's own, and what the page shows of them. `()` is none.
 pub trait Extension: Clone + Send + Sync + 'static {

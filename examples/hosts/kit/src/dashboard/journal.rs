@@ -2,10 +2,10 @@
 
 use super::deliveries::{MAX_LIST, limit};
 use super::{Asked, Dashboard, show};
-use crate::answer::{Answer, Error, ok};
+use crate::http::answer::{Answer, Error, ok};
 use crate::input::Bad;
-use crate::scope::Operator;
 use crate::store::Store;
+use crate::store::scope::Operator;
 
 impl<S: Store, X> Dashboard<S, X> {
     /// Answers with what was done, oldest first: the beginning, or what is behind `after`.

@@ -5,12 +5,12 @@ use http::StatusCode;
 
 use super::calls::event_type;
 use super::{Asked, Dashboard, nothing_asked};
-use crate::answer::{Answer, Error, json, ok};
+use crate::http::answer::{Answer, Error, json, ok};
 use crate::input::{Bad, Fields};
-use crate::levers::LeverOf;
-use crate::rows::Account;
-use crate::scope::{Allowed, Operator};
+use crate::store::Account;
 use crate::store::Store;
+use crate::store::levers::LeverOf;
+use crate::store::scope::{Allowed, Operator};
 
 /// The most attempts a second that a lever allows: 10,000.
 const MOST: u64 = 10_000;

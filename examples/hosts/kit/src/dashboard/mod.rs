@@ -32,15 +32,16 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::access::{Access, Ancestors};
-use crate::answer::{self, Answer, Error};
+use crate::auth::access::{Access, Ancestors};
+use crate::auth::login::Logins;
+use crate::http::answer::{self, Answer, Error};
+use crate::http::monitor::{self, Monitor};
+use crate::http::serve::{self, read_body};
 use crate::input::{self, Bad, Fields, NUL};
 use crate::log;
-use crate::login::{Login, Logins};
-use crate::monitor::{self, Monitor};
-use crate::scope::{Among, Operator};
-use crate::serve::{self, read_body};
-use crate::shutdown::Shutdown;
+use crate::program::shutdown::Shutdown;
+use crate::store::scope::Login;
+use crate::store::scope::{Among, Operator};
 use crate::store::{Refused, Store};
 use crate::trace::TraceParent;
 

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use super::show::ListedDelivery;
 use super::{Asked, Dashboard, Extension, show};
-use crate::answer::{self, Answer, Error};
-use crate::plan::PLANS;
-use crate::rows::{Account, DeliveryFilter, EndpointRow};
-use crate::scope::{Allowed, Operator};
+use crate::http::answer::{self, Answer, Error};
 use crate::store::Store;
+use crate::store::plan::PLANS;
+use crate::store::scope::{Allowed, Operator};
+use crate::store::{Account, DeliveryFilter, EndpointRow};
 
 /// How many calls and deliveries are in it.
 const CALLS: usize = 10;

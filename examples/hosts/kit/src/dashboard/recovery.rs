@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::calls::event_type;
 use super::{Asked, Dashboard, nothing_asked, show};
-use crate::answer::{Answer, Error, json as answer_json, ok};
+use crate::http::answer::{Answer, Error, json as answer_json, ok};
 use crate::input::{Bad, Fields};
-use crate::rows::{Account, EndpointRow, RecoveryRow};
-use crate::scope::{Allowed, Among};
 use crate::store::Store;
+use crate::store::scope::{Allowed, Among};
+use crate::store::{Account, EndpointRow, RecoveryRow};
 
 /// The most types that a recovery names: 100. Nine are defined.
 const MOST_TYPES: usize = 100;

@@ -12,14 +12,14 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::levers::LeverRow;
-use crate::plan::key_state;
-use crate::rows::{
+use crate::post::signed::{self, ShownRequest, SignatureState};
+use crate::store::levers::LeverRow;
+use crate::store::plan::key_state;
+use crate::store::scope::Operator;
+use crate::store::{
     Account, AlertRow, AttemptRow, DeliveryRow, EndpointRow, LISTED_BODY, Listed, RecoveryRow,
     Unreadable,
 };
-use crate::scope::Operator;
-use crate::signed::{self, ShownRequest, SignatureState};
 
 /// The characters of an id that an address of the page does not have as they are.
 const NOT_AS_IT_IS: &AsciiSet =

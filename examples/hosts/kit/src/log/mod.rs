@@ -35,9 +35,9 @@ use tokio::time::Instant;
 
 use self::strangers::Strangers;
 use self::writer::Writer;
-use super::clock;
-use super::flags::{Flag, Flags, Help};
-use super::terminal;
+use crate::clock;
+use crate::flags::{Flag, Flags, Help};
+use crate::terminal;
 
 /// The most lines that wait to be written.
 const QUEUE: usize = 4096;

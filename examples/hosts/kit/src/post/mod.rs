@@ -4,6 +4,7 @@ mod connect;
 mod connection;
 mod failure;
 mod kept;
+pub mod signed;
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use self::connect::{Trust, connect};
 use self::connection::{Connection, ExchangeError};
 use self::failure::Failure;
 use self::kept::Kept;
-use crate::signed::Signed;
+use crate::post::signed::Signed;
 use crate::{clock, log};
 
 pub use self::connect::on_thread;

@@ -10,10 +10,10 @@ use call_assistant::webhook::sender::{
     Added, BeginError, Delivery, DueDelivery, DueKind, LimitOf, Outcome, Planner, Rate, Settled,
 };
 
-use super::rows::{Done, Failure, Key, News, SetLimit, ToBegin};
 use super::{Begun, Command, Ended, Event, How, LIMITS, Moment, Owned};
 use crate::log;
 use crate::post::Sent;
+use crate::rows::{Done, Failure, Key, News, SetLimit, ToBegin};
 
 /// The most deliveries that are read at once, and the most reads at a time.
 const READ: usize = 128;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::rows::{News, Rows, Shards};
 use super::{Clock, Event, History, Notes, Owned, recover, remind};
 use crate::log;
+use crate::rows::{News, Rows, Shards};
 
 /// How long to wait after an error.
 const AFTER_ERROR: Duration = Duration::from_millis(200);

@@ -8,7 +8,7 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Outcome, Planner};
 use tokio::time::Instant;
 
-use crate::rows::LoadRow;
+use crate::store::LoadRow;
 
 /// How often what is due is counted, where more than a few are pending.
 const COUNT: Duration = Duration::from_secs(1);

@@ -19,7 +19,6 @@ mod park;
 mod post;
 mod recover;
 mod remind;
-pub mod rows;
 mod settle;
 mod shell;
 
@@ -38,10 +37,10 @@ pub use self::load::{Load, Slot};
 pub use self::park::park;
 pub use self::post::{Post, Poster};
 pub use self::remind::remind;
-use self::rows::{Done, Key, News, Opened, SetLimit, Shards, ToBegin};
 pub use self::settle::{How, postpone, settle};
 pub use self::shell::Shell;
 use crate::post::Sent;
+use crate::rows::{Done, Key, News, Opened, SetLimit, Shards, ToBegin};
 
 /// The most attempts in flight. One account has at most half of them.
 pub const LIMITS: SenderLimits = SenderLimits { overall: 448, per_endpoint: 8 };

@@ -2,7 +2,7 @@
 
 use call_assistant::Timestamp;
 
-use super::rows::{Change, Changes, Done, Lock, Locked, Page, Writes};
+use crate::rows::{Change, Changes, Done, Lock, Locked, Page, Writes};
 
 /// Parks all of it, in pages. What others hold at this moment is parked when it is next begun.
 pub async fn park(rows: &impl Changes, endpoint: u32, now: Timestamp) -> Done<()> {

@@ -6,9 +6,9 @@ use call_assistant::webhook::sender::Outcome;
 use http_body_util::Full;
 
 use super::{Begun, Clock, Slot};
+use crate::post::signed::Signed;
 use crate::post::{Client, Sent};
-use crate::scale::Scale;
-use crate::signed::Signed;
+use crate::program::scale::Scale;
 
 /// What makes attempts.
 pub trait Post: Clone + Send + Sync + 'static {

@@ -5,10 +5,10 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Delivery, RecoveryStatus, RecoveryStep};
 
 use super::LIMITS;
-use super::rows::{
+use crate::log;
+use crate::rows::{
     Change, Changes, Done, Failure, Locked, Progress, RunningRecovery, Search, Writes,
 };
-use crate::log;
 
 /// How many redeliveries of one endpoint are pending at once: so many that those in flight are followed by others
 /// from one step to the next. How many of them are in flight at once is the planner's.

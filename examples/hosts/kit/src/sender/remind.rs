@@ -3,8 +3,8 @@
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Alert, EndpointHealth};
 
-use super::rows::{Change, Changes, Done, Names, Page, Search, Shards, Writes};
-use crate::rows::MOST_COUNTED;
+use crate::rows::{Change, Changes, Done, Names, Page, Search, Shards, Writes};
+use crate::store::MOST_COUNTED;
 
 /// Reminds the owners of endpoints of these shards. Returns what they are told.
 pub async fn remind(rows: &impl Changes, shards: &Shards, now: Timestamp) -> Done<Vec<Alert>> {

@@ -12,9 +12,9 @@ use call_assistant::webhook::sender::{
     EndedAttempt, EndpointHealth, Outcome, RetrySchedule, Settled,
 };
 
-use super::rows::{Change, Changes, Done, Failure, Key, Lock, Locked, Writes};
 use super::{Ended, UNSENT};
 use crate::post::Sent;
+use crate::rows::{Change, Changes, Done, Failure, Key, Lock, Locked, Writes};
 
 /// How a batch is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,15 +7,15 @@ use call_assistant::webhook::sender::{FailureReason, Outcome, RetrySchedule, Sen
 use tokio::sync::{mpsc, watch};
 
 use super::keep::Keeper;
-use super::rows::{Failure, Key, Rows};
 use super::{
     Begun, Clock, Command, Core, Ended, Event, History, Moment, Notes, Owned, Post, Slot, park,
     remind, settle,
 };
 use crate::log;
 use crate::post::{Sent, host};
-use crate::shutdown::Shutdown;
-use crate::watch::Watch;
+use crate::program::shutdown::Shutdown;
+use crate::program::watch::Watch;
+use crate::rows::{Failure, Key, Rows};
 
 /// How long to wait at most before looking again whether the leases are valid.
 const LEASES: Duration = Duration::from_millis(200);

@@ -21,9 +21,10 @@ use time::format_description::well_known::Rfc2822;
 use super::Sandbox;
 use crate::faults::RequestFault;
 use crate::store::Store;
-use host::api::{Api, route};
+use host::http::api::{Api, route};
+use host::http::serve;
 use host::store::ApiStore;
-use host::{clock, log, random, serve};
+use host::{clock, log, random};
 
 /// A body, whole or not.
 pub type Body = Either<Full<Bytes>, Channel<Bytes, io::Error>>;

@@ -21,11 +21,11 @@ use serde_json::{Value, json};
 use crate::faults::Faults;
 use crate::sender::Mover;
 use crate::store::Store;
-use host::answer::{Answer, Error, created, ok};
 use host::dashboard::{Asked, Extension};
+use host::http::answer::{Answer, Error, created, ok};
 use host::input::{Bad, Fields};
-use host::scope::Operator;
 use host::store::Refused;
+use host::store::scope::Operator;
 use host::{clock, log};
 
 pub use answer::{Body, answer};

@@ -15,9 +15,9 @@ use tokio::task::JoinSet;
 
 use super::clock::HostClock;
 use crate::faults::{DeliveryFault, Faults};
+use host::post::signed::Signed;
 use host::post::{Sent, host};
 use host::sender::{Begun, Clock as _, Post, Poster, Slot};
-use host::signed::Signed;
 use host::{log, random};
 
 /// Twice the tolerance of a receiver.

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use call_assistant::webhook::sender::SenderMetrics;
 use host::post;
-use host::scale::Scale;
+use host::program::scale::Scale;
+use host::program::watch::Watch;
 use host::sender::{Core, History, Load, Notes, Owned, Poster, Shell};
-use host::watch::Watch;
 use tokio::sync::watch;
 
 use self::attempt::FaultyPoster;

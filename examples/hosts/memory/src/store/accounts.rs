@@ -8,7 +8,7 @@ use call_assistant::rest::Mode;
 use call_assistant::rest::server::CallRow;
 
 use super::Calls;
-use host::rows::Account;
+use host::store::Account;
 use host::store::Refused;
 
 /// One account, and what belongs to it.

@@ -8,8 +8,8 @@ use call_assistant::webhook::sender::Alert;
 
 use super::Tables;
 use host::clock;
-use host::rows::{Acknowledged, AlertPage, AlertRow, missed_so_far};
 use host::store::Refused;
+use host::store::{Acknowledged, AlertPage, AlertRow, missed_so_far};
 
 /// The most alerts of an account.
 const KEPT: usize = 100;

@@ -13,9 +13,9 @@ use call_assistant::webhook::sender::{
 };
 
 use super::{AccountRow, Tables};
+use host::post::signed::Signed;
 use host::random;
-use host::rows::AttemptRow;
-use host::signed::Signed;
+use host::store::AttemptRow;
 use host::store::Refused;
 
 /// One event on its way to one endpoint.

@@ -12,8 +12,8 @@ use call_assistant::webhook::sender::{
 use super::hour::Hour;
 use super::{AccountRow, Tables};
 use host::log;
-use host::rows::{EndpointEdit, NewEndpoint, NewSecret};
 use host::store::Refused;
+use host::store::{EndpointEdit, NewEndpoint, NewSecret};
 
 /// One endpoint.
 #[derive(Debug)]

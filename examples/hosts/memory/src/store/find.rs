@@ -8,8 +8,8 @@ use call_assistant::id::EndpointId;
 use call_assistant::webhook::sender::DeliveryStatus;
 
 use super::{DeliveryRow, EndpointRow, Tables};
-use host::rows::{self, Day, DeliveryFilter, DeliveryPage, Hour};
 use host::store::Refused;
+use host::store::{self, Day, DeliveryFilter, DeliveryPage, Hour};
 
 /// How many deliveries of an account are looked at for a day: 20,000.
 const LOOKED: usize = 20_000;
@@ -114,8 +114,8 @@ impl Tables {
     }
 
     /// Returns an endpoint as the dashboard has it.
-    pub fn shown_endpoint(&self, row: &EndpointRow, now: Timestamp) -> rows::EndpointRow {
-        rows::EndpointRow {
+    pub fn shown_endpoint(&self, row: &EndpointRow, now: Timestamp) -> store::EndpointRow {
+        store::EndpointRow {
             id: row.id.clone(),
             account_id: row.account_id.clone(),
             url: row.target.as_str().to_owned(),
@@ -131,9 +131,9 @@ impl Tables {
         &self,
         row: &DeliveryRow,
         now: Timestamp,
-    ) -> Result<rows::DeliveryRow, Refused> {
+    ) -> Result<store::DeliveryRow, Refused> {
         let endpoint = self.endpoint_of(row.endpoint).ok_or(Refused::NotFound("endpoint"))?;
-        Ok(rows::DeliveryRow {
+        Ok(store::DeliveryRow {
             id: row.id.clone(),
             account_id: row.account_id.clone(),
             endpoint_id: endpoint.id.clone(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{LogEntry, Outcome};
 
-use host::rows::LastHour;
+use host::store::LastHour;
 
 /// How many attempts are remembered of an endpoint; of a busy one they are less than an hour's.
 const KEPT: usize = 4096;

@@ -4,7 +4,7 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{DisabledReason, SenderGauges};
 
 use super::Tables;
-use host::rows::{LoadRow, Metrics};
+use host::store::{LoadRow, Metrics};
 
 impl Tables {
     /// Returns the counters and the gauges, with what the sender has.

@@ -25,7 +25,7 @@ use call_assistant::rest::Mode;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::sender::SenderMetrics;
 
-use host::rows::NewAccount;
+use host::store::NewAccount;
 use host::store::{EndpointLimit, Refused};
 use tokio::sync::Notify;
 

@@ -10,9 +10,9 @@ use call_assistant::webhook::sender::{
 };
 
 use super::{DeliveryRow, Tables};
-use host::rows::{Missed, RecoveryPage, RecoveryRow};
-use host::sender::rows::{Progress, RunningRecovery, Search};
+use host::rows::{Progress, RunningRecovery, Search};
 use host::store::Refused;
+use host::store::{Missed, RecoveryPage, RecoveryRow};
 
 /// How many endpoints a page of many recoveries looks at.
 const ENDPOINTS: usize = 100;

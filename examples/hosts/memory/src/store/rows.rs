@@ -8,12 +8,12 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Alert, Delivery, EndpointHealth, LogEntry, Recovery, SenderMetrics,
 };
-use host::sender::rows::{
+use host::post::signed::Signed;
+use host::rows::{
     Change, Changes, CountedPage, Done, Failure, Key, Lock, Locked, MissedPage, Names, News,
     Opened, Page, PendingRow, Rows as Port, RunningRecovery, Search, SetLimit, Shards, ToBegin,
     Writes,
 };
-use host::signed::Signed;
 use tokio::time::timeout;
 
 use super::{EndpointRow, Store, Tables};

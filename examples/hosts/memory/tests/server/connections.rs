@@ -11,8 +11,8 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use tokio::sync::Notify;
 
-use host::serve::{Limits, read_body, serve};
-use host::shutdown;
+use host::http::serve::{Limits, read_body, serve};
+use host::program::shutdown;
 use testing::running::{Answer, PATIENCE, Service, connect, eventually, exchange};
 
 const CONNECTIONS: usize = 8;

@@ -11,7 +11,7 @@ use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
 use super::DbError;
-use host::plan::Plan;
+use host::store::plan::Plan;
 
 /// An instant as a `timestamptz`: microseconds, both ways exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,11 +12,11 @@ use crate::db::Address;
 use crate::exit::{self, Ended};
 use crate::key_ring::KeyRing;
 use crate::store::Postgres;
-use host::access::Access;
+use host::auth::access::Access;
 use host::dashboard::Dashboard;
-use host::login::Login;
-use host::scope::By;
 use host::store::EndpointLimit;
+use host::store::scope::By;
+use host::store::scope::Login;
 use host::terminal;
 
 /// A request to the dashboard, and how its answer is printed.

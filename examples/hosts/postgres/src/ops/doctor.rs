@@ -15,7 +15,7 @@ use crate::db::{
 use crate::key_ring::KeyRing;
 use crate::rights::{self, Login};
 use crate::store::Postgres;
-use host::rows::Writes;
+use host::store::Writes;
 use host::store::{Refused, Store as _};
 
 /// One thing that was looked at.

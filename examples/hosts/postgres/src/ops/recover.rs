@@ -7,7 +7,7 @@ use deadpool_postgres::Transaction;
 use crate::db::Database;
 use crate::journal::Deed;
 use crate::store::start_recoveries;
-use host::rows::RecoveryRow;
+use host::store::RecoveryRow;
 use host::store::Refused;
 
 /// Starts a recovery of each endpoint that is active and has missed something, a page at a time, and notes the

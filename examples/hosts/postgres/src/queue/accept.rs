@@ -26,7 +26,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::db::statements as sql;
 use crate::db::{At, DbError, Fields as _, columns, endpoint_of, execute, query, query_opt};
-use host::plan::PLANS;
+use host::store::plan::PLANS;
 use host::trace::TraceParent;
 
 /// The result of accepting an event.

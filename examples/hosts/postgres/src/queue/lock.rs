@@ -7,7 +7,7 @@ use deadpool_postgres::GenericClient;
 
 use crate::db::statements as sql;
 use crate::db::{At, DbError, Fields as _, delivery_of, endpoint_of, query};
-pub use host::sender::rows::{Key, Locked};
+pub use host::rows::{Key, Locked};
 
 /// Locks deliveries, pending ones first, each by ascending number. One that cannot be read by this
 /// version, or is not there, is left out; so is a row whose number alone is the same.

@@ -6,7 +6,7 @@ use deadpool_postgres::GenericClient;
 
 use crate::db::statements as sql;
 use crate::db::{At, DbError, Fields as _, execute, query_opt};
-use host::sender::rows::Progress;
+use host::rows::Progress;
 
 /// Locks a recovery. Its row has its endpoint's health and its account's plan, too.
 pub(crate) async fn lock_recovery(

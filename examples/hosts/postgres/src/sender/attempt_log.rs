@@ -6,8 +6,8 @@ use tokio_postgres::types::ToSql;
 
 use crate::db::statements as sql;
 use crate::db::{At, DbError, columns, execute, span};
-use host::sender::rows::Key;
-use host::signed::Signed;
+use host::post::signed::Signed;
+use host::rows::Key;
 
 columns! {
     /// Entries of the log.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Delivery, EndpointHealth, REMINDER_DAYS};
-use host::sender::rows::{
+use host::rows::{
     Change, Changes, CountedPage, Done, Failure, Key, Lock, Locked, MissedPage, Names, Page,
     Progress, RunningRecovery, Search, Shards, Writes,
 };

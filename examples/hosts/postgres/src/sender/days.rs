@@ -20,7 +20,7 @@ use crate::db::{
 use crate::key_ring::KeyRing;
 use crate::queue;
 use host::log;
-use host::sender::rows::Names;
+use host::rows::Names;
 
 /// How often to look. Each of the senders does, one at a time.
 const EVERY: Duration = Duration::from_secs(60);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use call_assistant::webhook::sender::LimitOf;
 use deadpool_postgres::Object;
 use host::log;
-use host::sender::rows::SetLimit;
+use host::rows::SetLimit;
 
 use crate::db::statements as sql;
 use crate::db::{Database, DbError, Fields as _, query};

@@ -30,10 +30,10 @@ use crate::exit::Ended;
 use crate::key_ring::KeyRing;
 use host::log;
 use host::post;
+use host::program::scale::Scale;
+use host::program::watch::Watch;
 use host::random;
-use host::scale::Scale;
 use host::sender::{Core, History, Load, Notes, Poster, Shell};
-use host::watch::Watch;
 
 /// The options of the command line.
 #[derive(Clone, Debug)]

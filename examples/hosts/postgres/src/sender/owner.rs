@@ -24,9 +24,10 @@ use crate::counted::Counted;
 use crate::db::statements as sql;
 use crate::db::{At, Database, DbError, Fields as _, execute, query, query_opt};
 use crate::queue::SHARDS;
-use host::sender::rows::Shards;
+use host::log;
+use host::program::process;
+use host::rows::Shards;
 use host::sender::{History, Owned};
-use host::{log, process};
 
 /// How long a lease lasts by the database's clock. The owner trusts it for a second less.
 const LEASE: Duration = Duration::from_secs(4);
@@ -166,7 +167,7 @@ impl Owner {
     }
 
     /// Renews, takes and releases leases until shutdown, and then gives all back.
-    pub(super) async fn run(mut self, stop: &host::shutdown::Shutdown) -> Self {
+    pub(super) async fn run(mut self, stop: &host::program::shutdown::Shutdown) -> Self {
         let mut ticks = tokio::time::interval(RENEW);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use deadpool_postgres::Object;
-use host::sender::rows::{News, PendingRow, Shards};
+use host::rows::{News, PendingRow, Shards};
 use tokio::time::{Instant, sleep};
 
 use crate::counted::{Counted, Kind};

@@ -18,7 +18,7 @@ use crate::db::{Database, DbError, Fields as _, delivery_of, endpoint_of, query,
 use crate::key_ring::KeyRing;
 use crate::queue;
 use host::log;
-use host::sender::rows::{Key, Names, Opened, ToBegin};
+use host::rows::{Key, Names, Opened, ToBegin};
 
 /// What is kept of an endpoint that was opened, and the columns that it was made of besides the names.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use deadpool_postgres::Object;
-use host::sender::rows::{Changes, Done, Key, News, Rows as Port, SetLimit, Shards, ToBegin};
+use host::rows::{Changes, Done, Key, News, Rows as Port, SetLimit, Shards, ToBegin};
 
 use super::change::numbers;
 use super::levers;

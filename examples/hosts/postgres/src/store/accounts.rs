@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use super::{breaks_reference, listed, unreadable};
 use crate::db::statements as sql;
 use crate::db::{At, DbError, Fields as _, execute, plan_of, query, query_opt};
-use host::rows::{Account, AccountChange, AccountPage, Listed};
+use host::store::{Account, AccountChange, AccountPage, Listed};
 use host::store::{Done, Refused};
 
 /// How far `last_used_at` may be behind the last use of a key.

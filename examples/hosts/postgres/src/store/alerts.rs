@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 use super::unreadable;
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, execute, query, query_opt};
-use host::rows::{Acknowledged, AlertPage, AlertRow, missed_so_far};
+use host::store::{Acknowledged, AlertPage, AlertRow, missed_so_far};
 use host::store::{Done, Refused};
 
 /// Reads the latest alerts of an account, newest first.

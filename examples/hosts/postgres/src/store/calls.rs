@@ -12,7 +12,7 @@ use tokio_postgres::types::ToSql;
 use super::{accounts, breaks_reference, listed, unreadable};
 use crate::db::statements::{self as sql, Statement};
 use crate::db::{At, Database, DbError, Fields as _, columns, execute, query};
-use host::rows::Listed;
+use host::store::Listed;
 use host::store::{Done, Refused};
 
 /// So many calls go into one statement.

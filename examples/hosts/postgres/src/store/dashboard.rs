@@ -21,14 +21,14 @@ use crate::clock::database as clock;
 use crate::db::Class;
 use crate::journal::{self, Deed};
 use crate::queue::{self, Accepted};
-use host::levers::{Cancelled, LeverOf, LeverRow, Levers};
 use host::log;
-use host::rows::{
+use host::store::levers::{Cancelled, LeverOf, LeverRow, Levers};
+use host::store::scope::{Allowed, Among, By, Operator};
+use host::store::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
     DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, LastHour, Listed, LoginRow,
     Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
-use host::scope::{Allowed, Among, By, Operator};
 use host::store::{Done, Refused, Store};
 use host::trace::TraceParent;
 

@@ -19,8 +19,8 @@ use crate::db::statements as sql;
 use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, query, query_opt};
 use crate::key_ring::KeyRing;
 use crate::queue::{self, Locked};
-use host::rows::{AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
-use host::signed::{SecretMark, Signed};
+use host::post::signed::{SecretMark, Signed};
+use host::store::{AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
 use host::store::{Done, Refused};
 
 /// Reads a page of deliveries of these endpoints, newest first.

@@ -22,7 +22,7 @@ use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, que
 use crate::key_ring::{KeyRing, in_use};
 use crate::queue;
 use host::log;
-use host::rows::{Day, EndpointEdit, EndpointRow, Hour, LastHour, Listed, NewEndpoint, NewSecret};
+use host::store::{Day, EndpointEdit, EndpointRow, Hour, LastHour, Listed, NewEndpoint, NewSecret};
 use host::store::{Done, EndpointLimit, Refused};
 
 /// An endpoint as read, and its place.

@@ -11,8 +11,8 @@ use super::accounts;
 use crate::db::statements as sql;
 use crate::db::{At, DbError, Fields as _, execute, query, query_opt};
 use crate::journal::Deed;
-use host::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
-use host::scope::By;
+use host::store::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
+use host::store::scope::By;
 use host::store::{Done, Refused};
 
 /// Reads what is set, and the senders that live.

@@ -7,7 +7,7 @@ use tokio_postgres::types::ToSql;
 use super::{accounts, breaks_reference, unreadable};
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, execute, query_opt};
-use host::rows::LoginRow;
+use host::store::LoginRow;
 use host::store::{Done, Refused};
 
 /// Finds a login by the digest of its secret.

@@ -34,8 +34,8 @@ use crate::key_ring::KeyRing;
 use crate::key_ring::in_use::{self, Unfit};
 use crate::rights::{Login, Rights};
 use host::log;
-use host::rows::{Listed, Unreadable};
 use host::store::{Done, EndpointLimit, Refused};
+use host::store::{Listed, Unreadable};
 
 /// The most connections of the public API, of the dashboard and of monitoring in a process. They are made when they
 /// are needed.

@@ -17,7 +17,7 @@ use crate::counted::Counted;
 use crate::db::statements::{self as sql, batch};
 use crate::db::{At, Class, Database, DbError, Fields as _, execute, query, query_opt};
 use host::log;
-use host::rows::{Family, Metrics, Writes};
+use host::store::{Family, Metrics, Writes};
 
 /// How long to wait before the next reading, and between two counts of all processes: 5 s.
 const EVERY: Duration = Duration::from_secs(5);

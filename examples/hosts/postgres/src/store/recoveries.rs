@@ -19,8 +19,8 @@ use crate::db::{At, Fields as _, endpoint_of, execute, plan_of, query, query_opt
 use crate::queue::{
     Search, lock_recovery, recovery_json, recovery_of, recovery_text, write_recovery,
 };
-use host::rows::{Listed, MOST_COUNTED, Missed, RecoveryPage, RecoveryRow};
 use host::store::{Done, Refused};
+use host::store::{Listed, MOST_COUNTED, Missed, RecoveryPage, RecoveryRow};
 
 /// How long a count may take while a person waits for it, and before a recovery starts.
 const COUNTING: Duration = Duration::from_millis(800);

@@ -16,7 +16,7 @@ use call_assistant_postgres::ops::erase::{
 };
 use call_assistant_postgres::ops::rotate::{self, Rotated};
 use call_assistant_postgres::queue::{Accepted, accept};
-use host::scope::By;
+use host::store::scope::By;
 use private_server::{PrivateServer, Settings};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;

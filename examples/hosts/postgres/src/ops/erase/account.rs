@@ -10,7 +10,7 @@ use crate::db::statements::{self as sql, Statement};
 use crate::db::{Database, DbError, Fields as _, execute, query, query_opt, span};
 use crate::queue;
 use crate::store::levers;
-use host::scope::By;
+use host::store::scope::By;
 
 /// Erases an account with all that belongs to it. Its id is refused from then on: a mark with the id
 /// alone outlives the account. The journal has each of its levers as undone. The account's row goes last, and only

@@ -10,9 +10,10 @@ use hyper::body::Bytes;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::http::serve::BodyError;
 use crate::input::Bad;
-use crate::serve::BodyError;
 use crate::store::Refused;
+use crate::store::scope::NotForOwners;
 
 /// A response.
 pub type Answer = Response<Full<Bytes>>;
@@ -53,6 +54,12 @@ pub enum Error {
 impl From<Bad> for Error {
     fn from(bad: Bad) -> Self {
         Self::Bad(bad)
+    }
+}
+
+impl From<NotForOwners> for Error {
+    fn from(_: NotForOwners) -> Self {
+        Self::NotForOwners
     }
 }
 

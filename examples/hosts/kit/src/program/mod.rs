@@ -7,8 +7,14 @@ use std::process::ExitCode;
 
 use tokio::net::TcpListener;
 
-use super::flags::last_words;
-use super::log;
+pub mod first_line;
+pub mod process;
+pub mod scale;
+pub mod shutdown;
+pub mod watch;
+
+use crate::flags::last_words;
+use crate::log;
 
 /// Runs a program to its end, and prints why it failed.
 pub fn run<E: Display>(name: &str, program: impl Future<Output = Result<(), E>>) -> ExitCode {

@@ -3,8 +3,8 @@
 use call_assistant::Timestamp;
 use serde_json::{Value, json};
 
-use super::plan::key_state;
-use super::rows::NewAccount;
+use crate::store::NewAccount;
+use crate::store::plan::key_state;
 
 /// The accounts of the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

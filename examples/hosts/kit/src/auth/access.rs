@@ -12,9 +12,9 @@ use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use sha2::{Digest as _, Sha256};
 
-use crate::answer::Error;
 use crate::flags::{Flag, Flags, Help};
-use crate::scope::By;
+use crate::http::answer::Error;
+use crate::store::scope::By;
 
 /// Who may use it.
 #[derive(Clone, Debug)]

@@ -11,14 +11,13 @@ use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
 
-use crate::answer::{Answer, Error, json, text};
-use crate::rows::Writes;
-use crate::shutdown::Shutdown;
+use crate::http::answer::{Answer, Error, json, text};
+use crate::log;
+use crate::program::process;
+use crate::program::shutdown::Shutdown;
+use crate::store::Writes;
+use crate::store::{LoadRow, Metrics};
 use crate::store::{Refused, Store};
-use crate::{
-    log, process,
-    rows::{LoadRow, Metrics},
-};
 
 /// The counters of this process's public API. Clones share them.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::rows::Family;
+use crate::store::Family;
 
 /// The clock ticks of a second in files of `/proc`: 100 on every platform of Linux.
 const TICKS: f64 = 100.0;

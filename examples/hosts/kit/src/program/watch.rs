@@ -9,7 +9,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::log;
-use crate::shutdown::{Shutdown, Trigger};
+use crate::program::shutdown::{Shutdown, Trigger};
 
 /// What is done when a task ends that should not: it is logged, shutdown of the others is requested, and
 /// the program ends with an error. Clones share it.
@@ -117,7 +117,7 @@ mod tests {
     use std::future::ready;
 
     use super::Watch;
-    use crate::shutdown::manual;
+    use crate::program::shutdown::manual;
 
     fn watch() -> Watch {
         let (trigger, stop) = manual();

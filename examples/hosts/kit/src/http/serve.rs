@@ -28,9 +28,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::log;
 use super::peer::Peer;
-use super::shutdown::Shutdown;
+use crate::log;
+use crate::program::shutdown::Shutdown;
 
 /// The limits of a server.
 #[derive(Clone, Copy, Debug)]

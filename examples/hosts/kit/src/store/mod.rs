@@ -34,6 +34,15 @@
 //!   read is in its place with its id, and why is in the log.
 //!
 
+mod account;
+mod delivery;
+mod endpoint;
+pub mod levers;
+mod metrics;
+pub mod plan;
+mod recovery;
+pub mod scope;
+
 use std::future::Future;
 
 use call_assistant::Timestamp;
@@ -49,14 +58,25 @@ use call_assistant::webhook::sender::{PlanError, RecoveryFilter};
 use crate::clock;
 use crate::flags::{Flag, Flags};
 use crate::input::Bad;
-use crate::levers::{Cancelled, LeverOf, LeverRow, Levers};
-use crate::rows::{
-    Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, LastHour, Listed, LoginRow,
-    Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
-};
-use crate::scope::{Allowed, Among, By, Operator};
+use crate::store::levers::{Cancelled, LeverOf, LeverRow, Levers};
+use crate::store::scope::{Allowed, Among, By, Operator};
 use crate::trace::TraceParent;
+
+pub use account::{Account, AccountChange, AccountPage, JournalRow, LoginRow, NewAccount};
+pub use delivery::{AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
+pub use endpoint::{
+    Acknowledged, AlertPage, AlertRow, Day, Enabled, EndpointEdit, EndpointRow, Hour, LastHour,
+    NewEndpoint, NewSecret,
+};
+pub use metrics::{Family, Label, LoadRow, Metrics, Writes};
+pub use recovery::{MOST_COUNTED, MOST_LISTED, Missed, RecoveryPage, RecoveryRow, missed_so_far};
+
+/// A row of a list, or the id of one that cannot be read.
+pub type Listed<T> = Result<T, Unreadable>;
+
+/// The id of a row that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable(pub String);
 
 /// The reason why an operation is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! `--data FILE.json`: the initial accounts. `examples/hosts/memory/README.md` has the format.
 
+pub mod demo;
+
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
@@ -13,10 +15,10 @@ use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::sender::EndpointUrl;
 use serde_json::{Map, Value, json};
 
-use super::input::{self, Bad, Fields};
-use super::plan::{PLANS, Plan};
-use super::rows::{Account, NewAccount, NewEndpoint};
+use crate::input::{self, Bad, Fields};
 use crate::random;
+use crate::store::plan::{PLANS, Plan};
+use crate::store::{Account, NewAccount, NewEndpoint};
 
 /// The reason why a file is not loaded.
 #[derive(Debug, thiserror::Error)]

@@ -22,11 +22,11 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use crate::access::{self, Access, Holder, Token};
-use crate::answer::{Answer, Error, created, ok};
+use crate::auth::access::{self, Access, Holder, Token};
+use crate::http::answer::{Answer, Error, created, ok};
 use crate::input::{Bad, Fields};
-use crate::rows::LoginRow;
-use crate::scope::By;
+use crate::store::LoginRow;
+use crate::store::scope::{By, Login};
 use crate::store::{Refused, Store};
 use crate::{clock, random};
 
@@ -52,14 +52,6 @@ const SECURE: &str = "__Host-";
 
 /// The header of each request of an owner's page. Its value is in no cookie, so no other page has it.
 const OWNER_TOKEN: &str = "x-portal-token";
-
-/// The login of a request, which only its check makes; or of an operator at a terminal.
-#[derive(Debug)]
-pub struct Login {
-    owner: Option<AccountId>,
-    by: By,
-    only_reads: bool,
-}
 
 /// The check of logins. Clones share what it remembers.
 #[derive(Clone, Debug, Default)]
@@ -91,32 +83,6 @@ struct Cookie {
 /// The secret of an owner's link.
 struct Secret([u8; 32]);
 
-impl Login {
-    /// Makes the login of an operator at a terminal: whoever can read the database needs no token.
-    pub fn at_terminal(by: By) -> Self {
-        Self { owner: None, by, only_reads: false }
-    }
-
-    /// Returns who it is.
-    pub fn by(&self) -> By {
-        self.by
-    }
-
-    /// Returns whether it may look, and change nothing.
-    pub(crate) fn only_reads(&self) -> bool {
-        self.only_reads
-    }
-
-    fn of(holder: &Holder) -> Self {
-        Self { owner: None, by: holder.by, only_reads: holder.only_reads }
-    }
-
-    /// Returns the account that it is bound to; `None` for an operator's.
-    pub(crate) fn owner(&self) -> Option<&AccountId> {
-        self.owner.as_ref()
-    }
-}
-
 impl Logins {
     /// Sets whether other sites may frame an owner's page.
     pub(crate) fn framed(self, framed: bool) -> Self {
@@ -136,14 +102,14 @@ impl Logins {
         };
         if headers.contains_key(OWNER_TOKEN) {
             let (_, account, _) = self.owner(store, headers).await?;
-            return Ok(Login { owner: Some(account), by: By::OWNER, only_reads: false });
+            return Ok(Login::of_owner(account));
         }
         if let Some((_, holder)) = self.operator(store, holders, headers).await? {
-            return Ok(Login::of(holder));
+            return Ok(of(holder));
         }
         let sent = access::sent(headers).ok_or(Error::NoToken)?;
         let holder = Holder::of(holders, &sent);
-        holder.map(Login::of).ok_or_else(|| self.wrong(Kind::Token, peer))
+        holder.map(of).ok_or_else(|| self.wrong(Kind::Token, peer))
     }
 
     /// Begins an operator's login: `{"token":"..."}`.
@@ -366,6 +332,11 @@ impl Secret {
     fn shown(&self, account: &AccountId, expires_at: Timestamp) -> Value {
         json!({ "account_id": account, "expires_at": expires_at, "token": self.page_token() })
     }
+}
+
+/// The login of an operator who sent the token.
+fn of(holder: &Holder) -> Login {
+    Login::of_operator(holder.by, holder.only_reads)
 }
 
 /// Finds the account of a link, and when it expires, unless it has expired or was revoked.

@@ -1,7 +1,7 @@
 //! What a login may see and change, as values that only the check of a login leads to.
 //!
 //! ```no_run
-//! # use host::{answer::Error, login::Login, rows::EndpointRow, store::Store};
+//! # use host::{http::answer::Error, store::{EndpointRow, Store, scope::Login}};
 //! # async fn route(store: impl Store, login: &Login) -> Result<EndpointRow, Error> {
 //! let id = login.endpoint(&store, "whep_1").await?;
 //! Ok(store.endpoint(id).await?)
@@ -11,7 +11,7 @@
 //! A route that forgets the check does not compile:
 //!
 //! ```compile_fail,E0308
-//! # use host::{answer::Error, login::Login, rows::EndpointRow, store::Store};
+//! # use host::{http::answer::Error, store::{EndpointRow, Store, scope::Login}};
 //! # async fn route(store: impl Store, login: &Login) -> Result<EndpointRow, Error> {
 //! Ok(store.endpoint("whep_1").await?)
 //! # }
@@ -21,7 +21,7 @@
 //! operator's:
 //!
 //! ```compile_fail,E0451
-//! # use host::{answer::Error, login::Login, rows::EndpointRow, scope::Allowed, store::Store};
+//! # use host::{http::answer::Error, store::{EndpointRow, Store, scope::{Allowed, Login}}};
 //! # async fn route(store: impl Store, login: &Login) -> Result<EndpointRow, Error> {
 //! let id = Allowed { id: "whep_1", by: login.by(), kind: std::marker::PhantomData };
 //! Ok(store.endpoint(id).await?)
@@ -29,7 +29,7 @@
 //! ```
 //!
 //! ```compile_fail,E0308
-//! # use host::{answer::Error, login::Login, rows::EndpointRow, store::Store};
+//! # use host::{http::answer::Error, store::{EndpointRow, Store, scope::Login}};
 //! # async fn route(store: impl Store, login: &Login) -> Result<EndpointRow, Error> {
 //! let id = login.account("acct_1")?;
 //! Ok(store.endpoint(id).await?)
@@ -37,7 +37,7 @@
 //! ```
 //!
 //! ```compile_fail,E0308
-//! # use host::{answer::Error, login::Login, rows::Account, store::Store};
+//! # use host::{http::answer::Error, store::{Account, Store, scope::Login}};
 //! # async fn route(store: impl Store, login: &Login) -> Result<Vec<Account>, Error> {
 //! Ok(store.accounts(login).await?)
 //! # }
@@ -49,10 +49,20 @@ use std::marker::PhantomData;
 use call_assistant::id::AccountId;
 use call_assistant::rest::server::StoredKey;
 
-use crate::answer::Error;
-use crate::login::Login;
-use crate::rows::{Account, AlertRow, DeliveryRow, EndpointRow, RecoveryRow};
+use crate::store::{Account, AlertRow, DeliveryRow, EndpointRow, RecoveryRow};
 use crate::store::{Done, Refused, Store};
+
+/// The login of a request, which only its check makes; or of an operator at a terminal.
+#[derive(Debug)]
+pub struct Login {
+    owner: Option<AccountId>,
+    by: By,
+    only_reads: bool,
+}
+
+/// The error when an owner asks for what is the operators'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotForOwners;
 
 /// The id of a `T`, as it came from outside, that the login of the request may see and change.
 pub struct Allowed<'a, T> {
@@ -180,14 +190,44 @@ impl<T> fmt::Debug for Allowed<'_, T> {
 
 /// What belongs to another account does not exist for the login of an owner.
 impl Login {
+    /// Makes the login of an operator at a terminal: whoever can read the database needs no token.
+    pub fn at_terminal(by: By) -> Self {
+        Self::of_operator(by, false)
+    }
+
+    /// Makes the login of an operator whose token was checked.
+    pub(crate) fn of_operator(by: By, only_reads: bool) -> Self {
+        Self { owner: None, by, only_reads }
+    }
+
+    /// Makes the login of an owner whose link was checked.
+    pub(crate) fn of_owner(account: AccountId) -> Self {
+        Self { owner: Some(account), by: By::OWNER, only_reads: false }
+    }
+
+    /// Returns who it is.
+    pub fn by(&self) -> By {
+        self.by
+    }
+
+    /// Returns whether it may look, and change nothing.
+    pub(crate) fn only_reads(&self) -> bool {
+        self.only_reads
+    }
+
+    /// Returns the account that it is bound to; `None` for an operator's.
+    pub(crate) fn owner(&self) -> Option<&AccountId> {
+        self.owner.as_ref()
+    }
+
     /// Checks that the login is an operator's.
     ///
     /// # Errors
     /// It is an owner's.
-    pub fn operator(&self) -> Result<Operator, Error> {
+    pub fn operator(&self) -> Result<Operator, NotForOwners> {
         match self.owner() {
             None => Ok(Operator(self.by())),
-            Some(_) => Err(Error::NotForOwners),
+            Some(_) => Err(NotForOwners),
         }
     }
 

@@ -13,10 +13,11 @@ use hyper::body::{Bytes, Incoming};
 use tokio::time::Instant;
 
 use super::monitor::ApiTally;
-use super::store::{ApiStore, Rejected};
-use crate::shutdown::Shutdown;
+use super::serve;
+use crate::program::shutdown::Shutdown;
+use crate::store::{ApiStore, Rejected};
 use crate::trace::TraceParent;
-use crate::{clock, log, random, serve};
+use crate::{clock, log, random};
 
 /// The public API over a store. Clones share it.
 #[derive(Clone, Debug)]

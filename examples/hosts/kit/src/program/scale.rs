@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use call_assistant::webhook::sender::RetrySchedule;
 
-use super::flags::{Flag, Flags};
+use crate::flags::{Flag, Flags};
 
 /// The factors of this host's waits.
 #[derive(Clone, Copy, Debug, PartialEq)]

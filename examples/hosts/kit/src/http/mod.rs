@@ -1,0 +1,7 @@
+//! HTTP: connections and their ends, the public API, monitoring, and what is answered.
+
+pub mod answer;
+pub mod api;
+pub mod monitor;
+pub mod peer;
+pub mod serve;
