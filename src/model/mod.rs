@@ -17,11 +17,11 @@
 //! | resource | fields given by the [protocol](crate::guide::protocol) | used in |
 //! |---|---|---|
 //! | [`Account`] | all | `GET /v1/account` |
-//! | [`Call`] | all | `GET /v1/calls/{call_id}`, `call.ended` |
+//! | [`Call`] | all | `GET /v1/calls/{call_id}`, events |
 //! | [`CallList`] | all | `GET /v1/calls` |
-//! | [`TransferredCall`] | those of a call, and two without a type | `call.transferred` |
-//! | [`Appointment`] | only `status` | `appointment.*` |
-//! | [`Contact`] | none | `contact.*` |
+//! | [`TransferredCall`] | those of a call, and two without a type | events |
+//! | [`Appointment`] | only `status` | events |
+//! | [`Contact`] | none | events |
 
 mod account;
 mod call;

@@ -14,101 +14,179 @@ use crate::json::{
 };
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
-open_enum! {
-    /// The type of an event. A type that this version does not know is kept.
-    ///
-    /// ```
-    /// use call_assistant::webhook::event::EventType;
-    ///
-    /// assert_eq!(EventType::from("call.ended"), EventType::CallEnded);
-    /// assert_eq!(EventType::from("call.paused").as_str(), "call.paused");
-    /// ```
-    pub enum EventType {
-        /// A call that is over and has its summary.
-        CallEnded = "call.ended",
-        /// A call that the assistant transferred to a person.
-        CallTransferred = "call.transferred",
-        /// A new appointment.
-        AppointmentCreated = "appointment.created",
-        /// An appointment that was edited, moved or restored.
-        AppointmentUpdated = "appointment.updated",
-        /// An appointment that was cancelled.
-        AppointmentCancelled = "appointment.cancelled",
-        /// A curated contact that was added.
-        ContactCreated = "contact.created",
-        /// A curated contact that changed.
-        ContactUpdated = "contact.updated",
-        /// 75 % of the account's included minutes, which have been used.
-        UsageThresholdReached = "usage.threshold_reached",
-        /// A test that the account's owner started in the dashboard.
-        Ping = "ping",
-    }
-}
-
-/// The data of an event. The variant is the type, so the two cannot disagree.
-///
-/// ```
-/// use call_assistant::webhook::event::{EventData, EventType};
-///
-/// fn is_about_a_call(data: &EventData) -> bool {
-///     matches!(data.event_type(), EventType::CallEnded | EventType::CallTransferred)
-/// }
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum EventData {
-    /// A call that is over and has its summary.
-    CallEnded(Call),
-    /// A call that the assistant transferred to a person.
-    CallTransferred(TransferredCall),
-    /// A new appointment.
-    AppointmentCreated(Appointment),
-    /// An appointment that was edited, moved or restored.
-    AppointmentUpdated(Appointment),
-    /// An appointment that was cancelled. That its status is `cancelled` is not checked.
-    AppointmentCancelled(Appointment),
-    /// A curated contact that was added.
-    ContactCreated(Contact),
-    /// A curated contact that changed.
-    ContactUpdated(Contact),
-    /// Counters of usage, once the account has used 75 % of its included minutes. The protocol does
-    /// not define their names.
-    UsageThresholdReached(JsonObject),
-    /// A test from the dashboard.
-    #[non_exhaustive]
-    Ping {
-        /// A text that confirms the test.
-        message: String,
-    },
-    /// Data of a type that this version does not know. Acknowledge the event all the same.
-    Unknown(RawEventData),
-    /// An event whose data, version or origin does not have the form that this version knows.
-    #[non_exhaustive]
-    Unreadable {
-        /// The data.
-        data: RawEventData,
-        /// What does not fit, and where in the body: `data.object.started_at`. No value is quoted.
-        error: ParseError,
-    },
-}
-
-impl EventData {
-    /// Returns the type, as it is written in the envelope.
-    #[must_use]
-    pub fn event_type(&self) -> &EventType {
-        match self {
-            Self::CallEnded(_) => &EventType::CallEnded,
-            Self::CallTransferred(_) => &EventType::CallTransferred,
-            Self::AppointmentCreated(_) => &EventType::AppointmentCreated,
-            Self::AppointmentUpdated(_) => &EventType::AppointmentUpdated,
-            Self::AppointmentCancelled(_) => &EventType::AppointmentCancelled,
-            Self::ContactCreated(_) => &EventType::ContactCreated,
-            Self::ContactUpdated(_) => &EventType::ContactUpdated,
-            Self::UsageThresholdReached(_) => &EventType::UsageThresholdReached,
-            Self::Ping { .. } => &EventType::Ping,
-            Self::Unknown(data) | Self::Unreadable { data, .. } => &data.event_type,
+/// Defines the types of events: text, when an event is sent, type and place of the data, sample of the data. What stands
+/// above a row belongs to `EventData`. The place is a field of `data` and, after the point, that of the variant.
+macro_rules! event_types {
+    ($(
+        $(#[$meta:meta])*
+        $variant:ident = $text:literal, $sent_when:literal, $data:tt at $place:ident.$field:tt, $sample:expr;
+    )+) => {
+        open_enum! {
+            /// The type of an event. A type that this version does not know is kept.
+            ///
+            /// ```
+            /// use call_assistant::webhook::event::EventType;
+            ///
+            /// assert_eq!(EventType::from("call.ended"), EventType::CallEnded);
+            /// assert_eq!(EventType::from("call.paused").as_str(), "call.paused");
+            /// ```
+            pub enum EventType {
+                $(#[doc = concat!("The event that is sent when ", $sent_when, ".")] $variant = $text,)+
+            }
         }
-    }
+
+        impl EventType {
+            /// Returns when an event of this type is sent, as the end of a sentence. `None` for a type that this
+            /// version does not know.
+            ///
+            /// ```
+            /// use call_assistant::webhook::event::EventType;
+            ///
+            /// assert_eq!(EventType::Ping.sent_when(), Some("the account's owner starts a test"));
+            /// ```
+            #[must_use]
+            pub fn sent_when(&self) -> Option<&'static str> {
+                match self {
+                    $(Self::$variant => Some($sent_when),)+
+                    Self::Other(_) => None,
+                }
+            }
+
+            /// Returns a sample of the `data` of this type, as JSON. `None` for a type that this version does not
+            /// know.
+            ///
+            /// ```
+            /// use call_assistant::webhook::event::EventType;
+            ///
+            /// assert_eq!(EventType::Ping.sample(), Some(r#"{"message":"It works."}"#));
+            /// ```
+            #[must_use]
+            pub fn sample(&self) -> Option<&'static str> {
+                match self {
+                    $(Self::$variant => Some($sample),)+
+                    Self::Other(_) => None,
+                }
+            }
+        }
+
+        /// The data of an event. The variant is the type, so the two cannot disagree.
+        ///
+        /// ```
+        /// use call_assistant::webhook::event::{EventData, EventType};
+        ///
+        /// fn is_about_a_call(data: &EventData) -> bool {
+        ///     matches!(data.event_type(), EventType::CallEnded | EventType::CallTransferred)
+        /// }
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum EventData {
+            $(
+                #[doc = concat!("`", $text, "`, sent when ", $sent_when, ".")]
+                #[doc = ""]
+                $(#[$meta])* $variant $data,
+            )+
+            /// Data of a type that this version does not know. Acknowledge the event all the same.
+            Unknown(RawEventData),
+            /// An event whose data, version or origin does not have the form that this version knows.
+            #[non_exhaustive]
+            Unreadable {
+                /// The data.
+                data: RawEventData,
+                /// What does not fit, and where in the body: `data.object.started_at`. No value is quoted.
+                error: ParseError,
+            },
+        }
+
+        impl EventData {
+            /// Returns the type, as it is written in the envelope.
+            #[must_use]
+            pub fn event_type(&self) -> &EventType {
+                match self {
+                    $(Self::$variant { .. } => &EventType::$variant,)+
+                    Self::Unknown(data) | Self::Unreadable { data, .. } => &data.event_type,
+                }
+            }
+        }
+
+        impl<'de> DeserializeSeed<'de> for DataOf<'_, 'de> {
+            type Value = (EventData, OtherFields);
+
+            fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+                let Self(event_type, tracker) = self;
+                match event_type {
+                    $(EventType::$variant => {
+                        typed(from, tracker, $place, |value| EventData::$variant { $field: value })
+                    })+
+                    EventType::Other(_) => {
+                        let event_type = event_type.clone();
+                        let data = RawJson::read(from, tracker)?;
+                        let unknown = RawEventData { event_type, data, envelope: None };
+                        Ok((EventData::Unknown(unknown), OtherFields::default()))
+                    }
+                }
+            }
+        }
+
+        impl Serialize for WrittenData<'_> {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                match self.0 {
+                    $(EventData::$variant { $field: value } => self.typed(to, $place, value),)+
+                    EventData::Unknown(data) | EventData::Unreadable { data, .. } => {
+                        data.data.serialize(to)
+                    }
+                }
+            }
+        }
+    };
+}
+
+/// The name of the field of `data` that has a type. `None` if `data` is one object of any fields.
+type Place = Option<&'static str>;
+const OBJECT: Place = Some("object");
+const MESSAGE: Place = Some("message");
+const WHOLE: Place = None;
+
+event_types! {
+    CallEnded = "call.ended", "a call is over and has its summary",
+        (Call) at OBJECT.0, concat!(
+            r#"{"object":{"id":"call_8fK2","caller":{"contact_id":"cont_31","#,
+            r#""phone_number":"+4712345678","display_name":"Kari Nordmann"},"#,
+            r#""started_at":"2026-03-01T09:30:00Z","answered_at":"2026-03-01T09:30:03Z","#,
+            r#""ended_at":"2026-03-01T09:34:08.5Z","duration_seconds":245,"#,
+            r#""summary":"Asked for an appointment on Friday morning.","#,
+            r#""appointment_ids":["appt_7"],"created_at":"2026-03-01T09:34:10.25Z"}}"#,
+        );
+    CallTransferred = "call.transferred", "the assistant transferred a call to a person",
+        (TransferredCall) at OBJECT.0, concat!(
+            r#"{"object":{"id":"call_8fK3","caller":{"contact_id":null,"#,
+            r#""phone_number":"+4787654321","display_name":null},"#,
+            r#""started_at":"2026-03-01T09:30:00Z","answered_at":"2026-03-01T09:30:03Z","#,
+            r#""ended_at":"2026-03-01T09:34:08.5Z","duration_seconds":245,"summary":null,"#,
+            r#""appointment_ids":[],"created_at":"2026-03-01T09:34:10.25Z","#,
+            r#""target_label":"Front desk","transferred_at":"2026-03-01T09:32:00Z"}}"#,
+        );
+    AppointmentCreated = "appointment.created", "a new appointment is committed",
+        (Appointment) at OBJECT.0, r#"{"object":{"id":"appt_7","status":"confirmed"}}"#;
+    AppointmentUpdated = "appointment.updated", "an appointment is edited, moved or restored",
+        (Appointment) at OBJECT.0, r#"{"object":{"id":"appt_7","status":"confirmed"}}"#;
+    /// That its status is `cancelled` is not checked.
+    AppointmentCancelled = "appointment.cancelled", "an appointment is cancelled",
+        (Appointment) at OBJECT.0, r#"{"object":{"id":"appt_7","status":"cancelled"}}"#;
+    ContactCreated = "contact.created", "a curated contact is added",
+        (Contact) at OBJECT.0, r#"{"object":{"id":"cont_31"}}"#;
+    ContactUpdated = "contact.updated", "a curated contact changes",
+        (Contact) at OBJECT.0, r#"{"object":{"id":"cont_31"}}"#;
+    /// The data are counters, whose names the protocol does not define.
+    UsageThresholdReached = "usage.threshold_reached",
+        "the account reaches 75 % of its included minutes",
+        (JsonObject) at WHOLE.0, "{}";
+    #[non_exhaustive]
+    Ping = "ping", "the account's owner starts a test",
+        {
+            /// A text that confirms the test.
+            message: String
+        } at MESSAGE.message, r#"{"message":"It works."}"#;
 }
 
 /// The data of an event that this version does not read.
@@ -135,49 +213,15 @@ pub(super) struct OtherFields(Vec<(Box<str>, RawJson)>);
 /// A reader of `data` in the form of this type. The data of an unknown type has any form.
 pub(super) struct DataOf<'t, 'de>(pub(super) &'t EventType, pub(super) &'t Tracker<'de>);
 
-impl<'de> DeserializeSeed<'de> for DataOf<'_, 'de> {
-    type Value = (EventData, OtherFields);
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        let Self(event_type, tracker) = self;
-        match event_type {
-            EventType::CallEnded => typed(from, tracker, OBJECT, EventData::CallEnded),
-            EventType::CallTransferred => typed(from, tracker, OBJECT, EventData::CallTransferred),
-            EventType::AppointmentCreated => {
-                typed(from, tracker, OBJECT, EventData::AppointmentCreated)
-            }
-            EventType::AppointmentUpdated => {
-                typed(from, tracker, OBJECT, EventData::AppointmentUpdated)
-            }
-            EventType::AppointmentCancelled => {
-                typed(from, tracker, OBJECT, EventData::AppointmentCancelled)
-            }
-            EventType::ContactCreated => typed(from, tracker, OBJECT, EventData::ContactCreated),
-            EventType::ContactUpdated => typed(from, tracker, OBJECT, EventData::ContactUpdated),
-            EventType::UsageThresholdReached => {
-                let counters = JsonObject::read(from, tracker)?;
-                Ok((EventData::UsageThresholdReached(counters), OtherFields::default()))
-            }
-            EventType::Ping => typed(from, tracker, MESSAGE, |message| EventData::Ping { message }),
-            EventType::Other(_) => {
-                let event_type = event_type.clone();
-                let data = RawJson::read(from, tracker)?;
-                let unknown = RawEventData { event_type, data, envelope: None };
-                Ok((EventData::Unknown(unknown), OtherFields::default()))
-            }
-        }
-    }
-}
-
-const OBJECT: &str = "object";
-const MESSAGE: &str = "message";
-
 fn typed<'de, D: Deserializer<'de>, T: FromJson<'de>>(
     from: D,
     tracker: &Tracker<'de>,
-    name: &'static str,
+    place: Place,
     data: fn(T) -> EventData,
 ) -> Result<(EventData, OtherFields), D::Error> {
+    let Some(name) = place else {
+        return Ok((data(T::read(from, tracker)?), OtherFields::default()));
+    };
     let fields = (name, None, OtherFields::default());
     let OneField(value, others) = read_object(from, tracker, fields, Names::Text)?;
     Ok((data(value), others))
@@ -215,33 +259,14 @@ impl<'de, T: FromJson<'de>> ReadObject<'de> for OneField<T> {
 /// The `data` of an event, as it is written.
 pub(super) struct WrittenData<'a>(pub(super) &'a EventData, pub(super) &'a OtherFields);
 
-impl Serialize for WrittenData<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            EventData::CallEnded(call) => self.fields(to, OBJECT, call),
-            EventData::CallTransferred(call) => self.fields(to, OBJECT, call),
-            EventData::AppointmentCreated(appointment)
-            | EventData::AppointmentUpdated(appointment)
-            | EventData::AppointmentCancelled(appointment) => self.fields(to, OBJECT, appointment),
-            EventData::ContactCreated(contact) | EventData::ContactUpdated(contact) => {
-                self.fields(to, OBJECT, contact)
-            }
-            EventData::UsageThresholdReached(counters) => counters.serialize(to),
-            EventData::Ping { message } => self.fields(to, MESSAGE, message),
-            EventData::Unknown(unread) | EventData::Unreadable { data: unread, .. } => {
-                unread.data.serialize(to)
-            }
-        }
-    }
-}
-
 impl WrittenData<'_> {
-    fn fields<S: Serializer, T: Serialize>(
+    fn typed<S: Serializer, T: Serialize>(
         &self,
         to: S,
-        name: &str,
+        place: Place,
         value: &T,
     ) -> Result<S::Ok, S::Error> {
+        let Some(name) = place else { return value.serialize(to) };
         let mut map = to.serialize_map(None)?;
         map.serialize_entry(name, value)?;
         for (name, value) in &self.1.0 {

@@ -28,18 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | type | sent when | in `data` | [`EventData`] |
-//! |---|---|---|---|
-//! | `call.ended` | a call is over and has its summary | `object`: a [`Call`] | `CallEnded` |
-//! | `call.transferred` | the assistant transferred a call to a person | `object`: a [`TransferredCall`] | `CallTransferred` |
-//! | `appointment.created` | a new appointment is committed | `object`: an [`Appointment`] | `AppointmentCreated` |
-//! | `appointment.updated` | an appointment is edited, moved or restored | `object`: an [`Appointment`] | `AppointmentUpdated` |
-//! | `appointment.cancelled` | an appointment is cancelled | `object`: the appointment, status `cancelled` | `AppointmentCancelled` |
-//! | `contact.created` | a curated contact is added | `object`: a [`Contact`] | `ContactCreated` |
-//! | `contact.updated` | a curated contact changes | `object`: a [`Contact`] | `ContactUpdated` |
-//! | `usage.threshold_reached` | the account reaches 75 % of its included minutes | counters | `UsageThresholdReached` |
-//! | `ping` | the account's owner starts a test | `message` | `Ping` |
-//! | any other | | anything | `Unknown` |
+//! [`EventType`] says when each type is sent and has a sample of its data; [`EventData`] has the data of each.
 //!
 //! # Receiving
 //!
@@ -49,14 +38,9 @@
 //!
 //! # Sending
 //!
-//! [`NewEvent`] creates the nine types and writes each event exactly once, as an [`EventBody`]: what
+//! [`NewEvent`] has a method for each type and writes each event exactly once, as an [`EventBody`]: what
 //! is stored is what is signed and sent. [`UsageWatch`] and [`NameSource`] decide whether there
 //! is an event to send.
-//!
-//! [`Call`]: crate::model::Call
-//! [`TransferredCall`]: crate::model::TransferredCall
-//! [`Appointment`]: crate::model::Appointment
-//! [`Contact`]: crate::model::Contact
 
 mod body;
 mod compose;

@@ -6,7 +6,9 @@
 use std::fs;
 use std::path::Path;
 
+use call_assistant::webhook::event::EventType;
 use proptest::prelude::*;
+use serde_json::Value;
 
 /// Every file of every corpus, through the property of the same name.
 #[test]
@@ -22,6 +24,22 @@ fn corpora_hold() {
         }
     }
     assert!(replayed >= properties::ALL.len(), "only {replayed} files in the corpora");
+}
+
+/// A sample of each type of event, in its event and alone, as a seed that no file has to hold.
+#[test]
+fn samples_of_events_hold() {
+    for known in EventType::KNOWN {
+        let data = known.sample().unwrap();
+        let event = format!(
+            r#"{{"id":"evt_1","type":"{known}","created_at":"2026-01-01T00:00:00Z","api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{data}}}"#
+        );
+        let data: Value = serde_json::from_str(data).unwrap();
+        for seed in [&event, &data.to_string(), &data["object"].to_string()] {
+            properties::events::event(seed.as_bytes());
+            properties::vocabulary::json(seed.as_bytes());
+        }
+    }
 }
 
 /// A corpus without a property, or a target without one, would be replayed by nobody.

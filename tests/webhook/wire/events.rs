@@ -1,4 +1,4 @@
-//! Events read: the envelope, the nine types, and what does not fit.
+//! Events read: the envelope, each type, and what does not fit.
 
 use call_assistant::json::ParseErrorKind;
 use call_assistant::webhook::event::{
@@ -11,32 +11,10 @@ use super::{NOW, at, signed, verified, verifier};
 
 pub(crate) const CALL: &str = r#"{"id":"call_1","caller":{"contact_id":"cont_1","phone_number":"+4712345678","display_name":"Kari"},"started_at":"2026-01-01T09:30:00Z","answered_at":"2026-01-01T09:30:02.5Z","ended_at":"2026-01-01T09:34:00Z","duration_seconds":240,"summary":"Moved to Friday.","appointment_ids":["appt_1","appt_2"],"created_at":"2026-01-01T09:34:10Z"}"#;
 
-/// Section 6, the table of event types: the type, and data as the service writes it.
+/// Section 6, the table of event types: each type, and data as the service writes it.
 pub(crate) fn golden() -> Vec<(EventType, String)> {
-    let object = |object: &str| format!(r#"{{"object":{object}}}"#);
-    let transferred = CALL.replace(
-        r#"0Z"}"#,
-        r#"0Z","target_label":"Front desk","transferred_at":"2026-01-01T09:31:00Z"}"#,
-    );
-    let appointment = r#"{"id":"appt_1","status":"confirmed","room":3}"#;
-    let contact = r#"{"id":"cont_1","display_name":"Kari","tags":[1.0,{"a":null}]}"#;
-    vec![
-        (EventType::CallEnded, object(CALL)),
-        (EventType::CallTransferred, object(&transferred)),
-        (EventType::AppointmentCreated, object(appointment)),
-        (EventType::AppointmentUpdated, object(appointment)),
-        (
-            EventType::AppointmentCancelled,
-            object(r#"{"id":"appt_1","status":"cancelled","room":3}"#),
-        ),
-        (EventType::ContactCreated, object(contact)),
-        (EventType::ContactUpdated, object(contact)),
-        (
-            EventType::UsageThresholdReached,
-            r#"{"minutes_used":75.00,"minutes_included":1e2}"#.to_owned(),
-        ),
-        (EventType::Ping, r#"{"message":"Webhooks work."}"#.to_owned()),
-    ]
+    let sample = |known: &EventType| (known.clone(), known.sample().unwrap().to_owned());
+    EventType::KNOWN.iter().map(sample).collect()
 }
 
 /// The envelope's fields as the service writes them, in the specification's order.
@@ -71,17 +49,19 @@ fn refused(body: &str) -> (ParseErrorKind, Option<String>) {
     (error.kind(), error.field().map(str::to_owned))
 }
 
-/// EVT-1, EVT-3, EVT-4, D-63: each type is read into its own variant, and written as it came.
+/// EVT-1, EVT-3, EVT-4, D-63, RES-11: each type is read, and written as it came, to the letter.
 #[test]
-fn the_nine_types_are_read_and_written() {
-    let golden = golden();
-    let types: Vec<_> = golden.iter().map(|(event_type, _)| event_type.clone()).collect();
-    assert_eq!(types, EventType::KNOWN);
-
-    for (event_type, data) in golden {
+fn each_type_is_read_and_written() {
+    let more = [
+        (EventType::AppointmentUpdated, r#"{"object":{"id":"appt_1","room":3}}"#),
+        (EventType::ContactUpdated, r#"{"object":{"id":"cont_1","tags":[1.0,{"a":null}]}}"#),
+        (EventType::UsageThresholdReached, r#"{"minutes_used":75.00,"minutes_included":1e2}"#),
+    ];
+    for (event_type, data) in golden().into_iter().chain(more.map(|(of, data)| (of, data.into()))) {
         let text = body(event_type.as_str(), &data);
         let event = read(&text);
         assert_eq!(event.event_type(), &event_type, "{event_type}");
+        assert!(!matches!(event.data, EventData::Unreadable { .. }), "{event_type}");
         assert_eq!(event.id.as_str(), "evt_1");
         assert_eq!(
             event.created_at,
@@ -92,33 +72,11 @@ fn the_nine_types_are_read_and_written() {
         assert_eq!(event.account_id.as_str(), "acct_1");
         assert_eq!(event.origin.as_ref().unwrap().source, OriginSource::Voice, "{event_type}");
         assert_eq!(String::from_utf8(event.to_json()).unwrap(), text, "{event_type}");
-
-        let fits = match (&event_type, &event.data) {
-            (EventType::CallEnded, EventData::CallEnded(call)) => call.id.as_str() == "call_1",
-            (EventType::CallTransferred, EventData::CallTransferred(call)) => {
-                // RES-10
-                call.target_label().as_deref() == Some("Front desk")
-                    && call.transferred_at() == Timestamp::parse("2026-01-01T09:31:00Z").ok()
-            }
-            (EventType::AppointmentCreated, EventData::AppointmentCreated(appointment))
-            | (EventType::AppointmentUpdated, EventData::AppointmentUpdated(appointment)) => {
-                appointment.object().get("room").unwrap().get() == "3"
-            }
-            (EventType::AppointmentCancelled, EventData::AppointmentCancelled(appointment)) => {
-                appointment.status().unwrap().as_str() == "cancelled"
-            }
-            (EventType::ContactCreated, EventData::ContactCreated(contact))
-            | (EventType::ContactUpdated, EventData::ContactUpdated(contact)) => {
-                // RES-11: to the letter.
-                contact.object().get("tags").unwrap().get() == r#"[1.0,{"a":null}]"#
-            }
-            (EventType::UsageThresholdReached, EventData::UsageThresholdReached(counters)) => {
-                counters.get("minutes_used").unwrap().get() == "75.00"
-            }
-            (EventType::Ping, EventData::Ping { message, .. }) => message == "Webhooks work.",
-            _ => false,
-        };
-        assert!(fits, "{event_type}");
+        if let EventData::CallTransferred(call) = event.data {
+            // RES-10
+            assert_eq!(call.target_label().as_deref(), Some("Front desk"));
+            assert_eq!(call.transferred_at(), Timestamp::parse("2026-03-01T09:32:00Z").ok());
+        }
     }
 }
 
@@ -524,7 +482,7 @@ fn nesting_does_no_harm() {
 fn what_stands_beside_the_object_is_kept() {
     for (event_type, data) in golden() {
         let beside = r#","previous":{"minutes": 1.50},"tags":[],"previous":null}"#;
-        let data = data.strip_suffix('}').unwrap().to_owned() + beside;
+        let data = (data.strip_suffix('}').unwrap().to_owned() + beside).replace("{,", "{");
         let text = body(event_type.as_str(), &data);
         let event = read(&text);
         assert!(!matches!(event.data, EventData::Unreadable { .. }), "{event_type}");

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use call_assistant::id::CallId;
 use call_assistant::model::Call;
+use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::testing::signed_request;
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::{HeaderValue, Request};
@@ -186,6 +187,29 @@ fn what_is_genuine_and_strange_is_kept_whole() {
     assert_eq!(kept[0]["body"], unknown.as_str());
     assert_eq!(kept[1]["body"], drifted.as_str());
     assert_eq!(kept[2]["body_hex"], "ff6e6f7420616e206576656e74");
+}
+
+/// No type that the library knows is told as one that the program does not know.
+#[test]
+fn each_type_is_told() {
+    let folder = Folder::new();
+    let (running, address) = start(&mut receiver(&folder.path("a.journal")));
+    for known in EventType::KNOWN {
+        let body = format!(
+            r#"{{"id":"evt_{known}","type":"{known}","created_at":"2026-01-01T00:00:00Z","api_version":"2026-01-15","account_id":"a","origin":null,"data":{}}}"#,
+            known.sample().unwrap()
+        );
+        let id = format!("evt_{known}");
+        let request =
+            signed_request(&signer(), known.as_str(), &id, body.as_bytes(), now()).unwrap();
+        accepted(&address, &request);
+    }
+    let told = running.interrupt().stdout;
+    for known in EventType::KNOWN {
+        let line = told.lines().find(|line| line.starts_with(&format!("evt_{known} ")));
+        let line = line.unwrap_or_else(|| panic!("no line of {known} in {told}"));
+        assert!(!line.contains(" kept, of "), "examples/tools/receiver/told.rs: {line}");
+    }
 }
 
 /// EVT-8: of many deliveries of one event at the same moment, one is the first.
