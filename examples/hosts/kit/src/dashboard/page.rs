@@ -4,23 +4,31 @@ use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use call_assistant::webhook::event::EventType;
 use http::HeaderValue;
 use sha2::{Digest as _, Sha256};
 
-/// The dashboard's page: its parts, without what only their readers need.
+/// The dashboard's page: its parts, without the comments and the indentation of their source.
 pub(super) static DASHBOARD: LazyLock<String> = LazyLock::new(|| {
-    let lines = PARTS.lines().map(str::trim_start);
+    let sample = |known: &EventType| Some(format!("\"{known}\":{},", known.sample()?));
+    let samples: String = EventType::KNOWN.iter().filter_map(sample).collect();
+    let samples = format!("const EXAMPLES = {{{samples}}};");
+    let lines = ABOVE.lines().chain([samples.as_str()]).chain(SCRIPT.lines()).map(str::trim_start);
     lines.filter(|line| !line.starts_with("// ")).flat_map(|line| [line, "\n"]).collect()
 });
 
-/// One style and one script.
-const PARTS: &str = concat!(
+/// The page above the script, with its only style.
+const ABOVE: &str = concat!(
     include_str!("page/head.html"),
     "<style>\n",
     include_str!("page/style.css"),
     "</style>\n",
     include_str!("page/body.html"),
     "<script>\n\"use strict\";\n",
+);
+
+/// The only script. A sample of each type of event stands above it.
+const SCRIPT: &str = concat!(
     include_str!("page/dom.js"),
     include_str!("page/service.js"),
     include_str!("page/login.js"),

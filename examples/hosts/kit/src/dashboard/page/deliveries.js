@@ -53,7 +53,7 @@ function deliveriesCard(deliveries, endpoints) {
       h("div.row.filters", { role: "group", "aria-label": "Filters" },
         filter("status", "Status", [["", "Any status"], ["failing", "all that is failing"], ["missed", "all that was missed"], ...Object.keys(KIND).map((s) => [s])]),
         filter("endpoint", "Endpoint", [["", "Any endpoint"], ...endpoints.map((e) => [e.id, clipped(e.url, 40)])]),
-        typed("type", "Type"), h("datalist", { id: "filter-types" }, ["call.ended", ...Object.keys(EXAMPLES)].map((t) => h("option", { value: t }))),
+        typed("type", "Type"), h("datalist", { id: "filter-types" }, Object.keys(EXAMPLES).map((t) => h("option", { value: t }))),
         typed("from", "From YYYY-MM-DD HH:MM", "From YYYY-MM-DD"), typed("until", "To YYYY-MM-DD HH:MM", "To YYYY-MM-DD"),
         filters.id && button(`${filters.id} ×`, { key: "filter id", class: "mono", "aria-label": "No longer only " + filters.id }, () => setFilter("id", "")),
         searching() && button("Clear", { key: "filter none", class: "plain" }, () => { filters = { ...ANY }; turn([""]); }))]],

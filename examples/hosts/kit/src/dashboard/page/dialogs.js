@@ -198,11 +198,6 @@ function callDialog(a) {
     toast(call.event_id ? `Recorded; sent to ${many(call.deliveries.length, "endpoint")}` : `Recorded without an event: ${call.not_emitted}`);
   });
 }
-const APPOINTMENT = (status) => ({ object: { id: "appt_1", status } }), CONTACT = { object: { id: "cont_1", display_name: "Ingrid Solberg" } };
-const EXAMPLES = {
-  "appointment.created": APPOINTMENT("booked"), "appointment.updated": APPOINTMENT("booked"), "appointment.cancelled": APPOINTMENT("cancelled"), "contact.created": CONTACT, "contact.updated": CONTACT,
-  "usage.threshold_reached": { included_minutes: 400, used_minutes: 300 }, "ping": { message: "Hello." },
-};
 function emitDialog(a) {
   const data = h("textarea", { name: "data", spellcheck: "false", required: true });
   const type = written("type", { required: true, list: "types", value: "appointment.created", autofocus: true });
