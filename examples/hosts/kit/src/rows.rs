@@ -53,6 +53,15 @@ impl fmt::Display for Failure {
     }
 }
 
+impl From<Failure> for Box<dyn Error> {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(cause) | Failure::Unknown(cause) => cause,
+            Failure::Outdated => failure.to_string().into(),
+        }
+    }
+}
+
 /// The shards that a sender owns, with the epoch of each lease: a shard with another epoch was another
 /// sender's in between.
 pub type Shards = BTreeMap<u16, i64>;

@@ -97,10 +97,10 @@ impl Counted {
         self.0.sender.get().map(|(_, load)| load)
     }
 
-    /// Notes how many shards this process owns, and how many more it has taken from senders that have vanished.
+    /// Notes how many shards this process owns, and how many it has taken from senders that have vanished.
     pub(crate) fn owns(&self, shards: usize, taken: usize) {
         self.0.owned.store(u64::try_from(shards).unwrap_or(u64::MAX), Ordering::Relaxed);
-        self.0.taken.fetch_add(u64::try_from(taken).unwrap_or(0), Ordering::Relaxed);
+        self.0.taken.store(u64::try_from(taken).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Counts that the database went back.

@@ -44,6 +44,14 @@ impl History {
         }
     }
 
+    /// Asks for everything to be found again; with a reason, because the database went back.
+    pub(super) fn report(&self, why: Option<String>) {
+        match why {
+            Some(why) => self.went_back(why),
+            None => self.look_again(),
+        }
+    }
+
     /// Asks for everything to be found again.
     pub fn look_again(&self) {
         self.0.is_to_be_read.store(true, Ordering::Relaxed);

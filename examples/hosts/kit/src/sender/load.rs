@@ -1,6 +1,7 @@
 //! The load of a sender for monitoring, and the slots of its attempts.
 
 use std::fmt;
+use std::num::NonZeroU16;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -24,9 +25,17 @@ struct Noted {
     /// When what is due was counted.
     counted: Option<Instant>,
     behind_since: Option<Instant>,
+    /// Of each shard, whether something of it is in hand.
+    in_hand: Vec<bool>,
 }
 
 impl Load {
+    /// Creates the load of a sender of so many shards at most, which gives them back.
+    pub fn of_shards(shards: NonZeroU16) -> Self {
+        let in_hand = vec![false; usize::from(shards.get())];
+        Self(Arc::new(Mutex::new(Noted { in_hand, ..Noted::default() })))
+    }
+
     /// Notes what the planner has, once it was asked for all that may start.
     pub fn note(&self, planner: &Planner, now: Timestamp) {
         let (in_flight, planned) = (planner.in_flight(), planner.pending());
@@ -41,6 +50,15 @@ impl Load {
             true => noted.behind_since.or_else(|| Some(Instant::now())),
             false => None,
         };
+        for (shard, in_hand) in (0..).zip(&mut noted.in_hand) {
+            *in_hand = planner.in_hand(Some(shard)) > 0;
+        }
+    }
+
+    /// Tells whether nothing of a shard is in hand, as was noted.
+    pub fn is_free(&self, shard: u16) -> bool {
+        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.in_hand.get(usize::from(shard)) != Some(&true)
     }
 
     /// Returns what was noted.

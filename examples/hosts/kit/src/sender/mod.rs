@@ -8,12 +8,13 @@
 //!
 //! [`Core`] decides: it hears an [`Event`] and gives out [`Command`]s, and has no clock, no future and no lock.
 //! The transactions ([`settle`], [`park`], [`remind`], [`recover`]) are straight functions over the
-//! [port](rows). [`Shell`] carries commands out. The order of storing and sending is the one of "Owners" in
+//! [port](rows). [`Shell`] carries commands out. Which shards are owned is decided apart, by [`leases`]. The order of storing and sending is the one of "Owners" in
 //! `call_assistant::webhook::sender`.
 
 mod core;
 mod history;
 mod keep;
+pub mod leases;
 mod load;
 mod park;
 mod post;
@@ -78,6 +79,9 @@ pub trait Notes: Clone + Send + Sync + 'static {
 
     /// Notes that a round of this loop has succeeded.
     fn round(&self, _of: &'static str) {}
+
+    /// Notes how many shards are owned, and how many senders that have vanished lost to this one so far.
+    fn owns(&self, _shards: usize, _taken: usize) {}
 }
 
 /// The shards that a sender owns.

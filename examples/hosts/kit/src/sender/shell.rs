@@ -142,8 +142,7 @@ where
                     }
                 })
             }
-            Command::LookAgain(Some(why)) => self.history.went_back(why),
-            Command::LookAgain(None) => self.history.look_again(),
+            Command::LookAgain(why) => self.history.report(why),
         }
     }
 

@@ -9,7 +9,6 @@ mod owner;
 mod poll;
 mod read;
 mod rows;
-mod vanished;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -17,10 +16,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::webhook::sender::SenderMetrics;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 pub(crate) use self::days::add as add_days;
-use self::owner::{InHand, Owner};
+use self::owner::Leased;
 use self::read::Reader;
 use self::rows::Rows;
 use crate::clock::HostClock;
@@ -28,12 +28,14 @@ use crate::counted::Counted;
 use crate::db::{self, Address, Database};
 use crate::exit::Ended;
 use crate::key_ring::KeyRing;
+use crate::queue::SHARDS;
 use host::log;
 use host::post;
 use host::program::scale::Scale;
 use host::program::watch::Watch;
 use host::random;
-use host::sender::{Core, History, Load, Notes, Poster, Shell};
+use host::sender::leases::{Event, Leases, Owner};
+use host::sender::{Core, History, Load, Notes, Owned, Poster, Shell};
 
 /// The options of the command line.
 #[derive(Clone, Debug)]
@@ -74,6 +76,10 @@ impl Notes for Counted {
     fn round(&self, of: &'static str) {
         self.round(of);
     }
+
+    fn owns(&self, shards: usize, taken: usize) {
+        self.owns(shards, taken);
+    }
 }
 
 /// A running sender.
@@ -100,20 +106,27 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box
     let client = post::Client::new(options.trust_ca.as_deref()).map_err(Ended::Usage)?;
     let name = format!("sender-{:016x}", u64::from_le_bytes(random::bytes()));
 
-    let in_hand = Arc::new(InHand::default());
-    let (counted, load) = (options.counted.clone(), Load::default());
+    let (counted, load) = (options.counted.clone(), Load::of_shards(SHARDS));
     counted.sends(name.clone(), load.clone());
     counted.uses("sender", &database);
     counted.uses("leases", &leases);
     let told = counted.clone();
     let history = History::new(move || told.went_back());
-    let (mut owner, owned) =
-        Owner::new(leases, name, Arc::clone(&in_hand), history.clone(), counted.clone());
-    owner.tick().await?;
+    let clock = HostClock;
+    let (own, owned) = watch::channel(Owned::default());
+    let mut owner = Owner {
+        leases: Leases::new(name.clone(), SHARDS),
+        rows: Leased::new(leases, name, counted.clone()),
+        clock,
+        notes: counted.clone(),
+        owned: own,
+        load: load.clone(),
+        history: history.clone(),
+    };
+    owner.round(Event::Woken).await.1?;
 
     let (ring, allow_loopback) = (options.ring.clone(), options.allow_loopback);
     let reader = Arc::new(Reader::new(database.clone(), ring, allow_loopback, counted.clone()));
-    let clock = HostClock;
     let shell = Shell {
         rows: Rows { database: database.clone(), reader, told: Arc::default() },
         poster: Poster { client, scale: options.scale, clock },
@@ -133,19 +146,17 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box
             tokio::spawn(watch.until_shutdown("the sender's new days", adding)),
             tokio::spawn(watch.until_shutdown("the sender's old days", dropping)),
         ];
-        let stop = watch.stop().clone();
-        let owning = async move { owner.run(&stop).await };
+        let (stop, (end, ended)) = (watch.stop().clone(), oneshot::channel::<()>());
+        let owning = async move { owner.run(&stop, ended).await };
         let owner = tokio::spawn(watch.until_shutdown("the sender's owner", owning));
         let sending = shell.run(core, move |core, at| {
             load.note(core.planner(), at.now);
-            in_hand.note(|shard| core.planner().in_hand(Some(shard)));
             false
         });
         let _ = tokio::spawn(watch.until_shutdown("the sender", sending)).await;
         days.iter().for_each(JoinHandle::abort);
-        if let Ok(owner) = owner.await {
-            owner.leave().await;
-        }
+        drop(end);
+        let _ = owner.await;
     };
     Ok(Running { task: tokio::spawn(run) })
 }
