@@ -193,7 +193,7 @@ pub fn plain(text: &str, most: usize) -> Result<&str, String> {
     }
 }
 
-const CALL: &str = "id, caller, started_at, answered_at, ended_at, duration_seconds, summary, \
+pub(crate) const CALL: &str = "id, caller, started_at, answered_at, ended_at, duration_seconds, summary, \
                     appointment_ids, created_at";
 
 /// Reads a call, with `defaults` for the fields that are absent.

@@ -6,10 +6,10 @@ use call_assistant::rest::server::StoredKey;
 use call_assistant::{Product, Timestamp};
 
 use super::deliveries::{MAX_LIST, limit};
-use super::{Asked, Dashboard, nothing_asked, show};
+use super::{Asked, Dashboard, show};
 use crate::data;
 use crate::http::answer::{Answer, Error, created, ok};
-use crate::input::{self, Bad, Fields};
+use crate::input::{self, Bad};
 use crate::random;
 use crate::store::Store;
 use crate::store::scope::{Allowed, Operator};
@@ -56,6 +56,7 @@ impl<S: Store, X> Dashboard<S, X> {
         by: Operator,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
+        asked.fields()?;
         let new = data::account(&asked.body, asked.now)?;
         self.check_timezone(by, &new.timezone).await?;
         Ok(created(&show::account(&self.store.add_account(by, new).await?, Some(by))))
@@ -75,8 +76,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: &str,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let known = "timezone, plan, subscription_active, closing";
-        let fields = Fields::of("", &asked.body, known)?;
+        let fields = asked.fields()?;
         let change = AccountChange {
             timezone: fields.read("timezone", data::timezone)?,
             plan: fields.has("plan").then(|| data::plan(&fields)).transpose()?,
@@ -112,8 +112,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, Account>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let known = "name, mode, scopes, expires_at";
-        let fields = Fields::of("", &asked.body, known)?;
+        let fields = asked.fields()?;
         let name =
             fields.need("name", |text| input::plain(text, LONGEST_NAME).map(str::to_owned))?;
         let mode = data::mode(&fields)?;
@@ -139,7 +138,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, StoredKey>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        nothing_asked(asked)?;
+        asked.fields()?;
         Ok(ok(&show::key(&self.store.revoke_key(id).await?, asked.now)))
     }
 }

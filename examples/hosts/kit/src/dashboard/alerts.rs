@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::deliveries::{MAX_LIST, limit};
 use super::{Asked, Dashboard, Extension, show};
 use crate::http::answer::{Answer, Error, ok};
-use crate::input::{Bad, Fields};
+use crate::input::Bad;
 use crate::store::Store;
 use crate::store::scope::{Allowed, By, Operator};
 use crate::store::{Account, AlertRow};
@@ -103,7 +103,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         id: Allowed<'_, AlertRow>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, "by")?;
+        let fields = asked.fields()?;
         let by = match (id.by(), fields.text("by")?) {
             (By::OWNER, _) => None,
             // Whoever has a name signs with it.

@@ -10,9 +10,9 @@ use call_assistant::webhook::event::{
 use call_assistant::webhook::sender::DisabledReason;
 use serde_json::{Map, Value, json};
 
-use super::{Asked, Dashboard, nothing_asked, show};
+use super::{Asked, Dashboard, show};
 use crate::http::answer::{Answer, Error, created, ok};
-use crate::input::{self, Bad, Fields};
+use crate::input::{self, Bad};
 use crate::random;
 use crate::store::scope::Login;
 use crate::store::scope::{Allowed, Among, Operator};
@@ -72,7 +72,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, Account>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, "type, data")?;
+        let fields = asked.fields()?;
         let event_type = fields.need("type", |text| event_type(text).map(str::to_owned))?;
         let data = fields.required("data", fields.value("data"))?;
         if !data.is_object() {
@@ -90,7 +90,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, EndpointRow>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        nothing_asked(asked)?;
+        asked.fields()?;
         let endpoint = self.store.endpoint(id).await?;
         let account = login.account(endpoint.account_id.as_str())?;
         let account = self.store.account(account).await?;

@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde::Serialize;
 
 use super::show::ListedDelivery;
-use super::{Asked, Dashboard, nothing_asked, show};
+use super::{Asked, Dashboard, show};
 use crate::http::answer::{Answer, Error, json, ok};
 use crate::input::Bad;
 use crate::store::scope::Allowed;
@@ -44,7 +44,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, DeliveryRow>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        nothing_asked(asked)?;
+        asked.fields()?;
         let row = self.store.redeliver(id).await?;
         Ok(json(StatusCode::ACCEPTED, &show::delivery(&row)))
     }
@@ -54,7 +54,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, DeliveryRow>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        nothing_asked(asked)?;
+        asked.fields()?;
         let row = self.store.send_now(id).await?;
         Ok(json(StatusCode::ACCEPTED, &show::delivery(&row)))
     }

@@ -6,10 +6,9 @@ use call_assistant::id::EndpointId;
 use call_assistant::webhook::Signer;
 use serde_json::{Value, json};
 
-use super::{Asked, Dashboard, nothing_asked, show};
+use super::{Asked, Dashboard, show};
 use crate::data;
 use crate::http::answer::{Answer, Error, created, ok};
-use crate::input::Fields;
 use crate::random;
 use crate::store::Store;
 use crate::store::scope::Allowed;
@@ -33,7 +32,7 @@ impl<S: Store, X> Dashboard<S, X> {
         account: Allowed<'_, Account>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, "url, secret, description")?;
+        let fields = asked.fields()?;
         let target = data::target(&fields, self.allow_loopback)?;
         let secret = data::secret(&fields)?;
         let account_id = self.store.account(account).await?.id;
@@ -50,7 +49,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, EndpointRow>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, "url, description")?;
+        let fields = asked.fields()?;
         let description =
             fields.has("description").then(|| data::description(&fields)).transpose()?;
         let target = (fields.has("url") || description.is_none())
@@ -65,7 +64,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, EndpointRow>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        nothing_asked(asked)?;
+        asked.fields()?;
         Ok(ok(&show::endpoint(&self.store.pause(id).await?)))
     }
 
@@ -82,7 +81,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, EndpointRow>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        nothing_asked(asked)?;
+        asked.fields()?;
         let enabled = self.store.enable(id).await?;
         let mut shown = show::endpoint(&enabled.endpoint);
         shown["missed_deliveries"] = json!(enabled.missed);
@@ -96,7 +95,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, EndpointRow>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, "secret, overlap_seconds")?;
+        let fields = asked.fields()?;
         let secret = data::secret(&fields)?;
         let seconds = |value: &Value| value.as_u64().filter(|it| *it <= LONGEST_OVERLAP);
         let bounds = format!("whole seconds, {LONGEST_OVERLAP} at most");

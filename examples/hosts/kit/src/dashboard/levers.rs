@@ -4,9 +4,9 @@ use call_assistant::id::{AccountId, EndpointId};
 use http::StatusCode;
 
 use super::calls::event_type;
-use super::{Asked, Dashboard, nothing_asked};
+use super::{Asked, Dashboard};
 use crate::http::answer::{Answer, Error, json, ok};
-use crate::input::{Bad, Fields};
+use crate::input::Bad;
 use crate::store::Account;
 use crate::store::Store;
 use crate::store::levers::LeverOf;
@@ -21,8 +21,7 @@ impl<S: Store, X> Dashboard<S, X> {
     }
 
     pub(super) async fn set_lever(&self, by: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let fields =
-            Fields::of("", &asked.body, "account_id, endpoint_id, per_second, instead_of")?;
+        let fields = asked.fields()?;
         let of = LeverOf {
             account_id: fields.read("account_id", AccountId::parse)?,
             endpoint_id: fields.read("endpoint_id", EndpointId::parse)?,
@@ -45,7 +44,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: &str,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        nothing_asked(asked)?;
+        asked.fields()?;
         Ok(ok(&self.store.undo_lever(by, id).await?))
     }
 
@@ -55,7 +54,7 @@ impl<S: Store, X> Dashboard<S, X> {
         account: Allowed<'_, Account>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, "type, after")?;
+        let fields = asked.fields()?;
         let given = fields.required("type", fields.text("type")?)?;
         let event_type = event_type(given).map_err(|why| Bad::new("type", why))?;
         let after = fields.text("after")?;

@@ -18,6 +18,7 @@ mod levers;
 mod overview;
 mod page;
 mod recovery;
+mod routes;
 mod show;
 
 use std::borrow::Cow;
@@ -35,7 +36,7 @@ use tokio::time::Instant;
 use crate::auth::access::{Access, Ancestors};
 use crate::auth::login::Logins;
 use crate::http::answer::{self, Answer, Error};
-use crate::http::monitor::{self, Monitor};
+use crate::http::monitor::Monitor;
 use crate::http::serve::{self, read_body};
 use crate::input::{self, Bad, Fields, NUL};
 use crate::log;
@@ -46,6 +47,7 @@ use crate::store::{Refused, Store};
 use crate::trace::TraceParent;
 
 pub use extension::Extension;
+pub use routes::{Action, ROUTES, Route, Verb, Who};
 
 /// The longest body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
@@ -102,6 +104,20 @@ impl<'a> Asked<'a> {
         }
         input::storable(&body)?;
         Ok(Self { method, path, query, headers, body, now })
+    }
+
+    /// Finds the route.
+    fn route(&self) -> Result<&'static Route, Error> {
+        let found = Route::at(&self.path).find(|route| route.answers(self.method));
+        found.ok_or_else(|| match Route::methods(&self.path) {
+            none if none.is_empty() => Error::NoSuchPath,
+            methods => Error::Method(methods),
+        })
+    }
+
+    /// Takes the body as an object with the fields of the route and no others.
+    fn fields(&self) -> Result<Fields<'_>, Error> {
+        Ok(Fields::of("", &self.body, self.route()?.takes)?)
     }
 }
 
@@ -255,150 +271,101 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
 
     /// Answers what needs no login: pages without data, and logging in.
     async fn public_route(&self, asked: &Asked<'_>, peer: SocketAddr) -> Result<Answer, Error> {
-        let get = *asked.method == Method::GET || *asked.method == Method::HEAD;
+        let Asked { headers, body, .. } = asked;
+        let (store, logins) = (&self.store, &self.logins);
         let [own, framed] = &self.policies;
-        match asked.path.as_slice() {
-            [""] if get => Ok(answer::page(&page::DASHBOARD, own)),
-            ["portal"] if get => Ok(answer::page(&page::DASHBOARD, framed)),
-            ["explain"] if get => Ok(answer::page(page::EXPLAIN, &page::own_policy(page::EXPLAIN))),
-            ["login"] => self.log_in(asked, peer).await,
-            ["portal-login"] => self.owner_log_in(asked, peer).await,
-            path => Err(methods(path).map_or(Error::NoSuchPath, Error::Method)),
+        match (asked.route()?.action, &self.access) {
+            (Action::ShowPage, _) => Ok(answer::page(&page::DASHBOARD, own)),
+            (Action::ShowPortal, _) => Ok(answer::page(&page::DASHBOARD, framed)),
+            (Action::ShowExplain, _) => {
+                Ok(answer::page(page::EXPLAIN, &page::own_policy(page::EXPLAIN)))
+            }
+            (Action::TellLogin, access) => {
+                Ok(answer::ok(&json!({ "required": matches!(access, Access::Tokens(_)) })))
+            }
+            (Action::BeginLogin, Access::Tokens(holders)) => {
+                logins.begin(holders, headers, body, peer)
+            }
+            (Action::EndLogin, Access::Tokens(holders)) => {
+                logins.end(store, holders, headers).await
+            }
+            (Action::BeginLogin | Action::EndLogin, Access::ThisMachine) => Err(no_token()),
+            (Action::TellOwnerLogin, _) => logins.tell_owner(store, headers).await,
+            (Action::BeginOwnerLogin, _) => logins.begin_owner(store, headers, body, peer).await,
+            (Action::EndOwnerLogin, _) => logins.end_owner(store, headers).await,
+            _ => Err(Error::NoSuchPath),
         }
     }
 
     async fn route(&self, asked: &Asked<'_>, login: &Login) -> Result<Answer, Error> {
         let Asked { method, path, .. } = asked;
         let operator = login.operator();
-        let get = *method == Method::GET || *method == Method::HEAD;
-        if login.only_reads() && !get && !only_counts(asked) {
+        if login.only_reads()
+            && *method != Method::GET
+            && *method != Method::HEAD
+            && !only_counts(asked)
+        {
             return Err(Error::OnlyReads);
         }
         if path.first().is_some_and(|first| X::PATHS.contains(first)) {
             return self.extension.route(operator?, asked).await;
         }
-        if let [path] = path.as_slice()
-            && monitor::PATHS.contains(path)
-        {
-            operator?;
-            return self.monitor.route(method, path).await.unwrap_or(Err(Error::NoSuchPath));
-        }
-        let (post, patch) = (*method == Method::POST, *method == Method::PATCH);
-        let delete = *method == Method::DELETE;
         let store = &self.store;
-        match path.as_slice() {
-            ["accounts"] if get => self.accounts(operator?, asked).await,
-            ["accounts"] if post => self.create_account(operator?, asked).await,
-            ["accounts", id] if get => self.account(login.account(id)?, operator.ok()).await,
-            ["accounts", id] if patch => self.change_account(operator?, id, asked).await,
-            ["accounts", id, "portal"] if post => self.link(operator?, login, id, asked).await,
-            ["accounts", id, "portal"] if delete => self.end_links(operator?, id).await,
-            ["accounts", id, "overview"] if get => {
-                self.overview(login.account(id)?, operator.ok(), asked).await
+        let route = asked.route()?;
+        let id = path.get(1).copied().unwrap_or_default();
+        let account = || login.account(id);
+        let endpoint = || login.endpoint(store, id);
+        let delivery = || login.delivery(store, id);
+        let recovery = || login.recovery(store, id);
+        match route.action {
+            Action::Monitor => {
+                operator?;
+                self.monitor.route(method, route.path).await.unwrap_or(Err(Error::NoSuchPath))
             }
-            ["accounts", id, "day"] if get => self.day(login.account(id)?, asked).await,
-            ["accounts", id, "keys"] if get => self.keys(login.account(id)?, asked).await,
-            ["accounts", id, "keys"] if post => self.create_key(login.account(id)?, asked).await,
-            ["accounts", id, "calls"] if get => self.calls(login.account(id)?).await,
-            ["accounts", id, "calls"] if post => {
-                self.record_call(operator?, login.account(id)?, asked).await
-            }
-            ["accounts", id, "events"] if post => {
-                self.emit(operator?, login.account(id)?, asked).await
-            }
-            ["accounts", id, "endpoints"] if get => self.endpoints(login.account(id)?).await,
-            ["accounts", id, "endpoints"] if post => {
-                self.create_endpoint(login.account(id)?, asked).await
-            }
-            ["accounts", id, "deliveries"] if get => {
-                self.deliveries(login.account(id)?, asked).await
-            }
-            ["accounts", id, "recoveries"] if get => self.recoveries(login.account(id)?).await,
-            ["accounts", id, "recover"] if post => {
-                self.recover_all(Among::One(login.account(id)?), asked).await
-            }
-            ["accounts", id, "alerts"] if get => self.alerts(login.account(id)?).await,
-            ["journal"] if get => self.journal(operator?, asked).await,
-            ["alerts"] if get => self.alerts_after(operator?, asked).await,
-            ["alerts", id, "acknowledge"] if post => {
-                self.acknowledge(login.alert(store, id).await?, asked).await
-            }
-            ["keys", id, "revoke"] if post => self.revoke(login.key(store, id).await?, asked).await,
-            ["endpoints", id] if get => self.endpoint(login.endpoint(store, id).await?).await,
-            ["endpoints", id] if patch => {
-                self.edit_endpoint(login.endpoint(store, id).await?, asked).await
-            }
-            ["endpoints", id] if delete => {
-                self.delete_endpoint(login.endpoint(store, id).await?).await
-            }
-            ["endpoints", id, "enable"] if post => {
-                self.enable(login.endpoint(store, id).await?, asked).await
-            }
-            ["endpoints", id, "pause"] if post => {
-                self.pause(login.endpoint(store, id).await?, asked).await
-            }
-            ["endpoints", id, "ping"] if post => {
-                self.ping(login, login.endpoint(store, id).await?, asked).await
-            }
-            ["endpoints", id, "rotate"] if post => {
-                self.rotate_secret(login.endpoint(store, id).await?, asked).await
-            }
-            ["endpoints", id, "recover"] if post => {
-                self.recover(login.endpoint(store, id).await?, asked).await
-            }
-            ["deliveries", id] if get => self.delivery(login.delivery(store, id).await?).await,
-            ["deliveries", id, "redeliver"] if post => {
-                self.redeliver(login.delivery(store, id).await?, asked).await
-            }
-            ["deliveries", id, "send"] if post => {
-                self.send_now(login.delivery(store, id).await?, asked).await
-            }
-            ["accounts", id, "cancel"] if post => {
-                self.cancel_pending(operator?, login.account(id)?, asked).await
-            }
-            ["levers"] if get => self.levers(operator?).await,
-            ["levers"] if post => self.set_lever(operator?, asked).await,
-            ["levers", id, "undo"] if post => self.undo_lever(operator?, id, asked).await,
-            ["recoveries"] if post => self.recover_all(Among::All(operator?), asked).await,
-            ["recoveries", id] if get => self.recovery(login.recovery(store, id).await?).await,
-            ["recoveries", id, "pause"] if post => {
-                self.pause_recovery(login.recovery(store, id).await?, true, asked).await
-            }
-            ["recoveries", id, "continue"] if post => {
-                self.pause_recovery(login.recovery(store, id).await?, false, asked).await
-            }
-            ["recoveries", id, "cancel"] if post => {
-                self.cancel_recovery(login.recovery(store, id).await?, asked).await
-            }
-            path => Err(methods(path).map_or(Error::NoSuchPath, Error::Method)),
-        }
-    }
-
-    async fn log_in(&self, asked: &Asked<'_>, peer: SocketAddr) -> Result<Answer, Error> {
-        let Asked { method, headers, body, .. } = asked;
-        match (*method, &self.access) {
-            (&Method::GET | &Method::HEAD, access) => {
-                Ok(answer::ok(&json!({ "required": matches!(access, Access::Tokens(_)) })))
-            }
-            (&Method::POST, Access::Tokens(holders)) => {
-                self.logins.begin(holders, headers, body, peer)
-            }
-            (&Method::DELETE, Access::Tokens(holders)) => {
-                self.logins.end(&self.store, holders, headers).await
-            }
-            (&Method::POST | &Method::DELETE, Access::ThisMachine) => Err(no_token()),
-            _ => Err(methods(&asked.path).map_or(Error::NoSuchPath, Error::Method)),
-        }
-    }
-
-    async fn owner_log_in(&self, asked: &Asked<'_>, peer: SocketAddr) -> Result<Answer, Error> {
-        let Asked { method, headers, body, .. } = asked;
-        let (store, logins) = (&self.store, &self.logins);
-        match **method {
-            Method::GET | Method::HEAD => logins.tell_owner(store, headers).await,
-            Method::POST => logins.begin_owner(store, headers, body, peer).await,
-            Method::DELETE => logins.end_owner(store, headers).await,
-            _ => Err(methods(&asked.path).map_or(Error::NoSuchPath, Error::Method)),
+            Action::ListAccounts => self.accounts(operator?, asked).await,
+            Action::CreateAccount => self.create_account(operator?, asked).await,
+            Action::ShowAccount => self.account(account()?, operator.ok()).await,
+            Action::ChangeAccount => self.change_account(operator?, id, asked).await,
+            Action::MakeLink => self.link(operator?, login, id, asked).await,
+            Action::RevokeLinks => self.end_links(operator?, id).await,
+            Action::ShowOverview => self.overview(account()?, operator.ok(), asked).await,
+            Action::ShowDay => self.day(account()?, asked).await,
+            Action::ListKeys => self.keys(account()?, asked).await,
+            Action::CreateKey => self.create_key(account()?, asked).await,
+            Action::RevokeKey => self.revoke(login.key(store, id).await?, asked).await,
+            Action::ListCalls => self.calls(account()?).await,
+            Action::RecordCall => self.record_call(operator?, account()?, asked).await,
+            Action::EmitEvent => self.emit(operator?, account()?, asked).await,
+            Action::ListEndpoints => self.endpoints(account()?).await,
+            Action::CreateEndpoint => self.create_endpoint(account()?, asked).await,
+            Action::ListDeliveries => self.deliveries(account()?, asked).await,
+            Action::CancelPending => self.cancel_pending(operator?, account()?, asked).await,
+            Action::ListRecoveries => self.recoveries(account()?).await,
+            Action::RecoverAccount => self.recover_all(Among::One(account()?), asked).await,
+            Action::RecoverAll => self.recover_all(Among::All(operator?), asked).await,
+            Action::ListAlerts => self.alerts(account()?).await,
+            Action::FollowAlerts => self.alerts_after(operator?, asked).await,
+            Action::Acknowledge => self.acknowledge(login.alert(store, id).await?, asked).await,
+            Action::ShowLevers => self.levers(operator?).await,
+            Action::SetLever => self.set_lever(operator?, asked).await,
+            Action::UndoLever => self.undo_lever(operator?, id, asked).await,
+            Action::ReadJournal => self.journal(operator?, asked).await,
+            Action::ShowEndpoint => self.endpoint(endpoint().await?).await,
+            Action::EditEndpoint => self.edit_endpoint(endpoint().await?, asked).await,
+            Action::DeleteEndpoint => self.delete_endpoint(endpoint().await?).await,
+            Action::EnableEndpoint => self.enable(endpoint().await?, asked).await,
+            Action::PauseEndpoint => self.pause(endpoint().await?, asked).await,
+            Action::PingEndpoint => self.ping(login, endpoint().await?, asked).await,
+            Action::RotateSecret => self.rotate_secret(endpoint().await?, asked).await,
+            Action::RecoverEndpoint => self.recover(endpoint().await?, asked).await,
+            Action::ShowDelivery => self.delivery(delivery().await?).await,
+            Action::Redeliver => self.redeliver(delivery().await?, asked).await,
+            Action::SendNow => self.send_now(delivery().await?, asked).await,
+            Action::ShowRecovery => self.recovery(recovery().await?).await,
+            Action::PauseRecovery => self.pause_recovery(recovery().await?, true, asked).await,
+            Action::ContinueRecovery => self.pause_recovery(recovery().await?, false, asked).await,
+            Action::CancelRecovery => self.cancel_recovery(recovery().await?, asked).await,
+            _ => Err(Error::NoSuchPath),
         }
     }
 
@@ -410,7 +377,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         id: &str,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        nothing_asked(asked)?;
+        asked.fields()?;
         if matches!(self.access, Access::ThisMachine) {
             return Err(no_token());
         }
@@ -430,43 +397,10 @@ fn no_token() -> Error {
     Refused::Conflict("this dashboard requires no token".to_owned()).into()
 }
 
-fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
-    Fields::of("", &asked.body, "").map(drop).map_err(Error::Bad)
-}
-
 /// Returns whether a request counts what was missed, and starts nothing: the page asks it of everybody.
 fn only_counts(asked: &Asked<'_>) -> bool {
     let is_recovery = matches!(asked.path.as_slice(), ["endpoints", _, "recover"]);
     is_recovery && asked.body["dry_run"] == true
-}
-
-/// Returns the methods of a path, if there is such a path.
-fn methods(path: &[&str]) -> Option<&'static str> {
-    match path {
-        [path] if monitor::PATHS.contains(path) => Some("GET, HEAD"),
-        [""] | ["alerts" | "explain" | "journal" | "portal"] | ["deliveries" | "recoveries", _] => {
-            Some("GET, HEAD")
-        }
-        ["login" | "portal-login"] => Some("GET, HEAD, POST, DELETE"),
-        ["accounts", _, "portal"] => Some("POST, DELETE"),
-        ["accounts", _] => Some("GET, HEAD, PATCH"),
-        ["endpoints", _] => Some("GET, HEAD, PATCH, DELETE"),
-        ["accounts", _, "overview" | "day" | "deliveries" | "recoveries" | "alerts"] => {
-            Some("GET, HEAD")
-        }
-        ["accounts" | "levers"] | ["accounts", _, "keys" | "calls" | "endpoints"] => {
-            Some("GET, HEAD, POST")
-        }
-        ["recoveries"]
-        | ["accounts", _, "events" | "recover" | "cancel"]
-        | ["levers", _, "undo"]
-        | ["keys", _, "revoke"]
-        | ["alerts", _, "acknowledge"]
-        | ["endpoints", _, "enable" | "pause" | "ping" | "rotate" | "recover"]
-        | ["deliveries", _, "redeliver" | "send"]
-        | ["recoveries", _, "pause" | "continue" | "cancel"] => Some("POST"),
-        _ => None,
-    }
 }
 
 /// Returns a path for the log: what stands where an id belongs may be anything, a secret included.
@@ -474,11 +408,10 @@ fn template<X: Extension>(path: &[&str]) -> String {
     if let Some(first) = path.first().filter(|first| X::PATHS.contains(first)) {
         return format!("/{first}");
     }
-    if methods(path).is_none() {
-        return "(unknown path)".to_owned();
+    match Route::at(path).next() {
+        Some(route) => format!("/{}", route.path),
+        None => "(unknown path)".to_owned(),
     }
-    let shown = path.iter().enumerate().map(|(at, part)| if at == 1 { "{id}" } else { part });
-    shown.fold(String::new(), |path, part| path + "/" + part)
 }
 
 /// Percent-decodes a segment of a path. What is broken stays as it is: no id is like that.

@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::calls::event_type;
-use super::{Asked, Dashboard, nothing_asked, show};
+use super::{Asked, Dashboard, show};
 use crate::http::answer::{Answer, Error, json as answer_json, ok};
 use crate::input::{Bad, Fields};
 use crate::store::Store;
@@ -24,7 +24,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, EndpointRow>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, "from, until, types, statuses, dry_run")?;
+        let fields = asked.fields()?;
         let missed = missed(&fields, asked.now)?;
         if fields.flag("dry_run")?.unwrap_or(false) {
             let counted = self.store.count_missed(id, &missed).await?;
@@ -47,7 +47,7 @@ impl<S: Store, X> Dashboard<S, X> {
         of: Among<'_, Account>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, "from, until, types, statuses, after")?;
+        let fields = asked.fields()?;
         let (missed, after) = (missed(&fields, asked.now)?, fields.text("after")?);
         let page = self.store.recover_all(of, missed, after).await?;
         page.started.iter().for_each(RecoveryRow::log_start);
@@ -62,7 +62,7 @@ impl<S: Store, X> Dashboard<S, X> {
         paused: bool,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        nothing_asked(asked)?;
+        asked.fields()?;
         Ok(ok(&show::recovery(&self.store.pause_recovery(id, paused).await?)))
     }
 
@@ -75,7 +75,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, RecoveryRow>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        nothing_asked(asked)?;
+        asked.fields()?;
         Ok(ok(&show::recovery(&self.store.cancel_recovery(id).await?)))
     }
 

@@ -66,7 +66,6 @@ pub fn read(value: &Value, allow_loopback: bool, now: Timestamp) -> Result<Vec<N
 /// # Errors
 /// The wrong field, and the reason.
 pub fn account(value: &Value, now: Timestamp) -> Result<Account, Bad> {
-    Fields::of("", value, "id, business_name, timezone, plan, subscription_active, closing")?;
     Ok(Reader::new(false, now).account("", value)?.account)
 }
 

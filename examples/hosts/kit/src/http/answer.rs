@@ -34,7 +34,7 @@ pub enum Error {
     /// The path does not exist.
     NoSuchPath,
     /// The path exists for other methods.
-    Method(&'static str),
+    Method(String),
     /// The request does not come from the dashboard's own page.
     Foreign,
     /// An operator's token is missing.
@@ -125,7 +125,9 @@ impl Error {
                 let message = format!("this path allows {allowed}");
                 let mut answer =
                     error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &message, None);
-                answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+                if let Ok(allowed) = HeaderValue::try_from(allowed) {
+                    answer.headers_mut().insert(ALLOW, allowed);
+                }
                 return answer;
             }
             Self::Foreign => {

@@ -79,7 +79,7 @@ impl<S: Store> Monitor<S> {
             return None;
         }
         if *method != Method::GET && *method != Method::HEAD {
-            return Some(Err(Error::Method(METHODS)));
+            return Some(Err(Error::Method(METHODS.to_owned())));
         }
         Some(match path {
             "metrics" => self.metrics().await,

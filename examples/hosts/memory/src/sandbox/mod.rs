@@ -66,9 +66,9 @@ impl Extension for Sandbox {
             },
             ["clock"] if get => Ok(ok(&time())),
             ["clock"] if post => advance(asked, mover).await,
-            ["faults"] => Err(Error::Method("GET, HEAD, POST, DELETE")),
-            ["faults", _] => Err(Error::Method("DELETE")),
-            ["clock"] => Err(Error::Method("GET, HEAD, POST")),
+            ["faults"] => Err(Error::Method("GET, HEAD, POST, DELETE".to_owned())),
+            ["faults", _] => Err(Error::Method("DELETE".to_owned())),
+            ["clock"] => Err(Error::Method("GET, HEAD, POST".to_owned())),
             _ => Err(Error::NoSuchPath),
         }
     }

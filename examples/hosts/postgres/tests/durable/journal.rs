@@ -1,5 +1,8 @@
 //! Who did what, in the transaction of what was done.
 
+use std::collections::BTreeSet;
+
+use host::dashboard::ROUTES;
 use private_server::Settings;
 use serde_json::{Value, json};
 
@@ -94,8 +97,10 @@ async fn each_change_is_in_the_journal_with_who_made_it() {
     twice("POST", &format!("{endpoint}/enable"), &json!({}));
     let delivery = ping["deliveries"][0].as_str().unwrap();
     host.ask("POST", &format!("/deliveries/{delivery}/redeliver"), &json!({}));
+    host.ask("POST", &format!("/deliveries/{delivery}/send"), &json!({}));
     let recovery = host.ask("POST", &format!("{endpoint}/recover"), &json!({}));
     twice("POST", &format!("/recoveries/{}/pause", id(&recovery)), &json!({}));
+    twice("POST", &format!("/recoveries/{}/continue", id(&recovery)), &json!({}));
     twice("POST", &format!("/recoveries/{}/cancel", id(&recovery)), &json!({}));
     host.ask("POST", "/accounts/acct_1/recover", &json!({}));
     let asked = json!({ "account_id": "acct_1", "per_second": 0 });
@@ -132,8 +137,10 @@ async fn each_change_is_in_the_journal_with_who_made_it() {
             "event.emitted",
             "endpoint.enabled",
             "delivery.redelivered",
+            "delivery.sent",
             "recovery.started",
             "recovery.paused",
+            "recovery.continued",
             "recovery.cancelled",
             "recoveries.started",
             "lever.set",
@@ -147,6 +154,11 @@ async fn each_change_is_in_the_journal_with_who_made_it() {
             "account.created",
         ]
     );
+    // An alert is taken note of in a test of its own, below.
+    let found = actions.iter().copied().chain(["", "alert.acknowledged"]);
+    let words: BTreeSet<&str> = ROUTES.iter().map(|route| route.journal).collect();
+    let found: BTreeSet<&str> = found.collect();
+    assert_eq!(words, found);
     for row in &rows {
         assert_eq!(row["by"], "ada", "{row}");
         let account = match row["action"].as_str().unwrap() {
@@ -165,22 +177,22 @@ async fn each_change_is_in_the_journal_with_who_made_it() {
     assert_eq!(rows[6]["after"]["disabled"], "paused");
     assert_eq!(lever["set_by"], "ada");
     for (at, before, after) in
-        [(14, &Value::Null, &lever), (15, &lever, &slower), (16, &slower, &Value::Null)]
+        [(16, &Value::Null, &lever), (17, &lever, &slower), (18, &slower, &Value::Null)]
     {
         let row = &rows[at];
         assert_eq!((&row["before"], &row["after"]), (before, after), "{row}");
         assert_eq!(row["target"], "account acct_1", "{row}");
     }
-    assert_eq!(rows[17]["after"], json!({ "type": "ping", "cancelled": 1 }));
+    assert_eq!(rows[19]["after"], json!({ "type": "ping", "cancelled": 1 }));
     let all = json!(rows).to_string();
     for secret in [&key["secret"], &made["secret"]] {
         assert!(!all.contains(secret.as_str().unwrap()), "{all}");
     }
 
     // A page goes on behind another.
-    let position = rows[20]["position"].as_str().unwrap();
-    assert_eq!(host.journal(position), rows[21..]);
-    assert_eq!(host.journal(rows[22]["position"].as_str().unwrap()), [Value::Null; 0]);
+    let position = rows[22]["position"].as_str().unwrap();
+    assert_eq!(host.journal(position), rows[23..]);
+    assert_eq!(host.journal(rows[24]["position"].as_str().unwrap()), [Value::Null; 0]);
     for (after, status) in [("x", 400), ("1", 400), ("18446744073709551615-1", 409)] {
         let refused = host.send(ADA, "GET", &format!("/journal?after={after}"), &json!({}));
         assert_eq!(refused.status, status, "{after}: {}", refused.text());

@@ -1,0 +1,248 @@
+//! The table of routes: method and path, who may, the fields of a body, and what the journal writes.
+//!
+//! The router, the answer to a wrong method and the templates of the log come from it. Commands at a terminal name
+//! its actions, and tests compare it with the page, the README and the journals of the stores.
+
+use http::Method;
+
+use Action::*;
+use Who::*;
+
+/// One route.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    pub action: Action,
+    /// `GET` also answers `HEAD`.
+    pub method: Verb,
+    /// The segments of its path, `{id}` for one that may be anything.
+    pub path: &'static str,
+    pub who: Who,
+    /// The fields of its body, with `, ` in between.
+    pub takes: &'static str,
+    /// What the journal calls it; empty where nothing is written.
+    pub journal: &'static str,
+}
+
+/// The method of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Get,
+    Post,
+    Patch,
+    Delete,
+}
+
+/// Who may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Whoever reaches the dashboard.
+    Anybody,
+    /// An operator, and the owner of the account that it is about.
+    Owner,
+    /// An operator.
+    Operator,
+}
+
+/// What a route does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    ShowPage,
+    ShowPortal,
+    ShowExplain,
+    TellLogin,
+    BeginLogin,
+    EndLogin,
+    TellOwnerLogin,
+    BeginOwnerLogin,
+    EndOwnerLogin,
+    Monitor,
+    ListAccounts,
+    CreateAccount,
+    ShowAccount,
+    ChangeAccount,
+    MakeLink,
+    RevokeLinks,
+    ShowOverview,
+    ShowDay,
+    ListKeys,
+    CreateKey,
+    RevokeKey,
+    ListCalls,
+    RecordCall,
+    EmitEvent,
+    ListEndpoints,
+    CreateEndpoint,
+    ShowEndpoint,
+    EditEndpoint,
+    DeleteEndpoint,
+    EnableEndpoint,
+    PauseEndpoint,
+    PingEndpoint,
+    RotateSecret,
+    RecoverEndpoint,
+    RecoverAccount,
+    RecoverAll,
+    ListRecoveries,
+    ShowRecovery,
+    PauseRecovery,
+    ContinueRecovery,
+    CancelRecovery,
+    ListDeliveries,
+    ShowDelivery,
+    Redeliver,
+    SendNow,
+    CancelPending,
+    ListAlerts,
+    FollowAlerts,
+    Acknowledge,
+    ShowLevers,
+    SetLever,
+    UndoLever,
+    ReadJournal,
+}
+
+const ACCOUNT: &str = "id, business_name, timezone, plan, subscription_active, closing";
+const ACCOUNT_CHANGE: &str = "timezone, plan, subscription_active, closing";
+const CALL: &str = crate::input::CALL;
+const KEY: &str = "name, mode, scopes, expires_at";
+const LEVER: &str = "account_id, endpoint_id, per_second, instead_of";
+const MISSED: &str = "from, until, types, statuses, dry_run";
+const MISSED_PAGE: &str = "from, until, types, statuses, after";
+
+/// All of them, but for those of an [`Extension`](super::Extension).
+pub const ROUTES: &[Route] = &[
+    get(ShowPage, "", Anybody),
+    get(ShowPortal, "portal", Anybody),
+    get(ShowExplain, "explain", Anybody),
+    get(TellLogin, "login", Anybody),
+    post(BeginLogin, "login", Anybody, "token", ""),
+    delete(EndLogin, "login", Anybody, ""),
+    get(TellOwnerLogin, "portal-login", Anybody),
+    post(BeginOwnerLogin, "portal-login", Anybody, "link", ""),
+    delete(EndOwnerLogin, "portal-login", Anybody, ""),
+    get(Monitor, "metrics", Operator),
+    get(Monitor, "healthz", Operator),
+    get(Monitor, "readyz", Operator),
+    get(ListAccounts, "accounts", Operator),
+    post(CreateAccount, "accounts", Operator, ACCOUNT, "account.created"),
+    get(ShowAccount, "accounts/{id}", Owner),
+    patch(ChangeAccount, "accounts/{id}", Operator, ACCOUNT_CHANGE, "account.changed"),
+    post(MakeLink, "accounts/{id}/portal", Operator, "", "link.made"),
+    delete(RevokeLinks, "accounts/{id}/portal", Operator, "links.revoked"),
+    get(ShowOverview, "accounts/{id}/overview", Owner),
+    get(ShowDay, "accounts/{id}/day", Owner),
+    get(ListKeys, "accounts/{id}/keys", Owner),
+    post(CreateKey, "accounts/{id}/keys", Owner, KEY, "key.created"),
+    post(RevokeKey, "keys/{id}/revoke", Owner, "", "key.revoked"),
+    get(ListCalls, "accounts/{id}/calls", Owner),
+    post(RecordCall, "accounts/{id}/calls", Operator, CALL, "call.recorded"),
+    post(EmitEvent, "accounts/{id}/events", Operator, "type, data", "event.emitted"),
+    get(ListEndpoints, "accounts/{id}/endpoints", Owner),
+    post(
+        CreateEndpoint,
+        "accounts/{id}/endpoints",
+        Owner,
+        "url, secret, description",
+        "endpoint.created",
+    ),
+    get(ShowEndpoint, "endpoints/{id}", Owner),
+    patch(EditEndpoint, "endpoints/{id}", Owner, "url, description", "endpoint.changed"),
+    delete(DeleteEndpoint, "endpoints/{id}", Owner, "endpoint.deleted"),
+    post(EnableEndpoint, "endpoints/{id}/enable", Owner, "", "endpoint.enabled"),
+    post(PauseEndpoint, "endpoints/{id}/pause", Owner, "", "endpoint.disabled"),
+    post(PingEndpoint, "endpoints/{id}/ping", Owner, "", "event.emitted"),
+    post(
+        RotateSecret,
+        "endpoints/{id}/rotate",
+        Owner,
+        "secret, overlap_seconds",
+        "endpoint.rotated",
+    ),
+    post(RecoverEndpoint, "endpoints/{id}/recover", Owner, MISSED, "recovery.started"),
+    post(RecoverAccount, "accounts/{id}/recover", Owner, MISSED_PAGE, "recoveries.started"),
+    post(RecoverAll, "recoveries", Operator, MISSED_PAGE, "recoveries.started"),
+    get(ListRecoveries, "accounts/{id}/recoveries", Owner),
+    get(ShowRecovery, "recoveries/{id}", Owner),
+    post(PauseRecovery, "recoveries/{id}/pause", Owner, "", "recovery.paused"),
+    post(ContinueRecovery, "recoveries/{id}/continue", Owner, "", "recovery.continued"),
+    post(CancelRecovery, "recoveries/{id}/cancel", Owner, "", "recovery.cancelled"),
+    get(ListDeliveries, "accounts/{id}/deliveries", Owner),
+    get(ShowDelivery, "deliveries/{id}", Owner),
+    post(Redeliver, "deliveries/{id}/redeliver", Owner, "", "delivery.redelivered"),
+    post(SendNow, "deliveries/{id}/send", Owner, "", "delivery.sent"),
+    post(CancelPending, "accounts/{id}/cancel", Operator, "type, after", "deliveries.cancelled"),
+    get(ListAlerts, "accounts/{id}/alerts", Owner),
+    get(FollowAlerts, "alerts", Operator),
+    post(Acknowledge, "alerts/{id}/acknowledge", Owner, "by", "alert.acknowledged"),
+    get(ShowLevers, "levers", Operator),
+    post(SetLever, "levers", Operator, LEVER, "lever.set"),
+    post(UndoLever, "levers/{id}/undo", Operator, "", "lever.undone"),
+    get(ReadJournal, "journal", Operator),
+];
+
+const fn get(action: Action, path: &'static str, who: Who) -> Route {
+    Route { action, method: Verb::Get, path, who, takes: "", journal: "" }
+}
+
+const fn post(
+    action: Action,
+    path: &'static str,
+    who: Who,
+    takes: &'static str,
+    journal: &'static str,
+) -> Route {
+    Route { action, method: Verb::Post, path, who, takes, journal }
+}
+
+const fn patch(
+    action: Action,
+    path: &'static str,
+    who: Who,
+    takes: &'static str,
+    journal: &'static str,
+) -> Route {
+    Route { method: Verb::Patch, ..post(action, path, who, takes, journal) }
+}
+
+const fn delete(action: Action, path: &'static str, who: Who, journal: &'static str) -> Route {
+    Route { method: Verb::Delete, ..post(action, path, who, "", journal) }
+}
+
+impl Route {
+    /// Finds the routes of a path.
+    pub(super) fn at(path: &[&str]) -> impl Iterator<Item = &'static Self> {
+        let is_it = |route: &&Route| {
+            let mut rest = path.iter();
+            let mut fits = |part: &str| rest.next().is_some_and(|is| part == "{id}" || part == *is);
+            route.path.split('/').all(&mut fits) && rest.next().is_none()
+        };
+        ROUTES.iter().filter(is_it)
+    }
+
+    /// Returns whether it answers a method.
+    pub(super) fn answers(&self, method: &Method) -> bool {
+        match self.method {
+            Verb::Get => *method == Method::GET || *method == Method::HEAD,
+            Verb::Post => *method == Method::POST,
+            Verb::Patch => *method == Method::PATCH,
+            Verb::Delete => *method == Method::DELETE,
+        }
+    }
+
+    /// Returns the methods of a path, as `Allow` has them; empty where there is no such path.
+    pub(super) fn methods(path: &[&str]) -> String {
+        Self::at(path).map(|route| route.method.allowed()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Verb {
+    /// Returns the methods that it answers.
+    pub fn allowed(self) -> &'static str {
+        match self {
+            Self::Get => "GET, HEAD",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
