@@ -156,7 +156,8 @@ mod due {
     const STEPS: usize = 1_000;
 
     fn wait(delivery: u64) -> Duration {
-        RETRY_WAITS[(delivery.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % 5]
+        RETRY_WAITS
+            [(delivery.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % RETRY_WAITS.len()]
     }
 
     /// In the order in which a schedule adds them.

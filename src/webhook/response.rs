@@ -15,7 +15,7 @@ use http::{Response, StatusCode};
 ///
 /// Any 2xx acknowledges the delivery, and the service does not send the event again: only a proof
 /// that the event is genuine and safe creates one. After any other status the service tries again,
-/// up to six attempts in total. A response answers one request: it cannot be copied, and it ends as an
+/// until the last attempt of the delivery. A response answers one request: it cannot be copied, and it ends as an
 /// HTTP response or as a status.
 #[derive(Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

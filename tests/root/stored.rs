@@ -8,8 +8,8 @@ use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::UsageWatch;
 use call_assistant::webhook::receiver::{EventKey, InboxEntry, ObjectVersion};
 use call_assistant::webhook::sender::{
-    Alert, Attempt, AttemptReport, DeliveryColumns, EndpointColumns, Excerpt, LogEntry, Recovery,
-    RecoveryFilter,
+    Alert, Attempt, AttemptReport, DeliveryColumns, EndpointColumns, Excerpt, LogEntry,
+    MAX_ATTEMPTS, Recovery, RecoveryFilter,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -82,8 +82,11 @@ fn what_contradicts_itself_is_refused() {
         "failed_from has no generation",
     );
     refused::<LogEntry>(
-        r#"{"attempt":7,"manual":false,"began_at":"2026-01-01T00:00:00Z","took_ms":1,"outcome":"503","late":false,"status":"failed","next_at":null,"response":null}"#,
-        "attempt number is not from 1 to 6",
+        &format!(
+            r#"{{"attempt":{},"manual":false,"began_at":"2026-01-01T00:00:00Z","took_ms":1,"outcome":"503","late":false,"status":"failed","next_at":null,"response":null}}"#,
+            MAX_ATTEMPTS + 1
+        ),
+        &format!("attempt number is not from 1 to {MAX_ATTEMPTS}"),
     );
 }
 

@@ -8,8 +8,9 @@ use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, EventData, NewEvent, Origin};
 use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, Inbox};
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, DeliveryStatus, DisabledReason, EndpointChange, EndpointHealth,
-    EndpointUrl, FAILURES_TO_DISABLE, Outcome, SignedDestination,
+    ATTEMPT_TIMEOUT, BeginError, Delivery, DeliveryStatus, DisabledReason, EndpointChange,
+    EndpointHealth, EndpointUrl, FAILURES_TO_DISABLE, MAX_ATTEMPTS, Outcome, RETRY_WAITS,
+    SignedDestination,
 };
 use call_assistant::webhook::{Signer, SigningSecret, Verifier, VerifyError};
 use http::{HeaderValue, Request, StatusCode};
@@ -140,29 +141,35 @@ pub(crate) fn retry_over_the_whole_schedule(
     let (mut hook, verifier) = Hook::new(world)?;
     let body = ping(world)?;
     let mut delivery = Delivery::accept(&body, &hook.endpoint, world.now);
-    let answers = [
+    let failures = [
         ("500", Outcome::Answered(StatusCode::INTERNAL_SERVER_ERROR)),
         ("no answer in ten seconds", Outcome::TimedOut),
         ("a redirect", Outcome::Answered(StatusCode::FOUND)),
         ("a closed port", Outcome::Refused),
         ("503", Outcome::Answered(StatusCode::SERVICE_UNAVAILABLE)),
-        ("204", Outcome::Answered(StatusCode::NO_CONTENT)),
     ];
-    let (mut next, mut bodies, mut genuine) = (answers.into_iter(), Vec::new(), true);
+    // A failure before each wait, and a success after the last.
+    let mut next = failures.iter().cycle().take(RETRY_WAITS.len());
+    let (mut bodies, mut genuine) = (Vec::new(), true);
     let (made, _) = hook.deliver(world, &mut delivery, &body, |request, now| {
         genuine &= verifier.verify(request.headers(), request.body(), now).is_ok();
         bodies.push(request.body().clone());
-        let (what, outcome) = next.next().unwrap_or(("204", Outcome::Answered(StatusCode::OK)));
+        let success = ("204", Outcome::Answered(StatusCode::NO_CONTENT));
+        let (what, outcome) = *next.next().unwrap_or(&success);
         table.tell(&format!("{now} {what}"));
         outcome
     })?;
     let waits: Vec<u64> =
         made.iter().zip(made.iter().skip(1)).map(|(a, b)| b.since(*a).as_secs()).collect();
-    // The second attempt took its ten seconds before the wait that followed it began.
-    table.show("DEL-4", "six attempts: after 10 s, 1 min, 10 min, 1 h, 6 h", {
-        waits == [10, 70, 600, 3_600, 21_600] && delivery.status() == DeliveryStatus::Delivered
+    // An attempt without an answer takes all of its time before the wait that follows it begins.
+    let took =
+        |outcome| if outcome == Outcome::TimedOut { ATTEMPT_TIMEOUT } else { Duration::ZERO };
+    let failed = failures.iter().cycle().map(|(_, outcome)| took(*outcome));
+    let expected = RETRY_WAITS.iter().zip(failed).map(|(wait, took)| (*wait + took).as_secs());
+    table.show("DEL-4", "an attempt at once and one after each wait of the schedule", {
+        expected.eq(waits.iter().copied()) && delivery.status() == DeliveryStatus::Delivered
     });
-    table.show("DEL-3", "a redirect is a failure like any other", waits.len() == 5);
+    table.show("DEL-3", "a redirect is a failure like any other", waits.len() == RETRY_WAITS.len());
     table.show("DEL-13", "the same bytes each time, signed afresh", {
         genuine && bodies.iter().all(|sent| sent == body.as_bytes())
     });
@@ -187,10 +194,11 @@ pub(crate) fn retry_over_the_whole_schedule(
     let mut delivery = Delivery::accept(&body, &hook.endpoint, world.now);
     let (made, _) =
         hook.deliver(world, &mut delivery, &body, |_, _| Outcome::Answered(StatusCode::NOT_FOUND))?;
-    let failed = delivery.status() == DeliveryStatus::Failed && made.len() == 6;
+    let failed =
+        delivery.status() == DeliveryStatus::Failed && made.len() == usize::from(MAX_ATTEMPTS);
     delivery.redeliver(&hook.endpoint, world.now)?;
     hook.deliver(world, &mut delivery, &body, |_, _| Outcome::Answered(StatusCode::OK))?;
-    table.tell("another one fails six times, and is redelivered");
+    table.tell("another one fails each time, and is redelivered");
     table.show("DEL-10", "a failed delivery is made again on request", {
         failed && delivery.status() == DeliveryStatus::Delivered
     });

@@ -3,7 +3,7 @@
 //! `cargo run --example tour`
 //!
 //! A service and a customer sit in one memory, and the time is a number that the tour moves on:
-//! six hours of retries take an instant. That needs no special build, for the library has no clock
+//! hours of retries take an instant. That needs no special build, for the library has no clock
 //! and does no I/O anywhere; the tour is its host, as a server would be.
 //!
 //! Everything shown is checked. The tour ends with a table of the rules, and with status 1 if a rule did

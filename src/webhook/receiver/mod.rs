@@ -24,8 +24,8 @@
 //! }
 //! ```
 //!
-//! The service never sends an acknowledged event again, and sends one that was not acknowledged up to
-//! six times. So an acknowledgement is proof that the event is safe: [`Receipt::stored`] and
+//! The service never sends an acknowledged event again, and sends one that was not acknowledged
+//! again. So an acknowledgement is proof that the event is safe: [`Receipt::stored`] and
 //! [`ActiveClaim::done`] are the only ways to one. There are two orders to choose from.
 //!
 //! # Store, answer, handle later

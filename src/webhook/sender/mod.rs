@@ -68,10 +68,10 @@
 //! ```text
 //! accept ─────► waiting ─── begin ──► sending ─ finish ─┬─► delivered  any 2xx
 //!   │            ▲  ▲                   │  │            ├─► gone       410
-//!   │ endpoint   │  │  lease expires:   │  │            └─► failed     the sixth failure,
+//!   │ endpoint   │  │  lease expires:   │  │            └─► failed     the last failure,
 //!   │ disabled   │  │  begin again ◄────┘  │                           or a manual one
 //!   ▼            │  └────── finish ────────┘
-//! skipped        │  failed: after 10 s, 1 min, 10 min, 1 h, 6 h
+//! skipped        │  failed: after the next of RETRY_WAITS
 //!   │            │  not sent, through no fault of the endpoint: at once, and not counted
 //!   └────────────┤
 //!     redeliver  │  failed, gone, parked, skipped: one manual attempt, for thirty days

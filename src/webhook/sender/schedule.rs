@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::Timestamp;
 
-/// The waits between attempts: 10 s, 1 min, 10 min, 1 h and 6 h. Each wait counts from the end of the attempt that failed.
+/// The waits between attempts. Each wait counts from the end of the attempt that failed.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{MAX_ATTEMPTS, RETRY_WAITS};
@@ -13,7 +13,13 @@ use crate::Timestamp;
 /// assert_eq!(seconds, [10, 60, 600, 3_600, 21_600]);
 /// assert_eq!(usize::from(MAX_ATTEMPTS), RETRY_WAITS.len() + 1);
 /// ```
-pub const RETRY_WAITS: &[Duration] = &SPECIFIED.waits;
+pub const RETRY_WAITS: &[Duration] = &[
+    Duration::from_secs(10),
+    Duration::from_secs(60),
+    Duration::from_secs(10 * 60),
+    Duration::from_secs(60 * 60),
+    Duration::from_secs(6 * 60 * 60),
+];
 
 /// The attempts of a delivery: six, the first and one after each of the [`RETRY_WAITS`].
 #[expect(clippy::as_conversions, reason = "there are few waits")]
@@ -42,7 +48,7 @@ pub const MAX_ATTEMPTS: u8 = RETRY_WAITS.len() as u8 + 1;
 /// # let at = attempt.deadline();
 /// # let (deliveries, endpoints) = (BTreeMap::from([(7, delivery)]), BTreeMap::from([(1, endpoint)]));
 ///
-/// let fast = RetrySchedule::default().scaled(0.001); // six hours in 22 seconds
+/// let fast = RetrySchedule::default().scaled(0.001); // an hour in 3.6 seconds
 /// let outcome = Outcome::TimedOut;
 /// let ended = [EndedAttempt { delivery: 7, endpoint: 1, attempt, outcome, at, response: None }];
 /// let settled = fast.settle(&ended, &deliveries, &endpoints);
@@ -51,18 +57,13 @@ pub const MAX_ATTEMPTS: u8 = RETRY_WAITS.len() as u8 + 1;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetrySchedule {
-    waits: [Duration; 5],
+    waits: [Duration; RETRY_WAITS.len()],
 }
 
-/// The one table of the waits.
-pub(super) const SPECIFIED: RetrySchedule = RetrySchedule {
-    waits: [
-        Duration::from_secs(10),
-        Duration::from_secs(60),
-        Duration::from_secs(10 * 60),
-        Duration::from_secs(60 * 60),
-        Duration::from_secs(6 * 60 * 60),
-    ],
+/// The schedule of the specification.
+pub(super) const SPECIFIED: RetrySchedule = match RETRY_WAITS.first_chunk() {
+    Some(waits) => RetrySchedule { waits: *waits },
+    None => panic!("they are as many as they are"),
 };
 
 impl Default for RetrySchedule {
@@ -75,9 +76,9 @@ impl RetrySchedule {
     /// Multiplies each wait by a factor. The result is rounded down to a whole microsecond, so that a
     /// database stores the same instant.
     ///
-    /// A wait becomes twelve hours at most, because a due time that is farther ahead
-    /// [counts as reached](super::Delivery::due). It also becomes twelve hours if the factor is negative
-    /// or not a number.
+    /// A wait becomes twice the longest wait at most, because a due time that is farther ahead
+    /// [counts as reached](super::Delivery::due). It also becomes that if the factor is negative or not a
+    /// number.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         let waits = self.waits.map(|wait| {
@@ -108,7 +109,7 @@ pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 pub const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
 
 /// The longest time from the first attempt of a delivery to the end of its last one, if no attempt
-/// begins late: 7 h 12 min 10 s, all waits and six timeouts.
+/// begins late: 7 h 12 min 10 s, all waits and the timeouts of all attempts.
 pub const LONGEST_DELIVERY: Duration = {
     let (mut longest, mut waits) = (ATTEMPT_TIMEOUT, RETRY_WAITS);
     while let [wait, rest @ ..] = waits {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, AttemptReport, BeginError, Delivery, DeliveryStatus, DisabledReason, EndpointChange,
-    EndpointHealth, EndpointUrl, EndpointUrlError, Outcome, RedeliverError,
+    ATTEMPT_LEASE, Attempt, AttemptReport, BeginError, Delivery, DeliveryStatus, DisabledReason,
+    EndpointChange, EndpointHealth, EndpointUrl, EndpointUrlError, FAILURES_TO_WARN,
+    FIRST_FAILURES_TO_SUSPECT, MAX_ATTEMPTS, Outcome, RETRY_WAITS, RedeliverError,
 };
 use http::StatusCode;
 use url::Host;
@@ -107,7 +108,7 @@ fn another(
         assert_eq!(delivery.begin(endpoint, now), Err(BeginError::Ended));
         return now;
     }
-    for number in 1..=6 {
+    for number in 1..=usize::from(MAX_ATTEMPTS) {
         let attempt = delivery.begin(endpoint, now).unwrap();
         assert_eq!(usize::from(attempt.number()), number);
         now = now.saturating_add(Duration::from_secs((how as u64 >> 3) % 11));
@@ -116,11 +117,9 @@ fn another(
             false => (Outcome::Answered(StatusCode::ACCEPTED), Verdict::Acknowledged),
         };
         let report = delivery.finish(&attempt, outcome, now).unwrap();
-        let step = match (verdict, SCHEDULE.get(number - 1)) {
+        let step = match (verdict, RETRY_WAITS.get(number - 1)) {
             (Verdict::Acknowledged, _) => Step::Delivered,
-            (_, Some(seconds)) => {
-                Step::Again { at: now.saturating_add(Duration::from_secs(*seconds)) }
-            }
+            (_, Some(wait)) => Step::Again { at: now.saturating_add(*wait) },
             (_, None) => Step::Failed,
         };
         assert_eq!(seen(&report, &delivery, outcome, now), step);
@@ -198,9 +197,6 @@ fn is_kept(created: Timestamp, now: Timestamp) -> bool {
     now.since(created) < Duration::from_secs(30 * 86_400)
 }
 
-/// The waits after each attempt but the last, in seconds.
-const SCHEDULE: [u64; 5] = [10, 60, 600, 3_600, 21_600];
-
 const OUTCOMES: [(Outcome, Verdict); 8] = [
     (Outcome::Reset, Verdict::Failed),
     (Outcome::Answered(StatusCode::OK), Verdict::Acknowledged),
@@ -260,11 +256,11 @@ impl Model {
     /// D-80: its time has come, or is too far ahead for any correct clock to have written it.
     fn is_reached(&self, now: Timestamp) -> bool {
         let (at, farthest) = match self.stands {
-            Stands::Waiting(at) => (at, 43_200),
-            Stands::Sending(until, _) => (until, 60),
+            Stands::Waiting(at) => (at, 2 * *RETRY_WAITS.last().unwrap()),
+            Stands::Sending(until, _) => (until, 2 * ATTEMPT_LEASE),
             Stands::Ended(_) => return true,
         };
-        at <= now || at.since(now) > Duration::from_secs(farthest)
+        at <= now || at.since(now) > farthest
     }
 
     /// Which attempt begins, or the words of the error.
@@ -330,9 +326,9 @@ impl Model {
             }
             Verdict::Failed | Verdict::Unsent if current => {
                 self.charged += 1;
-                match SCHEDULE.get(usize::from(self.charged) - 1) {
-                    Some(seconds) => {
-                        let at = now.saturating_add(Duration::from_secs(*seconds));
+                match RETRY_WAITS.get(usize::from(self.charged) - 1) {
+                    Some(wait) => {
+                        let at = now.saturating_add(*wait);
                         self.stands = Stands::Waiting(at);
                         Step::Again { at }
                     }
@@ -375,7 +371,7 @@ impl Model {
         };
         assert_eq!((delivery.status(), delivery.due(now)), (status, due));
         assert_eq!(delivery.attempts(), self.charged);
-        assert!(self.charged <= 6);
+        assert!(self.charged <= MAX_ATTEMPTS);
     }
 }
 
@@ -397,7 +393,7 @@ impl Health {
             return Some(self.disable(DisabledReason::Gone));
         }
         if step == Step::Delivered && (self.count > 0 || self.firsts > 0) {
-            let warned = self.suspect || self.count >= 5;
+            let warned = self.suspect || self.count >= FAILURES_TO_WARN[0];
             *self = Self { life, ..Self::default() };
             return Some(match warned {
                 true => EndpointChange::Recovered,
@@ -407,7 +403,7 @@ impl Health {
         if matches!(step, Step::Again { .. }) && first && !self.suspect {
             let began = *self.first_at.get_or_insert(now);
             self.firsts = self.firsts.saturating_add(1);
-            if self.firsts < 5 {
+            if self.firsts < FIRST_FAILURES_TO_SUSPECT {
                 return Some(EndpointChange::Updated);
             }
             // A minute, or more than two that only a wrong clock can have stored.
@@ -425,10 +421,7 @@ impl Health {
         if self.count == 20 {
             return Some(self.disable(DisabledReason::Failing));
         }
-        match self.count {
-            5 | 10 | 15 => None,
-            _ => Some(EndpointChange::Updated),
-        }
+        (!FAILURES_TO_WARN.contains(&self.count)).then_some(EndpointChange::Updated)
     }
 
     fn disable(&mut self, reason: DisabledReason) -> EndpointChange {

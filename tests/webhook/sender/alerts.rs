@@ -5,11 +5,12 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     AbandonedReason, Alert, Delivery, DisabledReason, EndpointChange, EndpointHealth,
-    FIRST_FAILURES_TO_SUSPECT, Outcome, REMINDER_DAYS, SUSPECT_SPAN,
+    FAILURES_TO_WARN, FIRST_FAILURES_TO_SUSPECT, Outcome, REMINDER_DAYS, SUSPECT_SPAN,
 };
 
 use super::{
-    answered, at, attempted, disabled, event, failed_before, failing, record, start, still_disabled,
+    BEFORE_LAST, answered, at, attempted, disabled, event, failed_before, failing, record, start,
+    still_disabled,
 };
 use crate::dice::Dice;
 
@@ -54,14 +55,14 @@ fn five_first_attempts_over_a_minute_make_it_suspect_and_a_2xx_ends_it() {
 fn only_first_attempts_that_failed_make_it_suspect() {
     let mut endpoint = EndpointHealth::new(1, start());
     for second in (0..600).step_by(10) {
-        for failed in 1..5 {
+        for failed in 1..BEFORE_LAST {
             let change = record(&mut endpoint, failed, Outcome::Reset, at(second));
             assert_eq!(change, EndpointChange::Unchanged, "{failed} at {second}");
         }
         let change = record(&mut endpoint, 0, Outcome::Unsent, at(second));
         assert_eq!(change, EndpointChange::Unchanged, "unsent at {second}");
     }
-    let mut failed = failed_before(5, &endpoint, start());
+    let mut failed = failed_before(BEFORE_LAST, &endpoint, start());
     let _ = attempted(&mut failed, &endpoint, answered(500), start(), start());
     for second in (0..600).step_by(60) {
         failed.redeliver(&endpoint, at(second)).unwrap();
@@ -75,7 +76,7 @@ fn only_first_attempts_that_failed_make_it_suspect() {
     // Said once more, it is late.
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let attempt = delivery.begin(&endpoint, start()).unwrap();
-    for again in 0..5 {
+    for again in 0..3 {
         let report = delivery.finish(&attempt, Outcome::TimedOut, at(70 * again)).unwrap();
         let change = endpoint.record(report, at(70 * again)).unwrap();
         let noted = if again == 0 { EndpointChange::Updated } else { EndpointChange::Unchanged };
@@ -87,18 +88,18 @@ fn only_first_attempts_that_failed_make_it_suspect() {
 #[test]
 fn the_count_and_the_early_sign_know_nothing_of_each_other() {
     let mut endpoint = EndpointHealth::new(1, start());
-    for number in 0..5 {
-        let _ = record(&mut endpoint, 0, Outcome::Dns, at(20 * number));
+    for number in 0..FIRST_FAILURES_TO_SUSPECT {
+        let _ = record(&mut endpoint, 0, Outcome::Dns, at(20 * u64::from(number)));
     }
     assert!(endpoint.is_suspect());
     for failures in 1..=19 {
-        let change = record(&mut endpoint, 5, Outcome::Dns, at(100));
-        let warn = [5, 10, 15].contains(&failures);
+        let change = record(&mut endpoint, BEFORE_LAST, Outcome::Dns, at(100));
+        let warn = FAILURES_TO_WARN.contains(&failures);
         assert_eq!(endpoint.failures(), failures);
         assert_eq!(change.alert(), warn.then_some(failing(failures)));
         assert!(endpoint.is_suspect(), "{failures}");
     }
-    let change = record(&mut endpoint, 5, Outcome::Dns, at(101));
+    let change = record(&mut endpoint, BEFORE_LAST, Outcome::Dns, at(101));
     let reason = DisabledReason::Failing;
     assert_eq!(change.alert(), Some(disabled(reason)));
     assert!(!endpoint.is_suspect() && endpoint.first_failed_at().is_none());
@@ -113,9 +114,10 @@ fn a_wrong_clock_does_not_hide_it() {
     let year = Duration::from_secs(365 * 86_400);
     let mut endpoint = EndpointHealth::new(1, start());
     let _ = record(&mut endpoint, 0, Outcome::Dns, start().saturating_add(year));
-    let changes: Vec<_> =
-        (1..5).map(|second| record(&mut endpoint, 0, Outcome::Dns, at(second))).collect();
-    assert_eq!(changes[3], EndpointChange::Suspect, "{changes:?}");
+    let changes: Vec<_> = (1..FIRST_FAILURES_TO_SUSPECT)
+        .map(|second| record(&mut endpoint, 0, Outcome::Dns, at(second.into())))
+        .collect();
+    assert_eq!(changes.last(), Some(&EndpointChange::Suspect), "{changes:?}");
     let mut disabled = EndpointHealth::new(1, start());
     let _ = record(&mut disabled, 0, answered(410), start().saturating_add(year));
     assert!(disabled.remind(start()).is_some());
@@ -168,25 +170,25 @@ impl Naive {
             return None;
         }
         if outcome.is_success() {
-            let told = self.told || self.failures >= 5;
+            let told = self.told || self.failures >= FAILURES_TO_WARN[0];
             *self = Self::default();
             return told.then_some(Alert::Recovered);
         }
-        if failed == 5 {
+        if failed == BEFORE_LAST {
             self.failures += 1;
             if self.failures == 20 {
                 self.disabled = true;
                 return Some(disabled(DisabledReason::Failing));
             }
             let failures = self.failures;
-            return failures.is_multiple_of(5).then_some(failing(failures));
+            return FAILURES_TO_WARN.contains(&failures).then_some(failing(failures));
         }
         if failed > 0 || self.told {
             return None;
         }
         self.firsts.push(now);
         let long = now.since(self.firsts[0]) >= Duration::from_secs(60);
-        self.told = self.firsts.len() >= 5 && long;
+        self.told = self.firsts.len() >= usize::from(FIRST_FAILURES_TO_SUSPECT) && long;
         self.told.then_some(Alert::Suspect)
     }
 }
@@ -201,7 +203,7 @@ fn random_lives_are_told_of_each_fact_once() {
             (EndpointHealth::new(1, start()), Naive::default(), start());
         for step in 0..300 {
             now = now.saturating_add(Duration::from_secs(dice.below(30)));
-            let failed = [0, 0, 0, 2, 5][dice.below(5) as usize];
+            let failed = [0, 0, 0, 2, BEFORE_LAST][dice.below(5) as usize];
             // Some lives have many successes, others nearly none.
             let good = dice.below(100) < [1, 4, 20][(seed % 3) as usize];
             let outcome = if good { answered(200) } else { Outcome::Refused };

@@ -5,14 +5,14 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Delivery, EndpointHealth, EndpointUrl, Excerpt, FailureReason, LogEntry, Outcome,
+    Delivery, EndpointHealth, EndpointUrl, Excerpt, FailureReason, LogEntry, MAX_ATTEMPTS, Outcome,
     SignedDestination,
 };
 use call_assistant::webhook::{Signer, Verifier};
 use http::header::{HeaderMap, HeaderValue};
 use http::{Method, Version};
 
-use super::{answered, at, event, failed_before, start};
+use super::{BEFORE_LAST, answered, at, event, failed_before, start};
 use support::secret;
 
 const BODY: &str = r#"{"id":"evt_1", "type" : "call.ended","created_at":"2026-01-01T00:00:00Z",
@@ -57,7 +57,7 @@ fn every_attempt_is_signed_afresh_over_the_same_bytes() {
     let (old, new) = (secret("whsec_old"), secret("whsec_new"));
     let mut now = start();
     let mut signatures = Vec::new();
-    for number in 1..=6 {
+    for number in 1..=MAX_ATTEMPTS {
         let signer = match number {
             1 | 2 => Signer::new(old.clone()),
             3 | 4 => {
@@ -81,7 +81,7 @@ fn every_attempt_is_signed_afresh_over_the_same_bytes() {
     }
     signatures.sort();
     signatures.dedup();
-    assert_eq!(signatures.len(), 6);
+    assert_eq!(signatures.len(), usize::from(MAX_ATTEMPTS));
 }
 
 /// An event's type is a header's text, or there is nothing to send.
@@ -116,11 +116,11 @@ fn the_log_says_what_came_of_an_attempt() {
     let entry = super::entry(attempt, (Outcome::Reset, before), &report, &delivery, None);
     assert_eq!((entry.took_ms, entry.late, entry.response), (0, true, None));
 
-    let mut last = failed_before(5, &endpoint, at(1));
+    let mut last = failed_before(BEFORE_LAST, &endpoint, at(1));
     let attempt = last.begin(&endpoint, at(1)).unwrap();
     let report = last.finish(&attempt, Outcome::Dns, at(2)).unwrap();
     let entry = super::entry(attempt, (Outcome::Dns, at(2)), &report, &last, None);
-    assert_eq!((entry.attempt, entry.next_at), (6, None));
+    assert_eq!((entry.attempt, entry.next_at), (MAX_ATTEMPTS, None));
 }
 
 /// DEL-10: what a host adds to an entry is stored with it, and an entry without it is read as before.
@@ -187,7 +187,8 @@ fn the_status_decides_whatever_becomes_of_the_body() {
     let endpoint = EndpointHealth::new(1, start());
     let body = "a body that breaks off".as_bytes();
     let bodies = [None, Some(&b""[..]), Some(&body[..6]), Some(body)];
-    for (failures, status) in [(0, 200), (0, 500), (5, 299), (5, 302), (0, 410)] {
+    for (failures, status) in [(0, 200), (0, 500), (BEFORE_LAST, 299), (BEFORE_LAST, 302), (0, 410)]
+    {
         let mut ends = Vec::new();
         for body in bodies {
             let mut delivery = failed_before(failures, &endpoint, start());

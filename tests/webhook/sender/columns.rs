@@ -6,12 +6,13 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, ColumnError, Delivery, DeliveryColumns, DeliveryStatus, DisabledReason,
-    EndpointChange, EndpointColumns, EndpointHealth, LogEntry, Outcome, RETENTION, oldest_kept,
+    EndpointChange, EndpointColumns, EndpointHealth, FIRST_FAILURES_TO_SUSPECT, LogEntry,
+    MAX_ATTEMPTS, Outcome, RETENTION, oldest_kept,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{answered, at, attempted, event, failed_before, record, start};
+use super::{BEFORE_LAST, answered, at, attempted, event, failed_before, record, start};
 
 /// From the release of a version on every later build must read its lines.
 /// A version that stores more adds a file.
@@ -134,10 +135,17 @@ fn a_text_of_a_later_version_is_an_error_that_names_it() {
 #[test]
 fn numbers_that_this_crate_cannot_have_stored_are_refused() {
     let good = DeliveryColumns::from(failed_before(1, &EndpointHealth::new(1, start()), start()));
+    let too_many = i16::from(MAX_ATTEMPTS) + 1;
+    let too_many_firsts = i16::from(FIRST_FAILURES_TO_SUSPECT) + 1;
     for (bad, field, value, max) in [
-        (DeliveryColumns { attempts: 7, ..good }, "attempts", 7, 6),
-        (DeliveryColumns { attempts: -1, ..good }, "attempts", -1, 6),
-        (DeliveryColumns { attempts: 256, ..good }, "attempts", 256, 6),
+        (
+            DeliveryColumns { attempts: too_many, ..good },
+            "attempts",
+            too_many.into(),
+            MAX_ATTEMPTS.into(),
+        ),
+        (DeliveryColumns { attempts: -1, ..good }, "attempts", -1, MAX_ATTEMPTS.into()),
+        (DeliveryColumns { attempts: 256, ..good }, "attempts", 256, MAX_ATTEMPTS.into()),
         (DeliveryColumns { generation: -1, ..good }, "generation", -1, i32::MAX),
         (DeliveryColumns { version: i32::MIN, ..good }, "version", i32::MIN, i32::MAX),
     ] {
@@ -147,7 +155,12 @@ fn numbers_that_this_crate_cannot_have_stored_are_refused() {
     for (bad, field, value, max) in [
         (EndpointColumns { failures: 21, ..good }, "failures", 21, 20),
         (EndpointColumns { failures: -1, ..good }, "failures", -1, 20),
-        (EndpointColumns { first_failures: 6, ..good }, "first_failures", 6, 5),
+        (
+            EndpointColumns { first_failures: too_many_firsts, ..good },
+            "first_failures",
+            too_many_firsts.into(),
+            FIRST_FAILURES_TO_SUSPECT.into(),
+        ),
         (EndpointColumns { reminders: 3, ..good }, "reminders", 3, 2),
         (EndpointColumns { generation: -7, ..good }, "generation", -7, i32::MAX),
         (EndpointColumns { version: -1, ..good }, "version", -1, i32::MAX),
@@ -201,7 +214,7 @@ fn no_count_is_written_that_is_refused_when_it_is_read() {
         EndpointColumns { failures: 20, ..EndpointColumns::from(EndpointHealth::new(1, start())) };
     let mut endpoint = EndpointHealth::from_columns(1, full).unwrap();
     assert_eq!(
-        record(&mut endpoint, 5, Outcome::TimedOut, start()),
+        record(&mut endpoint, BEFORE_LAST, Outcome::TimedOut, start()),
         EndpointChange::Disabled(DisabledReason::Failing)
     );
     let written = EndpointColumns::from(endpoint);
@@ -213,7 +226,7 @@ fn no_count_is_written_that_is_refused_when_it_is_read() {
 #[test]
 fn a_row_that_is_sending_tells_its_attempt() {
     let endpoint = EndpointHealth::new(1, start());
-    for failed in 0..6 {
+    for failed in 0..MAX_ATTEMPTS {
         let mut delivery = failed_before(failed, &endpoint, start());
         assert_eq!(delivery.in_flight(&endpoint), None, "waiting after {failed}");
         let attempt = delivery.begin(&endpoint, at(1)).unwrap();
@@ -279,9 +292,9 @@ fn the_oldest_kept_event_is_less_than_thirty_days_old() {
 #[test]
 fn a_report_that_is_empty_changes_no_endpoint() {
     let mut counted = EndpointHealth::new(1, start());
-    let mut delivery = failed_before(5, &counted, start());
+    let mut delivery = failed_before(BEFORE_LAST, &counted, start());
     let report = attempted(&mut delivery, &counted, answered(500), start(), start());
-    assert!(!report.is_empty(), "a sixth failure");
+    assert!(!report.is_empty(), "the last failure");
     let _ = counted.record(report, start()).unwrap();
     for (failed, outcome, nothing) in [
         (0, answered(500), false),
@@ -289,7 +302,7 @@ fn a_report_that_is_empty_changes_no_endpoint() {
         (0, Outcome::Unsent, true),
         (0, answered(200), false),
         (0, answered(410), false),
-        (5, Outcome::Tls, false),
+        (BEFORE_LAST, Outcome::Tls, false),
     ] {
         let mut delivery = failed_before(failed, &counted, start());
         let report = attempted(&mut delivery, &counted, outcome, start(), start());

@@ -5,10 +5,11 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     AttemptReport, BeginError, Delivery, DeliveryStatus, DisabledReason, EndpointChange,
-    EndpointHealth, FAILURES_TO_DISABLE, FAILURES_TO_WARN, Outcome, RETENTION, RecoveryFilter,
+    EndpointHealth, FAILURES_TO_DISABLE, FAILURES_TO_WARN, MAX_ATTEMPTS, Outcome, RETENTION,
+    RecoveryFilter,
 };
 
-use super::{answered, at, attempted, event, failed_before, failing, record, start};
+use super::{BEFORE_LAST, answered, at, attempted, event, failed_before, failing, record, start};
 
 /// What a delivery of this endpoint reports, begun when the endpoint was as given.
 #[track_caller]
@@ -50,7 +51,7 @@ impl Naive {
         }
         Some(match event {
             Success if self.count > 0 => {
-                let warned = self.count >= 5;
+                let warned = self.count >= FAILURES_TO_WARN[0];
                 self.count = 0;
                 if warned { EndpointChange::Recovered } else { EndpointChange::Updated }
             }
@@ -71,10 +72,7 @@ impl Naive {
             self.disabled = Some(DisabledReason::Failing);
             return Some(EndpointChange::Disabled(DisabledReason::Failing));
         }
-        match self.count {
-            5 | 10 | 15 => None,
-            _ => Some(EndpointChange::Updated),
-        }
+        (!FAILURES_TO_WARN.contains(&self.count)).then_some(EndpointChange::Updated)
     }
 }
 
@@ -82,11 +80,11 @@ impl Naive {
 #[test]
 fn every_sequence_of_events_from_every_count() {
     let first = EndpointHealth::new(1, start());
-    let stale = report(&first, 5, answered(500));
+    let stale = report(&first, BEFORE_LAST, answered(500));
     for count in 0..FAILURES_TO_DISABLE {
         let mut begun = first;
         for _ in 0..count {
-            let _ = record(&mut begun, 5, answered(500), start());
+            let _ = record(&mut begun, BEFORE_LAST, answered(500), start());
         }
         for code in 0..6_usize.pow(5) {
             let mut endpoint = begun;
@@ -108,7 +106,9 @@ fn every_sequence_of_events_from_every_count() {
                 };
                 let change = match event {
                     Success => endpoint.record(fresh(0, answered(200)), now).unwrap(),
-                    LastFailure => endpoint.record(fresh(5, Outcome::TimedOut), now).unwrap(),
+                    LastFailure => {
+                        endpoint.record(fresh(BEFORE_LAST, Outcome::TimedOut), now).unwrap()
+                    }
                     EarlyFailure => endpoint.record(fresh(4, Outcome::TimedOut), now).unwrap(),
                     Gone => endpoint.record(fresh(0, answered(410)), now).unwrap(),
                     StaleFailure => endpoint.record(stale, now).unwrap(),
@@ -140,8 +140,8 @@ fn twenty_in_a_row_disable_and_one_success_resets() {
     let mut warned = Vec::new();
     for round in 0..2 {
         for failures in 1..=19 {
-            let change = record(&mut endpoint, 5, Outcome::Dns, at(1));
-            let warn = [5, 10, 15].contains(&failures);
+            let change = record(&mut endpoint, BEFORE_LAST, Outcome::Dns, at(1));
+            let warn = FAILURES_TO_WARN.contains(&failures);
             let told = warn.then_some(failing(failures));
             assert_eq!((endpoint.failures(), change.alert()), (failures, told), "round {round}");
             warned.extend(warn.then_some((round, failures)));
@@ -152,8 +152,10 @@ fn twenty_in_a_row_disable_and_one_success_resets() {
             assert_eq!(endpoint.record(success, at(2)).unwrap(), recovered);
         }
     }
-    assert_eq!(warned, [(0, 5), (0, 10), (0, 15), (1, 5), (1, 10), (1, 15)]);
-    let last = report(&endpoint, 5, Outcome::Dns);
+    let each: Vec<_> =
+        (0..2).flat_map(|round| FAILURES_TO_WARN.iter().map(move |at| (round, *at))).collect();
+    assert_eq!(warned, each);
+    let last = report(&endpoint, BEFORE_LAST, Outcome::Dns);
     assert_eq!(
         endpoint.record(last, at(3)).unwrap(),
         EndpointChange::Disabled(DisabledReason::Failing)
@@ -247,7 +249,7 @@ fn what_was_missed_is_told_by_the_life_it_was_of() {
         let mut failed = Delivery::accept(&event(created), &endpoint, created);
         failed.redeliver(&endpoint, created).unwrap_err();
         let mut now = created;
-        for _ in 0..6 {
+        for _ in 0..MAX_ATTEMPTS {
             let _ = attempted(&mut failed, &endpoint, Outcome::Reset, now, now);
             now = failed.due(now).unwrap_or(now);
         }

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Alert, DeliveryStatus, DisabledReason, Outcome};
+use call_assistant::webhook::sender::{
+    Alert, DeliveryStatus, DisabledReason, FAILURES_TO_WARN, MAX_ATTEMPTS, Outcome,
+};
 use stateright::Property;
 
 use super::world::{Past, Rules, World};
@@ -114,7 +116,7 @@ impl Ledger {
             return self.disable(DisabledReason::Gone, now);
         }
         if counts && step.status == DeliveryStatus::Delivered {
-            let warned = self.suspect || self.streak >= 5;
+            let warned = self.suspect || self.streak >= FAILURES_TO_WARN[0];
             self.streak = 0;
             self.forget();
             return warned.then_some(Alert::Recovered);
@@ -123,8 +125,7 @@ impl Ledger {
             self.streak += 1;
             return match self.streak {
                 20 => self.disable(DisabledReason::Failing, now),
-                failures @ (5 | 10 | 15) => Some(failing(failures)),
-                _ => None,
+                failures => FAILURES_TO_WARN.contains(&failures).then(|| failing(failures)),
             };
         }
         if failed && step.number == 1 && !self.suspect {
@@ -176,9 +177,9 @@ pub(super) fn properties() -> Vec<Property<Rules>> {
                 !account.delivered || row.status() == DeliveryStatus::Delivered
             })
         }),
-        Property::always("six attempts at most are charged", |_, world: &World| {
+        Property::always("the attempts of the schedule at most are charged", |_, world: &World| {
             let mut each = world.rows.iter().zip(&world.ledger.each);
-            each.all(|(row, account)| account.charged <= 6 && row.attempts() <= 6)
+            each.all(|(row, account)| account.charged.max(row.attempts()) <= MAX_ATTEMPTS)
         }),
         Property::always("each delivery is counted once at most", |_, world: &World| {
             world.ledger.each.iter().all(|account| account.counted <= 1)

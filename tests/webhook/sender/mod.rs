@@ -29,13 +29,14 @@ mod wrong_clocks;
 
 use std::cell::RefCell;
 use std::error::Error;
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{
     Alert, Attempt, AttemptReport, Delivery, DisabledReason, EndedAttempt, EndpointChange,
-    EndpointHealth, LogEntry, Outcome, RETRY_WAITS,
+    EndpointHealth, LogEntry, MAX_ATTEMPTS, Outcome, RETRY_WAITS,
 };
 use http::StatusCode;
 use serde_json::json;
@@ -87,10 +88,18 @@ pub(crate) fn answered(status: u16) -> Outcome {
     Outcome::Answered(StatusCode::from_u16(status).unwrap())
 }
 
+/// The failures after which the next attempt is the last.
+pub(crate) const BEFORE_LAST: u8 = MAX_ATTEMPTS - 1;
+
+/// The last of the waits, and the longest.
+pub(crate) fn longest_wait() -> Duration {
+    *RETRY_WAITS.last().unwrap()
+}
+
 /// A delivery that has failed this many times, and is due by now.
 #[track_caller]
 pub(crate) fn failed_before(attempts: u8, endpoint: &EndpointHealth, now: Timestamp) -> Delivery {
-    let mut then = now.saturating_sub(RETRY_WAITS.iter().sum());
+    let mut then = now.saturating_sub(RETRY_WAITS[..usize::from(attempts)].iter().sum());
     let mut delivery = Delivery::accept(&event(then), endpoint, then);
     for _ in 0..attempts {
         let _ = attempted(&mut delivery, endpoint, answered(500), then, then);

@@ -12,11 +12,11 @@
 use call_assistant::webhook::sender::{DeliveryStatus, EndpointChange};
 use stateright::Property;
 
-use super::answered;
 use super::counterexample::check;
 use super::world::Sender::{CountLeft, Done, Heard, Ready};
 use super::world::Storing::{RowByRow, Together};
 use super::world::{BUDGET, Budget, EVERYTHING, Job, Past, Rules, Storing, World};
+use super::{BEFORE_LAST, answered};
 
 /// What some world shows of these senders.
 pub(super) fn properties(past: &Past) -> Vec<Property<Rules>> {
@@ -101,19 +101,22 @@ fn rules(failed: &[u8], storing: Storing, budget: Budget) -> Rules {
 /// One delivery at its last attempt, one failure before the endpoint is disabled.
 #[test]
 fn two_senders_over_one_delivery() {
-    check(rules(&[5], Together, Budget { enables: 1, repeats: 1, unsent: 1, ..BUDGET }), 25_000);
+    check(
+        rules(&[BEFORE_LAST], Together, Budget { enables: 1, repeats: 1, unsent: 1, ..BUDGET }),
+        25_000,
+    );
 }
 
 /// Two deliveries of the same endpoint.
 #[test]
 fn two_senders_over_two_deliveries() {
-    check(rules(&[5, 5], Together, Budget { enables: 1, ..BUDGET }), 50_000);
+    check(rules(&[BEFORE_LAST; 2], Together, Budget { enables: 1, ..BUDGET }), 50_000);
 }
 
 /// A store that writes one row at a time.
 #[test]
 fn two_senders_over_a_store_of_single_rows() {
-    check(rules(&[5, 5], RowByRow, BUDGET), 150_000);
+    check(rules(&[BEFORE_LAST; 2], RowByRow, BUDGET), 150_000);
 }
 
 /// D-80: a sender whose clock is a year ahead for a while.
@@ -139,11 +142,17 @@ fn one_delivery_with_everything() {
 #[test]
 #[ignore = "half a minute in release"]
 fn two_deliveries_with_everything() {
-    check(rules(&[5, 5], Together, Budget { enables: 1, redeliveries: 1, ..BUDGET }), 700_000);
+    check(
+        rules(&[BEFORE_LAST; 2], Together, Budget { enables: 1, redeliveries: 1, ..BUDGET }),
+        700_000,
+    );
 }
 
 #[test]
 #[ignore = "half a minute in release"]
 fn single_rows_with_everything() {
-    check(rules(&[5, 5], RowByRow, Budget { enables: 1, redeliveries: 1, ..BUDGET }), 3_200_000);
+    check(
+        rules(&[BEFORE_LAST; 2], RowByRow, Budget { enables: 1, redeliveries: 1, ..BUDGET }),
+        3_200_000,
+    );
 }

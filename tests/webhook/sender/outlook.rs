@@ -5,10 +5,10 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     BeginError, Delivery, DeliveryColumns, DeliveryStatus, DisabledReason, EndpointColumns,
-    EndpointHealth, MismatchError, Outcome, Outlook, RedeliverError,
+    EndpointHealth, MAX_ATTEMPTS, MismatchError, Outcome, Outlook, RedeliverError,
 };
 
-use super::{answered, at, failed_before, start};
+use super::{answered, at, failed_before, longest_wait, start};
 
 fn windows(
     delivery: &Delivery,
@@ -87,7 +87,7 @@ fn check(delivery: Delivery, endpoint: &EndpointHealth, now: Timestamp) -> usize
             }
             // The sender lives.
             let _ = machine.finish(&attempt, Outcome::Reset, deadline).unwrap();
-            assert_eq!(machine.park(endpoint, deadline), parks && !manual && number < 6);
+            assert_eq!(machine.park(endpoint, deadline), parks && !manual && number < MAX_ATTEMPTS);
             ends = (now.min(deadline), deadline);
             if parks { 1 } else { 2 }
         }
@@ -130,11 +130,12 @@ fn the_outlook_of_a_delivery_is_what_happens_in_every_state() {
     let now = start();
     let when = |seconds: i64| Timestamp::from_unix(now.unix_seconds() + seconds).unwrap();
     // Reached, within a lease, past a lease that a correct clock wrote, and past such a wait.
-    let instants = [-40 * day, -1, 0, 1, 5, 20, 29, 30, 60, 61, 3_600, 43_200, 43_201];
+    let farthest = i64::try_from(2 * longest_wait().as_secs()).unwrap();
+    let instants = [-40 * day, -1, 0, 1, 5, 20, 29, 30, 60, 61, 3_600, farthest, farthest + 1];
     for (endpoint, status) in
         endpoints().iter().flat_map(|one| DeliveryStatus::ALL.iter().map(move |it| (one, *it)))
     {
-        for (attempts, manual) in (0..=6).flat_map(|n| [(n, false), (n, true)]) {
+        for (attempts, manual) in (0..=MAX_ATTEMPTS.into()).flat_map(|n| [(n, false), (n, true)]) {
             for (at, age) in instants.iter().flat_map(|at| [(*at, day), (*at, 30 * day)]) {
                 let columns = DeliveryColumns {
                     event_created_at: when(-age),

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use call_assistant::webhook::sender::{Delivery, DeliveryStatus, EndedAttempt, settle};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
+use super::BEFORE_LAST;
 use super::counterexample::{check, words};
 use super::ledger::Step;
 use super::world::Sender::{Done, Heard, Idle, Ready};
@@ -129,14 +130,17 @@ fn rules(failed: &[u8], streak: u8, owned: bool, budget: Budget) -> Rules {
 /// D-84: one delivery at its last attempt, one failure before the endpoint is disabled.
 #[test]
 fn two_owners_of_one_delivery() {
-    check(rules(&[5], 19, true, Budget { enables: 1, repeats: 1, unsent: 1, ..BUDGET }), 33_000);
+    check(
+        rules(&[BEFORE_LAST], 19, true, Budget { enables: 1, repeats: 1, unsent: 1, ..BUDGET }),
+        33_000,
+    );
 }
 
 /// D-84: two deliveries of one endpoint, from either end of the count.
 #[test]
 fn two_owners_of_two_deliveries() {
-    check(rules(&[5, 5], 19, true, Budget { enables: 1, ..BUDGET }), 75_000);
-    check(rules(&[5, 5], 0, true, Budget { enables: 1, ..BUDGET }), 97_000);
+    check(rules(&[BEFORE_LAST; 2], 19, true, Budget { enables: 1, ..BUDGET }), 75_000);
+    check(rules(&[BEFORE_LAST; 2], 0, true, Budget { enables: 1, ..BUDGET }), 97_000);
 }
 
 /// D-80, D-84: an owner whose clock is a year ahead for a while.
@@ -148,8 +152,8 @@ fn two_owners_one_with_a_wrong_clock() {
 /// Attempts whose beginning is stored, settled with endpoints that are written only if they change.
 #[test]
 fn two_senders_settle_over_one_store() {
-    check(rules(&[5, 5], 19, false, BUDGET), 100_000);
-    check(rules(&[5, 5], 0, false, Budget { enables: 1, ..BUDGET }), 178_000);
+    check(rules(&[BEFORE_LAST; 2], 19, false, BUDGET), 100_000);
+    check(rules(&[BEFORE_LAST; 2], 0, false, Budget { enables: 1, ..BUDGET }), 178_000);
 }
 
 /// An early sign is told once, whoever stores what makes it, and so is its end.
@@ -167,7 +171,7 @@ fn two_owners_before_an_endpoint_is_suspect() {
 #[test]
 fn two_owners_remind_of_a_disabled_endpoint() {
     let budget = Budget { days: 4, enables: 1, ..BUDGET };
-    check(rules(&[5], 19, true, budget), 80_000);
+    check(rules(&[BEFORE_LAST], 19, true, budget), 80_000);
 }
 
 /// What a host breaks silently is seen, whether its attempts begin in memory or in the store.
@@ -190,11 +194,14 @@ fn every_mistake_is_caught() {
     ] {
         // One failure before the owner is told.
         let streak = if mistake == Mistake::ToldBeforeStored { 4 } else { 0 };
-        caught(Rules { mistake: Some(mistake), ..rules(&[5, 5], streak, owned, BUDGET) }, says);
+        caught(
+            Rules { mistake: Some(mistake), ..rules(&[BEFORE_LAST; 2], streak, owned, BUDGET) },
+            says,
+        );
     }
     let budget = Budget { days: 3, crashes: 0, ..BUDGET };
     let mistake = Some(Mistake::ReminderWithoutVersion);
-    caught(Rules { mistake, ..rules(&[5], 19, true, budget) }, forbidden);
+    caught(Rules { mistake, ..rules(&[BEFORE_LAST], 19, true, budget) }, forbidden);
 }
 
 #[track_caller]
@@ -215,5 +222,8 @@ fn caught(rules: Rules, says: &'static str) {
 #[ignore = "half a minute in release"]
 fn two_owners_with_everything() {
     check(rules(&[4], 19, true, EVERYTHING), 1_800_000);
-    check(rules(&[5, 5], 19, true, Budget { enables: 1, redeliveries: 1, ..BUDGET }), 750_000);
+    check(
+        rules(&[BEFORE_LAST; 2], 19, true, Budget { enables: 1, redeliveries: 1, ..BUDGET }),
+        750_000,
+    );
 }

@@ -9,13 +9,13 @@ use call_assistant::webhook::sender::{
 };
 use call_assistant::webhook::{SetupError, Signer, Verifier};
 
-use super::{answered, at, attempted, event, failed_before, record, start};
+use super::{BEFORE_LAST, answered, at, attempted, event, failed_before, record, start};
 use support::secret;
 
 /// One failure on record, so that resets show.
 fn endpoint_with_a_failure() -> EndpointHealth {
     let mut endpoint = EndpointHealth::new(1, start());
-    let _ = record(&mut endpoint, 5, Outcome::Tls, start());
+    let _ = record(&mut endpoint, BEFORE_LAST, Outcome::Tls, start());
     assert_eq!(endpoint.failures(), 1);
     endpoint
 }
@@ -119,8 +119,8 @@ fn answers_of_the_old_url_leave_a_moved_endpoint_unchanged() {
             (0, answered(410), DeliveryStatus::Gone),
             (0, answered(500), DeliveryStatus::Waiting),
             (0, Outcome::Unsent, DeliveryStatus::Waiting),
-            (5, Outcome::TimedOut, DeliveryStatus::Failed),
-            (5, answered(204), DeliveryStatus::Delivered),
+            (BEFORE_LAST, Outcome::TimedOut, DeliveryStatus::Failed),
+            (BEFORE_LAST, answered(204), DeliveryStatus::Delivered),
         ] {
             let row = format!("{does:?} {outcome:?} after {failed}, clock {}", clock(1));
             let mut endpoint = endpoint_with_a_failure();
@@ -135,7 +135,7 @@ fn answers_of_the_old_url_leave_a_moved_endpoint_unchanged() {
                 }
             }
             // Something to recover from, at the new URL.
-            let _ = record(&mut endpoint, 5, Outcome::Dns, at(200));
+            let _ = record(&mut endpoint, BEFORE_LAST, Outcome::Dns, at(200));
             assert_eq!(endpoint.failures(), 1, "{row}");
 
             let before = endpoint;
@@ -323,12 +323,12 @@ fn attempts_from_before_enabling_only_deliver() {
         ),
     ] {
         let mut endpoint = EndpointHealth::new(1, start());
-        let mut delivery = failed_before(5, &endpoint, start());
+        let mut delivery = failed_before(BEFORE_LAST, &endpoint, start());
         let slow = delivery.begin(&endpoint, start()).unwrap();
         let _ = endpoint.pause(at(1));
         let _ = endpoint.enable(at(2)).unwrap();
         // Something to recover from.
-        let _ = record(&mut endpoint, 5, Outcome::Dns, at(2));
+        let _ = record(&mut endpoint, BEFORE_LAST, Outcome::Dns, at(2));
 
         let before = endpoint;
         let mut not_redelivered = delivery;

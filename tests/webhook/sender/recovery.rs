@@ -5,8 +5,9 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryColumns, DeliveryStatus, EndpointHealth, MismatchError, Outcome, RETENTION,
-    RecoverError, Recovery, RecoveryBy, RecoveryFilter, RecoveryStatus, RecoveryStep, WebhookPlan,
+    Delivery, DeliveryColumns, DeliveryStatus, EndpointHealth, LONGEST_DELIVERY, MismatchError,
+    Outcome, RETENTION, RecoverError, Recovery, RecoveryBy, RecoveryFilter, RecoveryStatus,
+    RecoveryStep, WebhookPlan,
 };
 
 use super::{answered, at, attempted, event, failed_before, start};
@@ -299,12 +300,13 @@ fn a_recovery_is_stored_like_this() {
     let json = concat!(
         r#"{"missed":{"from":"2025-12-02T00:00:02.000000001Z","until":"9999-12-31T23:59:59.999999999Z","#,
         r#""statuses":["failed","gone","parked","skipped"],"types":["call.ended"],"generation":1,"#,
-        r#""failed_from":"2025-12-31T16:47:50Z"},"by":"program","started_at":"2026-01-01T00:01:00Z","#,
+        r#""failed_from":"FAILED_FROM"},"by":"program","started_at":"2026-01-01T00:01:00Z","#,
         r#""generation":1,"counted":2,"redelivered":1,"left_out":0,"after":0,"status":"running","#,
         r#""version":1}"#
     );
+    let json = json.replace("FAILED_FROM", &start().saturating_sub(LONGEST_DELIVERY).to_string());
     assert_eq!(serde_json::to_string(&recovery).unwrap(), json);
-    assert_eq!(serde_json::from_str::<Recovery<u64>>(json).unwrap(), recovery);
+    assert_eq!(serde_json::from_str::<Recovery<u64>>(&json).unwrap(), recovery);
     let later = json.replace(r#""version":1"#, r#""of_later":[],"version":1"#);
     assert_eq!(serde_json::from_str::<Recovery<u64>>(&later).unwrap(), recovery);
 

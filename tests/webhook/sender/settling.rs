@@ -6,11 +6,11 @@ use std::time::Duration;
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, DisabledReason, EndedAttempt,
-    EndpointColumns, EndpointHealth, EndpointUrl, MismatchError, Outcome, RETRY_WAITS,
-    RedeliverError, RetrySchedule, Settled, SignedDestination, settle,
+    EndpointColumns, EndpointHealth, EndpointUrl, FAILURES_TO_WARN, MismatchError, Outcome,
+    RETRY_WAITS, RedeliverError, RetrySchedule, Settled, SignedDestination, settle,
 };
 
-use super::{answered, at, entry, failed_before, failing, record, start};
+use super::{BEFORE_LAST, answered, at, entry, failed_before, failing, record, start};
 use crate::dice::Dice;
 
 type Batch = (Vec<EndedAttempt<'static, u32, u8>>, Rows, Owners);
@@ -76,7 +76,7 @@ fn a_row_remembers_the_version_that_is_stored() {
 #[test]
 fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
     let numbered = |number: u64, endpoint: &EndpointHealth| {
-        let row = DeliveryColumns::from(failed_before(5, endpoint, start()));
+        let row = DeliveryColumns::from(failed_before(BEFORE_LAST, endpoint, start()));
         Delivery::from_columns(number, endpoint.id(), row).unwrap()
     };
     let (here, there) = (EndpointHealth::new(1, start()), EndpointHealth::new(2, start()));
@@ -215,13 +215,13 @@ fn batch(dice: &mut Dice) -> Batch {
     for id in 0..3 {
         let mut endpoint = EndpointHealth::new(1, start());
         for _ in 0..[0, 4, 18, 19][below(dice, 4)] {
-            let _ = record(&mut endpoint, 5, answered(500), start());
+            let _ = record(&mut endpoint, BEFORE_LAST, answered(500), start());
         }
         owners.insert(id, endpoint.into_stored());
     }
     for id in 0..8 {
         let endpoint = u8::try_from(below(dice, 3)).unwrap();
-        let failed = [0, 4, 5][below(dice, 3)];
+        let failed = [0, BEFORE_LAST - 1, BEFORE_LAST][below(dice, 3)];
         let mut row = failed_before(failed, &owners[&endpoint], start()).into_stored();
         let attempt = row.begin(&owners[&endpoint], start()).unwrap();
         for _ in 0..1 + below(dice, 2) {
@@ -286,7 +286,7 @@ fn a_batch_is_what_its_attempts_are_one_by_one() {
         if !settled.unknown.is_empty() {
             seen.insert("left");
         }
-        if settled.alerts.iter().any(|(_, alert)| *alert == failing(5)) {
+        if settled.alerts.iter().any(|(_, alert)| *alert == failing(FAILURES_TO_WARN[0])) {
             seen.insert("warn");
         }
         // Pure: again it is the same.
@@ -351,7 +351,7 @@ fn a_batch_of_one_is_the_steps_of_the_page() {
 #[test]
 fn a_bad_row_does_not_stop_the_others() {
     let endpoint = EndpointHealth::new(1, start());
-    let (attempts, mut rows) = begun(&[5, 5, 5], endpoint);
+    let (attempts, mut rows) = begun(&[BEFORE_LAST; 3], endpoint);
     rows.remove(&2);
     let all = [
         ended(1, 9, attempts[0], Outcome::Dns),
@@ -368,7 +368,7 @@ fn a_bad_row_does_not_stop_the_others() {
 #[test]
 fn the_first_result_that_is_stored_counts() {
     let endpoint = EndpointHealth::new(1, start());
-    let (attempts, rows) = begun(&[5], endpoint);
+    let (attempts, rows) = begun(&[BEFORE_LAST], endpoint);
     let first =
         settle(&[ended(1, 9, attempts[0], answered(500))], &rows, &BTreeMap::from([(9, endpoint)]));
     let (stored, counted) = (first.deliveries[0].1, first.endpoints[0].1);

@@ -9,7 +9,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Alert, Attempt, AttemptReport, BeginError, Delivery, DeliveryColumns, DeliveryStatus,
-    DisabledReason, EndpointColumns, EndpointHealth, Outcome,
+    DisabledReason, EndpointColumns, EndpointHealth, FAILURES_TO_WARN, LONGEST_DELIVERY,
+    MAX_ATTEMPTS, Outcome,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -225,7 +226,7 @@ fn outcome(key: &str) -> Outcome {
     }
 }
 
-/// What is accepted, in this order, each half a minute after the one before; `None` is a day later.
+/// What is accepted, in this order, each half a minute after the one before; `None` is after the end of all of them.
 fn world(seed: u64, keys: &[Option<&str>], mishaps: u64) -> Map {
     let health = EndpointHealth::new(1, at(0));
     let owner = EndpointRow { number: 1, state: health.into(), recorded: None, alerts: Vec::new() };
@@ -240,7 +241,11 @@ fn world(seed: u64, keys: &[Option<&str>], mishaps: u64) -> Map {
     };
     let (mut then, mut queue) = (at(0), Vec::new());
     for key in keys {
-        then = then.saturating_add(Duration::from_secs(if key.is_some() { 30 } else { 86_400 }));
+        then = then.saturating_add(Duration::from_secs(if key.is_some() {
+            30
+        } else {
+            2 * LONGEST_DELIVERY.as_secs()
+        }));
         queue.extend(key.map(|key| (then, key.to_owned())));
     }
     queue.sort_by(|one, other| other.cmp(one));
@@ -277,7 +282,8 @@ fn a_store_of_single_rows_counts_and_tells_everything_once() {
     let failing_ones: Vec<String> = (1..=20).map(|number| format!("{number:02x}")).collect();
     let failing_ones: Vec<_> = failing_ones.iter().map(|key| Some(key.as_str())).collect();
     let nineteen = &failing_ones[..19];
-    let warned = [vec![Alert::Suspect], [5, 10, 15].map(failing).to_vec()].concat();
+    let warned =
+        [vec![Alert::Suspect], FAILURES_TO_WARN.iter().copied().map(failing).collect()].concat();
     let told = |last: Alert| [warned.clone(), vec![last]].concat();
     let worlds = [
         ("nineteen", nineteen.to_vec(), 19, None, warned.clone()),
@@ -310,7 +316,7 @@ fn a_store_of_single_rows_counts_and_tells_everything_once() {
                 let ended = match key.as_str() {
                     "fe" => (DeliveryStatus::Delivered, 1),
                     "ff" => (DeliveryStatus::Gone, 1),
-                    _ => (DeliveryStatus::Failed, 6),
+                    _ => (DeliveryStatus::Failed, MAX_ATTEMPTS.into()),
                 };
                 let met = ((state.status, state.attempts), report);
                 assert_eq!(met, (ended, None), "{name}, seed {seed}, {key}");

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DeliveryColumns, DisabledReason, EndpointColumns, EndpointHealth, Outcome,
+    Attempt, Delivery, DeliveryColumns, DisabledReason, EndpointColumns, EndpointHealth,
+    FAILURES_TO_DISABLE, FIRST_FAILURES_TO_SUSPECT, MAX_ATTEMPTS, Outcome,
 };
 
-use super::{answered, event, record, start};
+use super::{BEFORE_LAST, answered, event, record, start};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -90,7 +91,7 @@ fn all_endpoints() -> BTreeSet<EndpointRow> {
             // What is sent to one that is disabled changes nothing.
             let results = if endpoint.is_active() { 4 } else { 0 };
             for (failed, status) in
-                [(0, 200), (0, 410), (0, 500), (5, 500)][..results].iter().copied()
+                [(0, 200), (0, 410), (0, 500), (BEFORE_LAST, 500)][..results].iter().copied()
             {
                 step(&|it| _ = record(it, failed, answered(status), now));
             }
@@ -104,15 +105,19 @@ fn all_endpoints() -> BTreeSet<EndpointRow> {
     rows
 }
 
-// Each of its 55 kinds of rows: waiting and sending with each number of attempts, and with a manual one;
+// Each kind of row: waiting and sending with each number of attempts, and with a manual one;
 // ended; skipped.
 #[test]
 fn no_row_of_a_delivery_is_made_that_is_refused_when_it_is_read() {
-    assert_eq!(all_deliveries().len(), 12 + 14 + 4 * 7 + 1);
+    let attempts = usize::from(MAX_ATTEMPTS);
+    let (waiting, sending) = (2 * attempts, 2 * (attempts + 1));
+    assert_eq!(all_deliveries().len(), waiting + sending + 4 * (attempts + 1) + 1);
 }
 
 // Active, gone, paused, failing, deleted.
 #[test]
 fn no_row_of_an_endpoint_is_made_that_is_refused_when_it_is_read() {
-    assert_eq!(all_endpoints().len(), 20 * 6 + 20 * 3 + 20 + 3 + 21 * 3);
+    let (counts, firsts) =
+        (usize::from(FAILURES_TO_DISABLE), usize::from(FIRST_FAILURES_TO_SUSPECT) + 1);
+    assert_eq!(all_endpoints().len(), counts * firsts + counts * 3 + counts + 3 + (counts + 1) * 3);
 }

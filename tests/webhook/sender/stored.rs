@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use call_assistant::webhook::sender::{Attempt, AttemptReport, Delivery, EndpointHealth, Outcome};
+use call_assistant::webhook::sender::{
+    Attempt, AttemptReport, Delivery, EndpointHealth, MAX_ATTEMPTS, Outcome,
+};
 
 use super::{
-    answered, at, attempted, delivery_from, endpoint_from, event, failed_before, record, start,
+    BEFORE_LAST, answered, at, attempted, delivery_from, endpoint_from, event, failed_before,
+    record, start,
 };
 
 /// Each status as a row of a table has it. These texts must never change.
@@ -66,7 +69,7 @@ fn endpoints_are_stored_like_this() {
     };
     check(&endpoint, active);
     for _ in 0..20 {
-        let _ = record(&mut endpoint, 5, Outcome::Refused, at(9));
+        let _ = record(&mut endpoint, BEFORE_LAST, Outcome::Refused, at(9));
     }
     check(&endpoint, failing);
     let _ = endpoint.enable(at(10));
@@ -82,7 +85,7 @@ fn attempts_and_outcomes_travel_between_processes() {
     let mut delivery = Delivery::from_columns(7, 1, row).unwrap();
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     let text = concat!(
-        r#"{"of":[7,1],"event_created_at":"2025-12-31T16:48:50Z","number":2,"manual":false,"#,
+        r#"{"of":[7,1],"event_created_at":"2025-12-31T23:59:50Z","number":2,"manual":false,"#,
         r#""began_at":"2026-01-01T00:00:00Z","#,
         r#""deadline":"2026-01-01T00:00:10Z","lease":3,"generation":0,"#,
         r#""life":1176518656}"#,
@@ -118,8 +121,8 @@ fn reports_wait_like_this() {
     for (failed, outcome, effect) in [
         (0, answered(500), "first_failure"),
         (1, answered(500), "none"),
-        (5, Outcome::TimedOut, "failure"),
-        (5, answered(204), "success"),
+        (BEFORE_LAST, Outcome::TimedOut, "failure"),
+        (BEFORE_LAST, answered(204), "success"),
         (2, answered(410), "gone"),
     ] {
         let mut delivery = failed_before(failed, &endpoint, start());
@@ -143,9 +146,11 @@ fn rows_that_are_not_ours_are_refused() {
         start(),
     ));
     let good = good.unwrap();
+    let over = format!(r#""attempts":{}"#, MAX_ATTEMPTS + 1);
+    let not_over = format!("attempts is {}, not from 0 to {MAX_ATTEMPTS}", MAX_ATTEMPTS + 1);
     for (from, to, says) in [
-        (r#""attempts":0"#, r#""attempts":7"#, "attempts is 7, not from 0 to 6"),
-        (r#""attempts":0"#, r#""attempts":-1"#, "attempts is -1, not from 0 to 6"),
+        (r#""attempts":0"#, over.as_str(), not_over.as_str()),
+        (r#""attempts":0"#, r#""attempts":-1"#, "attempts is -1, not from 0 to "),
         (r#""waiting""#, r#""queued""#, "unknown variant"),
         (r#""version":0"#, r#""edition":0"#, "missing field `version`"),
     ] {
@@ -156,10 +161,11 @@ fn rows_that_are_not_ours_are_refused() {
     let mut delivery = Delivery::accept(&event(start()), &EndpointHealth::new(1, start()), start());
     let attempt = delivery.begin(&EndpointHealth::new(1, start()), start()).unwrap();
     let good = serde_json::to_string(&attempt).unwrap();
-    for number in ["0", "7"] {
+    for number in [0, MAX_ATTEMPTS + 1] {
         let bad = good.replace(r#""number":1"#, &format!(r#""number":{number}"#));
         let error = serde_json::from_str::<Attempt>(&bad).unwrap_err().to_string();
-        assert!(error.starts_with("attempt number is not from 1 to 6"), "{error}");
+        let says = format!("attempt number is not from 1 to {MAX_ATTEMPTS}");
+        assert!(error.starts_with(&says), "{error}");
     }
     let row = serde_json::to_string(&EndpointHealth::new(1, start())).unwrap();
     let bad = row.replace(r#""failures":0"#, r#""failures":21"#);

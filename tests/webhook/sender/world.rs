@@ -9,13 +9,13 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Alert, Attempt, AttemptReport, BeginError, Delivery, DeliveryStatus, DisabledReason,
-    EndpointHealth, Outcome, RETRY_WAITS,
+    EndpointHealth, MAX_ATTEMPTS, Outcome,
 };
 use stateright::{Model, Property};
 
 use super::ledger::{self, Ledger, Step};
 use super::owned::Mistake;
-use super::{answered, failed_before, record, start, still_disabled};
+use super::{BEFORE_LAST, answered, failed_before, longest_wait, record, start, still_disabled};
 
 /// What the world holds when it begins, how much may happen in it, and how it is stored.
 #[derive(Clone, Debug)]
@@ -373,7 +373,7 @@ impl World {
         let mut endpoint = EndpointHealth::new(1, start());
         let mut fail = |before, now| _ = record(&mut endpoint, before, answered(500), now);
         let minute_ago = start().saturating_sub(Duration::from_secs(60));
-        (0..past.streak).for_each(|_| fail(5, start()));
+        (0..past.streak).for_each(|_| fail(BEFORE_LAST, start()));
         (0..past.firsts).for_each(|_| fail(0, minute_ago));
         let rows = past.failed.iter().map(|failed| failed_before(*failed, &endpoint, start()));
         Self {
@@ -467,12 +467,12 @@ impl World {
                 let mut row = *row;
                 let due = row.due(self.now).unwrap();
                 let begun = row.begin(&self.endpoint, due);
-                due.since(self.now) <= RETRY_WAITS[4]
+                due.since(self.now) <= longest_wait()
                     && (begun.is_ok()
                         || begun == Err(BeginError::Parked) && self.ledger.was_disabled)
             }
             DeliveryStatus::Delivered => account.acknowledged,
-            DeliveryStatus::Failed => account.charged == 6 || self.ledger.was_disabled,
+            DeliveryStatus::Failed => account.charged == MAX_ATTEMPTS || self.ledger.was_disabled,
             _ => self.ledger.was_disabled,
         })
     }

@@ -9,7 +9,7 @@ use call_assistant::webhook::sender::{
     EndpointHealth, Outcome, Planner, RETRY_WAITS, RedeliverError, RetrySchedule, SenderLimits,
 };
 
-use super::{answered, at, attempted, event, failed_before, start};
+use super::{BEFORE_LAST, answered, at, attempted, event, failed_before, longest_wait, start};
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 const NANO: Duration = Duration::from_nanos(1);
@@ -25,22 +25,22 @@ fn a_clock_a_year_ahead_delays_nothing() {
     let accepted = Delivery::accept(&event(start()), &endpoint, next_year());
     let mut begun = failed_before(2, &endpoint, start());
     let lost = begun.begin(&endpoint, next_year()).unwrap();
-    let mut finished = failed_before(3, &endpoint, start());
+    let mut finished = failed_before(1, &endpoint, start());
     let _ = attempted(&mut finished, &endpoint, Outcome::Reset, start(), next_year());
-    let mut unsent = failed_before(3, &endpoint, start());
+    let mut unsent = failed_before(1, &endpoint, start());
     let _ = attempted(&mut unsent, &endpoint, Outcome::Unsent, start(), next_year());
-    let mut redelivered = failed_before(5, &endpoint, start());
+    let mut redelivered = failed_before(BEFORE_LAST, &endpoint, start());
     let _ = attempted(&mut redelivered, &endpoint, answered(500), start(), start());
     redelivered
-        .redeliver(&endpoint, start().saturating_add(29 * Duration::from_secs(86_400)))
+        .redeliver(&endpoint, start().saturating_add(28 * Duration::from_secs(86_400)))
         .unwrap();
 
     for (name, stored, number) in [
         ("accept", accepted, 1),
         ("begin", begun, 3),
-        ("finish", finished, 5),
+        ("finish", finished, 3),
         // D-57: by that clock its event is older than thirty days, so the attempt counts.
-        ("finish unsent", unsent, 5),
+        ("finish unsent", unsent, 3),
         ("redeliver", redelivered, 1),
     ] {
         let mut delivery = stored;
@@ -71,7 +71,7 @@ fn a_stored_instant_counts_until_no_correct_clock_can_have_written_it() {
     let _ = sending.begin(&endpoint, next_year()).unwrap();
     let leased_until = next_year().saturating_add(ATTEMPT_LEASE);
     let rows = [
-        ("due", &mut waiting, next_year(), 2 * RETRY_WAITS[4]),
+        ("due", &mut waiting, next_year(), 2 * longest_wait()),
         ("lease", &mut sending, leased_until, 2 * ATTEMPT_LEASE),
     ];
     for (name, delivery, stored, longest) in rows {
@@ -101,9 +101,9 @@ fn a_stored_instant_counts_until_no_correct_clock_can_have_written_it() {
 #[test]
 fn postponing_goes_no_further_than_twice_the_longest_wait() {
     let endpoint = EndpointHealth::new(1, start());
-    let mut delivery = failed_before(4, &endpoint, start());
+    let mut delivery = failed_before(BEFORE_LAST - 1, &endpoint, start());
     let _ = attempted(&mut delivery, &endpoint, answered(500), start(), start());
-    let wait = RETRY_WAITS[4];
+    let wait = longest_wait();
     let before = delivery;
     assert!(!delivery.postpone(wait + NANO, start()));
     assert_eq!(delivery, before);
@@ -121,18 +121,18 @@ fn postponing_goes_no_further_than_twice_the_longest_wait() {
 #[test]
 fn no_schedule_waits_longer_than_twice_the_longest_wait() {
     let endpoint = EndpointHealth::new(1, start());
-    let most = 2 * RETRY_WAITS[4];
+    let most = 2 * longest_wait();
     for (factor, first, last) in [
         (0.0, Duration::ZERO, Duration::ZERO),
-        (1e-9, Duration::ZERO, Duration::from_micros(21)),
-        (2.0, Duration::from_secs(20), most),
+        (1e-9, Duration::ZERO, Duration::from_micros(longest_wait().as_secs() / 1_000)),
+        (2.0, 2 * RETRY_WAITS[0], most),
         (1e9, most, most),
         (f64::MAX, most, most),
         (f64::INFINITY, most, most),
         (f64::NAN, most, most),
         (-1.0, most, most),
     ] {
-        for (failed, wait) in [(0, first), (4, last)] {
+        for (failed, wait) in [(0, first), (BEFORE_LAST - 1, last)] {
             let mut row = failed_before(failed, &endpoint, start());
             let attempt = row.begin(&endpoint, start()).unwrap();
             let ended = EndedAttempt {
@@ -196,7 +196,7 @@ fn a_planner_sends_what_is_due_too_far_ahead() {
     assert_eq!(sent, (1..=12).collect::<Vec<_>>());
     assert_eq!((planner.pending(), planner.next_due()), (1, Some(at(60))));
 
-    let farthest = 2 * RETRY_WAITS[4];
+    let farthest = 2 * longest_wait();
     planner.add(planned(200, start().saturating_add(farthest)));
     assert_eq!(planner.next(start()), None, "a correct clock may have said so");
     // The planner counts in microseconds, and takes nothing that a delivery would call early.

@@ -17,7 +17,7 @@ use call_assistant::model::Call;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{
     Alert, Attempt, BeginError, Delivery, EndpointHealth, EndpointUrl, EndpointUrlError, Outcome,
-    SignedDestination,
+    RETRY_WAITS, SignedDestination,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::{Request, Uri};
@@ -189,9 +189,11 @@ fn send(db: &mut Connection, http: &Agent) -> Result<bool> {
     let tx = begin(db)?;
     // Not before: the lock may have taken long, and the lease counts from here.
     let (began, clock) = (now(), Instant::now());
-    let due =
-        "SELECT id FROM deliveries WHERE due <= ?1 OR due > ?1 + 43200000000 ORDER BY due LIMIT 1";
-    let due = tx.query_row(due, [began.unix_micros()], |row| row.get(0));
+    // A due time after twice the longest wait was stored by a wrong clock, and is due.
+    let farthest = began.saturating_add(2 * RETRY_WAITS.iter().copied().max().unwrap_or_default());
+    let due_first = "SELECT id FROM deliveries WHERE due <= ?1 OR due > ?2 ORDER BY due LIMIT 1";
+    let due = [began.unix_micros(), farthest.unix_micros()];
+    let due = tx.query_row(due_first, due, |row| row.get(0));
     let Some(id): Option<i64> = due.optional()? else { return Ok(false) };
     let attempt = lease(&tx, id, began).or_else(|error| {
         eprintln!("delivery {id} cannot be read: {error}"); // look again in an hour

@@ -63,7 +63,7 @@ stored_object! {
 }
 
 impl Attempt {
-    /// Returns which of the six attempts it is, from 1. A manual redelivery has one attempt.
+    /// Returns which attempt of the delivery it is, from 1. A manual redelivery has one attempt.
     #[must_use]
     pub fn number(&self) -> u8 {
         self.number

@@ -30,8 +30,8 @@ stored_object! {
     /// let delivery = Delivery::from_columns(7, 1, columns)?;
     /// assert_eq!(DeliveryColumns::from(delivery), columns);
     ///
-    /// let error = Delivery::from_columns(7, 1, DeliveryColumns { attempts: 7, ..columns }).unwrap_err();
-    /// assert_eq!(error.to_string(), "attempts is 7, not from 0 to 6");
+    /// let error = Delivery::from_columns(7, 1, DeliveryColumns { version: -1, ..columns }).unwrap_err();
+    /// assert_eq!(error.to_string(), "version is -1, not from 0 to 2147483647");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

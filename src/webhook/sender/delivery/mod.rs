@@ -233,7 +233,7 @@ impl Delivery {
     /// or while the host cannot send. Returns whether the delivery has changed.
     ///
     /// Nothing changes if it is not waiting, or if it would become due more than twice the longest
-    /// wait, twelve hours, after `now`.
+    /// wait after `now`.
     pub fn postpone(&mut self, by: Duration, now: Timestamp) -> bool {
         let at = self.at.saturating_add(by);
         let allowed =
@@ -284,7 +284,7 @@ impl Delivery {
     ///
     /// A stored instant that no correct clock can have written counts as reached, and `now` is
     /// returned: a lease that ends more than twice its length (a minute) after `now`, or a due time
-    /// more than twice the longest wait (twelve hours) after `now`. See [clocks](crate::guide::storing#clocks).
+    /// more than twice the longest wait after `now`. See [clocks](crate::guide::storing#clocks).
     #[must_use]
     pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
         self.is_pending().then(|| if self.is_reached(now) { self.at.min(now) } else { self.at })

@@ -13,7 +13,7 @@ use crate::webhook::sender::stored::MismatchError;
 /// What comes next of a delivery, as seen at one instant. Made by [`Delivery::outlook`].
 ///
 /// ```
-/// use call_assistant::webhook::sender::Outlook;
+/// use call_assistant::webhook::sender::{MAX_ATTEMPTS, Outlook};
 /// # use call_assistant::Timestamp;
 /// # use call_assistant::id::{AccountId, EventId};
 /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
@@ -34,11 +34,11 @@ use crate::webhook::sender::stored::MismatchError;
 /// let next = delivery.outlook(&endpoint, lease_until)?;
 /// assert!(matches!(next, Outlook::Waiting { number: 1, due, .. } if due == lease_until));
 ///
-/// // If its sender lives and the attempt fails, five are left, each with its window.
+/// // If its sender lives and the attempt fails, others are left, each with its window.
 /// let mut left = delivery.attempts_left(&endpoint, now)?;
 /// let (number, window) = left.next().unwrap();
 /// assert_eq!((number, window.start().unix_seconds(), window.end().unix_seconds()), (2, 70, 80));
-/// assert_eq!(left.count(), 4);
+/// assert_eq!(left.count(), usize::from(MAX_ATTEMPTS) - 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub enum Outlook {
     /// An attempt may begin from `due` on.
     #[non_exhaustive]
     Waiting {
-        /// Which of the six attempts it is, from 1. A manual redelivery has one attempt.
+        /// Number of the attempt, from 1. A manual redelivery has one attempt.
         number: u8,
         /// Whether it is a manual redelivery.
         manual: bool,
@@ -58,7 +58,7 @@ pub enum Outlook {
     /// stored yet, or its sender has died. The outlook at `lease_until` is what comes if it has died.
     #[non_exhaustive]
     InFlight {
-        /// Which of the six attempts it is, from 1. A manual redelivery has one attempt.
+        /// Number of the attempt, from 1. A manual redelivery has one attempt.
         number: u8,
         /// Whether it is a manual redelivery.
         manual: bool,

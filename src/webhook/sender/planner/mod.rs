@@ -113,7 +113,7 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// is planned once, [however often](Added) it is added.
 ///
 /// # Clocks
-/// A delivery that is due more than twelve hours after `now` was added by a clock that was wrong,
+/// A delivery that is due more than twice the longest wait after `now` was added by a clock that was wrong,
 /// because no [schedule](super::RetrySchedule) waits longer. It counts as due.
 ///
 /// # Cost

@@ -74,7 +74,7 @@ impl EndpointHealth {
     /// Nothing that was parked or skipped is sent by this, so that the endpoint is not flooded with
     /// old events. The result tells what it missed: everything parked or skipped since it was last
     /// enabled, as far as it is kept, and everything that failed of events not older than
-    /// [`LONGEST_DELIVERY`] when the endpoint was disabled. A delivery fails more than seven hours after its
+    /// [`LONGEST_DELIVERY`] when the endpoint was disabled. A delivery fails hours after its
     /// event, so most of the failures that disabled the endpoint are older and are not in it. For all of an
     /// outage use [`RecoveryFilter::between`], from [`LONGEST_DELIVERY`] before the first failure, and
     /// [`with_endpoint`](RecoveryFilter::with_endpoint) for what is still pending.

@@ -1,4 +1,4 @@
-//! `--time-scale` and `--timeout-scale`: shorter waits for a demonstration or a test. Six hours take seconds.
+//! `--time-scale` and `--timeout-scale`: shorter waits for a demonstration or a test. Hours take seconds.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl Scale {
     pub const WAITS: Flag = Flag::value(
         "--time-scale",
         "F",
-        "multiplies the waits between attempts: with 0.001, six\nhours last 22 seconds [1]",
+        "multiplies the waits between attempts: with 0.001, an\nhour lasts 3.6 seconds [1]",
     );
 
     /// The flag of an attempt's time limit.

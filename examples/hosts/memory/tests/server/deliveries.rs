@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
+use call_assistant::webhook::sender::MAX_ATTEMPTS;
 use serde_json::{Value, json};
 
 use testing::receiver::{Got, Receiver, Reply};
 use testing::running::{FJORD, Service, connect, delivery_path, endpoint_path, eventually};
 
-/// Six hours in about a second. Who answers has the ten seconds that it always has.
+/// Hours in about a second. Who answers has the ten seconds that it always has.
 const FAST: [&str; 3] = ["--allow-loopback-endpoints", "--time-scale", "0.00005"];
 
 fn health(service: &Service, endpoint: &Value) -> Value {
@@ -137,7 +138,10 @@ fn twenty_failures_in_a_row_disable() {
     let first: Vec<String> = (0..19).map(|_| emit()).collect();
     for delivery in &first {
         let failed = service.after_pending(delivery);
-        assert_eq!((&failed["status"], outcomes(&failed).len()), (&json!("failed"), 6));
+        assert_eq!(
+            (&failed["status"], outcomes(&failed).len()),
+            (&json!("failed"), MAX_ATTEMPTS.into())
+        );
     }
     assert_eq!(health(&service, &failing)["consecutive_failures"], 19);
 
@@ -163,7 +167,8 @@ fn twenty_failures_in_a_row_disable() {
 #[test]
 fn a_success_forgets_failures() {
     let (service, receiver) = (Service::start(&FAST), Receiver::start());
-    let flapping = [[Reply::Status(500); 6].as_slice(), &[Reply::Status(200)]].concat();
+    let failing = [Reply::Status(500); MAX_ATTEMPTS as usize];
+    let flapping = [failing.as_slice(), &[Reply::Status(200)]].concat();
     let endpoint = service.endpoint(&receiver.url("/hook", &flapping));
     for (failures, status) in [(1, "failed"), (0, "delivered")] {
         let sent = service.ping(&endpoint_path(&endpoint));
@@ -171,7 +176,7 @@ fn a_success_forgets_failures() {
         assert_eq!(health(&service, &endpoint)["consecutive_failures"], failures);
     }
     let got = receiver.got("/hook");
-    let message = &verify(&got[6], &endpoint)["data"]["message"];
+    let message = &verify(&got[failing.len()], &endpoint)["data"]["message"];
     assert!(message.as_str().is_some_and(|message| !message.is_empty()), "{message}");
 }
 

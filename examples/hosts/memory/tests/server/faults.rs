@@ -9,6 +9,7 @@ use call_assistant::Timestamp;
 use call_assistant::rest::ErrorCode;
 use call_assistant::rest::client::{CallSync, Client, Step};
 use call_assistant::webhook::event::EventData;
+use call_assistant::webhook::sender::{LONGEST_DELIVERY, MAX_ATTEMPTS, RETRY_WAITS};
 use call_assistant::webhook::{SigningSecret, Verifier, VerifyError};
 use serde_json::{Value, json};
 
@@ -456,31 +457,31 @@ fn a_delivery_is_overtaken() {
 
 // DEL-5, DEL-6: the waits of the schedule, in virtual time.
 #[test]
-fn seven_hours_in_a_moment() {
+fn a_whole_schedule_in_a_moment() {
     let began_at = Instant::now();
     let hook = Hook::start(&[Reply::Status(500)]);
     let delivery = hook.call();
     hook.got(1);
-    let moved = hook.service.ask("POST", "/clock", &json!({ "advance_seconds": 8 * 3600 }), 200);
-    assert_eq!(moved["stops"], 5);
+    let hours = LONGEST_DELIVERY.as_secs() + 3_600;
+    let moved = hook.service.ask("POST", "/clock", &json!({ "advance_seconds": hours }), 200);
+    assert_eq!(moved["stops"], RETRY_WAITS.len());
     // The time that passed by itself is not moved.
     let took = began_at.elapsed();
-    assert!(moved["ahead_seconds"].as_f64().unwrap() > 8.0 * 3600.0 - took.as_secs_f64());
+    assert!(moved["ahead_seconds"].as_f64().unwrap() > hours as f64 - took.as_secs_f64());
     let failed = hook.delivery(&delivery);
     assert_eq!((&failed["status"], &failed["pending"]), (&json!("failed"), &json!(false)));
     let began = |at: usize| {
         let text = failed["attempts"][at]["began_at"].as_str().unwrap();
         Timestamp::parse(text).unwrap()
     };
-    assert_eq!(failed["attempts"].as_array().unwrap().len(), 6);
+    assert_eq!(failed["attempts"].as_array().unwrap().len(), usize::from(MAX_ATTEMPTS));
     // From the end of the previous attempt: with what the attempts took, which is less than the test.
-    for (at, wait) in [10, 60, 600, 3_600, 21_600].map(Duration::from_secs).into_iter().enumerate()
-    {
+    for (at, wait) in RETRY_WAITS.iter().copied().enumerate() {
         let between = began(at + 1).since(began(at));
         assert!((wait..=wait + took).contains(&between), "wait {at}: {between:?}");
     }
     // Receivers have the machine's clock, whatever the service's says.
-    for (at, got) in hook.got(6).iter().enumerate() {
+    for (at, got) in hook.got(MAX_ATTEMPTS.into()).iter().enumerate() {
         let verified = hook.verifier.verify(&got.headers, &got.body, clock::machine());
         assert!(verified.is_ok(), "attempt {at}: {verified:?}");
     }

@@ -1,5 +1,6 @@
 //! Connections to a receiver that are used again.
 
+use call_assistant::webhook::sender::MAX_ATTEMPTS;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
@@ -118,8 +119,8 @@ fn a_kept_connection_that_ends_under_a_request_ends_its_attempt() {
 #[test]
 fn a_new_connection_that_ends_is_a_failure() {
     let (url, seen) = receiver(&[Then::Close]);
-    assert_eq!(send(&url, 1), [vec!["reset"; 6]]);
-    assert_eq!(seen.lock().unwrap().came.len(), 6);
+    assert_eq!(send(&url, 1), [vec!["reset"; MAX_ATTEMPTS.into()]]);
+    assert_eq!(seen.lock().unwrap().came.len(), usize::from(MAX_ATTEMPTS));
 }
 
 // What is not read to its end would be taken for the next answer.

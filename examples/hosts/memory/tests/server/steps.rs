@@ -8,7 +8,9 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::{Delivery, DeliveryStatus, EndpointUrl, Outcome};
+use call_assistant::webhook::sender::{
+    Delivery, DeliveryStatus, EndpointUrl, LONGEST_DELIVERY, MAX_ATTEMPTS, Outcome,
+};
 use http::StatusCode;
 use serde_json::json;
 
@@ -242,9 +244,10 @@ fn a_log_keeps_what_the_schedule_did() {
     let now = clock::now();
     let store = store("http://127.0.0.1:9/hook", now);
     let id = accept(&mut store.lock(), now);
+    let apart = LONGEST_DELIVERY.as_secs() / 8;
     for attempt in 1..=70 {
-        let now = after(now, attempt * 3_000);
-        if attempt > 6 {
+        let now = after(now, attempt * apart);
+        if attempt > u64::from(MAX_ATTEMPTS) {
             store.lock().redeliver(id.as_str(), now).unwrap();
         }
         let [waits] = pending(&store)[..] else { panic!() };
@@ -253,8 +256,11 @@ fn a_log_keeps_what_the_schedule_did() {
     }
     let tables = store.lock();
     let log = &tables.delivery(id.as_str()).unwrap().log;
-    assert_eq!((log.len(), log.iter().filter(|row| !row.entry.manual).count()), (50, 6));
-    assert_eq!(log.last().unwrap().entry.began_at, after(now, 210_000));
+    assert_eq!(
+        (log.len(), log.iter().filter(|row| !row.entry.manual).count()),
+        (50, MAX_ATTEMPTS.into())
+    );
+    assert_eq!(log.last().unwrap().entry.began_at, after(now, 70 * apart));
 }
 
 // What is accepted before the sender's task gets to run is stored, and handed in, and sent once.

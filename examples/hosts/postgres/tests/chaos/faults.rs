@@ -15,7 +15,7 @@ use crate::Plan;
 use checker::load::{Addresses, Customers};
 use checker::record;
 
-/// Six hours in eleven seconds, ten seconds in half a second.
+/// An hour in two seconds, ten seconds in half a second.
 const SCALE: [&str; 4] = ["--time-scale", record::TIME_SCALE, "--timeout-scale", "0.05"];
 
 /// By how many seconds the clocks of senders are wrong, in the order in which they start: with most of

@@ -27,7 +27,7 @@ pub(crate) fn is_logged() -> bool {
     std::env::var_os("CLUSTER_LOG").is_some()
 }
 
-/// Six hours in eleven seconds, ten seconds in half a second.
+/// An hour in two seconds, ten seconds in half a second.
 const SCALE: [&str; 4] = ["--time-scale", record::TIME_SCALE, "--timeout-scale", "0.05"];
 
 /// The API processes that customers ask, and the senders: 2 of each.

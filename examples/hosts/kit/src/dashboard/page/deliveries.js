@@ -47,7 +47,7 @@ function deliveriesCard(deliveries, endpoints) {
   const first = pages.length === 1, next = found ? found.next : deliveries.length + unread.deliveries.length >= 50;
   const heads = ["Event", "Status", "Endpoint", "Outcome", "Next or last", ACTIONS];
   const drawRow = (d, line) => deliveryRow(heads, d, line);
-  return card("deliveries", "Deliveries", "Newest first. Six attempts each, kept for thirty days.", [
+  return card("deliveries", "Deliveries", "Newest first. Kept for thirty days.", [
     news > 0 && button(`${news} new, show`, { key: "new deliveries", class: "primary news" }, () => { kept = null; draw(); }),
     deliveries.length > 0 && [h("div.row", chip("within", "hour", "Last hour"), chip("within", "day", "Last day"), chip("status", "failing", "Failing")),
       h("div.row.filters", { role: "group", "aria-label": "Filters" },
