@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use crate::clock::database::{self, Heard};
 use crate::counted::Counted;
-use crate::db::statements as sql;
-use crate::db::{self, Address, At, Database, DbError, Fields as _, query_opt};
+use crate::db::{self, Address, Database, DbError};
+use crate::sql::accept as sql;
 use host::log;
 
 /// How often a process looks: once a second.
@@ -95,9 +95,8 @@ pub(crate) async fn ask(database: &Database) -> Result<Heard, DbError> {
 /// Asks once. The database's clock is taken to have been read in the middle of the round trip.
 async fn once(client: &Object) -> Result<Heard, DbError> {
     let began = Instant::now();
-    let row = query_opt(client, sql::CLOCKS_NOW, &[]).await?;
+    let at = sql::now(client).await?.at;
     let half = began.elapsed().mul_f64(0.5);
-    let at = row.ok_or_else(|| DbError::row("a clock without a row"))?.field::<At>("at")?.0;
     let when = began.checked_add(half).unwrap_or(began).into_std();
     Ok(Heard { when, at, error: half })
 }

@@ -3,10 +3,9 @@
 use call_assistant::id::AccountId;
 use deadpool_postgres::GenericClient;
 use serde_json::Value;
-use tokio_postgres::types::ToSql;
 
-use crate::db::statements as sql;
-use crate::db::{DbError, Fields as _, execute, query, query_opt};
+use crate::db::DbError;
+use crate::sql::store as sql;
 use host::input::Bad;
 use host::log;
 use host::store::JournalRow;
@@ -68,9 +67,8 @@ impl Deed {
             return Ok(());
         }
         let text = |value: Value| (!value.is_null()).then(|| value.to_string());
-        let parameters: [&(dyn ToSql + Sync); 6] =
-            [&by.as_str(), &action, &account, &target, &text(before), &text(after)];
-        execute(change, sql::JOURNAL_INSERT, &parameters).await?;
+        let (account, before, after) = (account.as_deref(), text(before), text(after));
+        sql::journal_insert(change, by.as_str(), action, account, &target, before, after).await?;
         Ok(())
     }
 }
@@ -85,8 +83,7 @@ pub(crate) async fn after(
         Some(text) => {
             let (writer, id) = position_of(text)?;
             let writer = writer.to_string();
-            let reached = query_opt(client, sql::JOURNAL_REACHED, &[&writer, &id]).await?;
-            if !reached.map_or(Ok(false), |row| row.field("is_reached"))? {
+            if !sql::journal_reached(client, &writer, id).await? {
                 let why = "after: this journal has no such row: the database was restored, or is another; begin again \
                            without it";
                 return Err(Refused::Conflict(why.into()));
@@ -96,25 +93,18 @@ pub(crate) async fn after(
         None => ("0".to_owned(), 0),
     };
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut found = Vec::new();
-    for row in query(client, sql::JOURNAL_AFTER, &[&writer, &id, &limit]).await? {
-        let value = |name: &str| -> Done<Value> {
-            let text: Option<&str> = row.field(name)?;
-            let read = text.map(serde_json::from_str).transpose();
-            Ok(read.map_err(DbError::row)?.unwrap_or_default())
-        };
-        found.push(JournalRow {
-            position: format!("{}-{}", row.field::<&str>("writer")?, row.field::<i64>("id")?),
-            at: row.instant("at")?,
-            by: row.field("by")?,
-            action: row.field("action")?,
-            account_id: row.field("account_id")?,
-            target: row.field("target")?,
-            before: value("before")?,
-            after: value("after")?,
-        });
-    }
-    Ok(found)
+    let rows = sql::journal_after(client, &writer, id, limit).await?.into_iter();
+    let shown = rows.map(|row| JournalRow {
+        position: format!("{}-{}", row.writer, row.id),
+        at: row.at,
+        by: row.by,
+        action: row.action,
+        account_id: row.account_id,
+        target: row.target,
+        before: row.before.unwrap_or_default(),
+        after: row.after.unwrap_or_default(),
+    });
+    Ok(shown.collect())
 }
 
 fn position_of(text: &str) -> Done<(u64, i64)> {

@@ -4,7 +4,7 @@
 //! cargo run -p call-assistant-postgres -- demo
 //! ```
 //!
-//! Each room uses those above it: `db`; `key_ring`, `counted`, `clocks`, `rights` and `exit`; `queue`; `sender`, `store`
+//! Each room uses those above it: `db`; `sql`; `key_ring`, `counted`, `clocks`, `rights` and `exit`; `queue`; `sender`, `store`
 //! and `ops`; `serving`, `cli`, `commands` and `roles`.
 
 mod cli;
@@ -22,6 +22,7 @@ mod rights;
 mod roles;
 mod sender;
 mod serving;
+mod sql;
 mod store;
 
 pub use roles::{OwnServer, main};

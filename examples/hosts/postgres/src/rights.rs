@@ -8,8 +8,8 @@ use deadpool_postgres::Object;
 use tokio::time::sleep;
 
 use crate::counted::Counted;
-use crate::db::statements as sql;
-use crate::db::{Database, DbError, Fields as _, query};
+use crate::db::{Database, DbError};
+use crate::sql::ops as sql;
 use host::log;
 
 /// How long to wait before the next look: 5 s.
@@ -55,15 +55,13 @@ impl FromStr for Login {
 /// Returns the rights that a login lacks, as `INSERT on attempts`: one for each table, sequence or function.
 pub(crate) async fn lacking(database: &Database, login: Login) -> Result<Vec<String>, DbError> {
     let rows = database
-        .read(async |client: &Object| {
-            query(client, sql::MONITORING_RIGHTS, &[&login.roles()]).await
-        })
+        .read(async |client: &Object| sql::monitoring_rights(client, login.roles()).await)
         .await?;
-    let mut lacking: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for row in &rows {
-        lacking.entry(row.field("thing")?).or_default().insert(row.field("lacking")?);
+    let mut lacking: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (thing, right) in rows {
+        lacking.entry(thing).or_default().insert(right);
     }
-    let told = |(thing, rights): (_, BTreeSet<&str>)| {
+    let told = |(thing, rights): (_, BTreeSet<String>)| {
         format!("{} on {thing}", rights.into_iter().collect::<Vec<_>>().join(", "))
     };
     Ok(lacking.into_iter().map(told).collect())

@@ -1,17 +1,15 @@
 //! Library values as columns.
 
 use std::error::Error;
-use std::fmt::Display;
 
 use bytes::BytesMut;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Delivery, DeliveryColumns, EndpointColumns, EndpointHealth};
 use tokio_postgres::Row;
-use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
 use super::DbError;
-use host::store::plan::Plan;
+use super::rows::column;
 
 /// An instant as a `timestamptz`: microseconds, both ways exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,51 +40,38 @@ impl ToSql for At {
     to_sql_checked!();
 }
 
-/// Columns of a row, with the error of a step.
-pub(crate) trait Fields {
-    /// Reads a column's value.
-    fn field<'a, T: FromSql<'a>>(&'a self, name: impl RowIndex + Display) -> Result<T, DbError>;
-
-    /// Reads an instant.
-    fn instant(&self, name: &str) -> Result<Timestamp, DbError> {
-        Ok(self.field::<At>(name)?.0)
-    }
-
-    /// Reads an instant that may be `NULL`.
-    fn instant_opt(&self, name: &str) -> Result<Option<Timestamp>, DbError> {
-        Ok(self.field::<Option<At>>(name)?.map(|at| at.0))
-    }
-}
-
-impl Fields for Row {
-    fn field<'a, T: FromSql<'a>>(&'a self, name: impl RowIndex + Display) -> Result<T, DbError> {
-        Ok(self.try_get(name)?)
-    }
-}
-
-/// Declares what is written of many rows: a vector for each column, in the order of the parameters of
-/// a statement that takes them with `unnest`.
+/// Declares an argument of a statement that takes many rows: a vector for each column, in the order of the parameters
+/// of its `unnest`.
 macro_rules! columns {
     ($(#[$doc:meta])* $rows:ident of $row:ident { $($column:ident: $type:ty,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Default)]
-        pub(super) struct $rows {
-            $($column: Vec<$type>,)*
+        pub(crate) struct $rows {
+            $(pub(crate) $column: Vec<$type>,)*
         }
 
         /// One of them.
-        #[derive(Debug)]
-        pub(super) struct $row {
-            $(pub(super) $column: $type,)*
+        #[derive(Clone, Debug)]
+        pub(crate) struct $row {
+            $(pub(crate) $column: $type,)*
         }
 
         impl $rows {
-            pub(super) fn push(&mut self, row: $row) {
+            pub(crate) fn push(&mut self, row: $row) {
                 $(self.$column.push(row.$column);)*
             }
+        }
 
-            pub(super) fn parameters(&self) -> Vec<&(dyn ToSql + Sync)> {
-                vec![$(&self.$column),*]
+        impl $crate::db::statements::Bind for &$rows {
+            fn bind<'a>(&'a self, given: &mut Vec<&'a (dyn tokio_postgres::types::ToSql + Sync)>) {
+                $(given.push(&self.$column);)*
+            }
+
+            #[cfg(test)]
+            fn accepts(
+                parameters: &mut std::slice::Iter<'_, tokio_postgres::types::Type>,
+            ) -> bool {
+                $(<Vec<$type> as $crate::db::statements::Bind>::accepts(parameters))&&*
             }
         }
     };
@@ -105,26 +90,18 @@ pub(crate) fn span(instants: impl Iterator<Item = Timestamp>) -> (At, At) {
 /// # Errors
 /// A column is not what this version writes: its row is left as it is.
 pub fn delivery_of(row: &Row) -> Result<Delivery, DbError> {
-    let (id, endpoint): (i64, i32) = (row.try_get("id")?, row.try_get("endpoint")?);
-    let columns = delivery_columns(row)?;
+    let (id, endpoint) = (column::<i64>(row, "id")?, column::<i32>(row, "endpoint")?);
+    let columns = DeliveryColumns {
+        event_created_at: column::<At>(row, "event_created_at")?,
+        status: row.try_get::<_, &str>("status")?.parse().map_err(DbError::row)?,
+        at: column::<At>(row, "at")?,
+        attempts: column::<i16>(row, "attempts")?,
+        manual: column::<bool>(row, "manual")?,
+        generation: column::<i32>(row, "generation")?,
+        version: column::<i32>(row, "version")?,
+    };
     Delivery::from_columns(id.cast_unsigned(), endpoint.cast_unsigned().into(), columns)
         .map_err(DbError::row)
-}
-
-/// Reads the columns of a delivery.
-///
-/// # Errors
-/// A text is none that this version writes.
-pub fn delivery_columns(row: &Row) -> Result<DeliveryColumns, DbError> {
-    Ok(DeliveryColumns {
-        event_created_at: row.instant("event_created_at")?,
-        status: row.try_get::<_, &str>("status")?.parse().map_err(DbError::row)?,
-        at: row.instant("at")?,
-        attempts: row.try_get("attempts")?,
-        manual: row.try_get("manual")?,
-        generation: row.try_get("generation")?,
-        version: row.try_get("version")?,
-    })
 }
 
 /// Reads a row's [`EndpointHealth`]. The names have a prefix where a row has a delivery as well.
@@ -132,32 +109,20 @@ pub fn delivery_columns(row: &Row) -> Result<DeliveryColumns, DbError> {
 /// # Errors
 /// A column is not what this version writes.
 pub fn endpoint_of(row: &Row, prefix: &str) -> Result<EndpointHealth, DbError> {
-    let number: i32 = row.try_get(format!("{prefix}number").as_str())?;
-    let columns = endpoint_columns(row, prefix)?;
-    EndpointHealth::from_columns(number.cast_unsigned().into(), columns).map_err(DbError::row)
-}
-
-/// Reads the columns of an endpoint.
-///
-/// # Errors
-/// A text is none that this version writes.
-pub fn endpoint_columns(row: &Row, prefix: &str) -> Result<EndpointColumns, DbError> {
     let named = |name: &str| format!("{prefix}{name}");
+    let small = |name: &str| column::<i16>(row, named(name).as_str());
+    let number = |name: &str| column::<i32>(row, named(name).as_str());
     let disabled: Option<&str> = row.try_get(named("disabled").as_str())?;
-    Ok(EndpointColumns {
+    let columns = EndpointColumns {
         disabled: disabled.map(str::parse).transpose().map_err(DbError::row)?,
-        since: row.instant(&named("since"))?,
-        failures: row.try_get(named("failures").as_str())?,
-        first_failures: row.try_get(named("first_failures").as_str())?,
-        first_failed_at: row.instant_opt(&named("first_failed_at"))?,
-        reminders: row.try_get(named("reminders").as_str())?,
-        generation: row.try_get(named("generation").as_str())?,
-        version: row.try_get(named("version").as_str())?,
-    })
-}
-
-/// Reads the plan of a row's account.
-pub(crate) fn plan_of(row: &Row) -> Result<Plan, DbError> {
-    let name: &str = row.try_get("plan")?;
-    Plan::named(name).ok_or_else(|| DbError::row(format!("unknown plan {name}")))
+        since: column::<At>(row, named("since").as_str())?,
+        failures: small("failures")?,
+        first_failures: small("first_failures")?,
+        first_failed_at: column::<Option<At>>(row, named("first_failed_at").as_str())?,
+        reminders: small("reminders")?,
+        generation: number("generation")?,
+        version: number("version")?,
+    };
+    EndpointHealth::from_columns(number("number")?.cast_unsigned().into(), columns)
+        .map_err(DbError::row)
 }

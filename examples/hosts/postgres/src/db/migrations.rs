@@ -6,20 +6,34 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use deadpool_postgres::{GenericClient, Object, PoolError};
 use sha2::{Digest as _, Sha256};
-use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 
-use super::statements::{self as sql, batch};
-use super::{Database, DbError, Fields as _, Session, StepError, execute, query, query_opt};
+use super::rows::row;
+use super::statements::statements;
+use super::{At, Database, DbError, Session, StepError};
 
 struct Migration {
     number: i32,
     sql: &'static str,
 }
 
-/// What this build needs. Each must leave the previous build able to run beside it.
-const MIGRATIONS: &[Migration] =
-    &[Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") }];
+/// What this build needs: the files of `migrations`, by their numbers. Each must leave the previous build able to run
+/// beside it.
+const MIGRATIONS: &[Migration] = include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
+
+row! {
+    /// A migration that is applied.
+    struct Applied { number: i32, digest: Vec<u8>, applied_at: At, }
+}
+
+statements! { "migrate"
+    fn any() -> bool;
+    fn applied() -> Vec<Applied>;
+    fn begin() = batch;
+    fn note(number: i32, digest: &[u8]);
+    fn settings() -> Option<String>;
+    fn wait_briefly() = batch;
+}
 
 /// How long a migration that did not get its locks waits before the next try.
 const AGAIN: Duration = Duration::from_millis(250);
@@ -77,8 +91,8 @@ impl StepError for MigrationError {
 pub async fn migrate(database: &Database) -> Result<(), MigrationError> {
     // It is not kept: its end gives the turn to the next.
     let mut session = database.session().await?;
-    batch(&*session, sql::MIGRATE_BEGIN).await?;
-    let applied = applied(&*session).await?;
+    begin(&*session).await?;
+    let applied = by_number(&*session).await?;
     for migration in MIGRATIONS {
         if let Some(found) = applied.get(&migration.number) {
             migration.compare(found)?;
@@ -101,7 +115,7 @@ pub async fn status(database: &Database) -> Result<Vec<MigrationStatus>, DbError
         let found = applied.get(&migration.number);
         MigrationStatus {
             number: migration.number,
-            applied_at: found.map(|found| found.at),
+            applied_at: found.map(|found| found.applied_at),
             is_changed: found.is_some_and(|found| migration.compare(found).is_err()),
             sql: migration.sql,
         }
@@ -134,10 +148,8 @@ pub async fn check(database: &Database) -> Result<(), MigrationError> {
         Some(found) => migration.compare(found),
         None => Err(MigrationError::Missing(migration.number)),
     })?;
-    let settings = async |client: &Object| query_opt(client, sql::MIGRATE_SETTINGS, &[]).await;
-    let ignored: Option<Row> = database.read(settings).await?;
-    match ignored {
-        Some(row) => Err(MigrationError::Ignored(row.field("name")?)),
+    match database.read(async |client: &Object| settings(client).await).await? {
+        Some(ignored) => Err(MigrationError::Ignored(ignored)),
         None => Ok(()),
     }
 }
@@ -145,11 +157,11 @@ pub async fn check(database: &Database) -> Result<(), MigrationError> {
 /// Applies a migration, unless its locks are not to be had soon. Whether it is applied now.
 async fn apply(session: &mut Session, migration: &Migration) -> Result<bool, DbError> {
     let change = session.transaction().await?;
-    batch(&change, sql::MIGRATE_WAIT_BRIEFLY).await?;
+    wait_briefly(&change).await?;
     let digest = migration.digest();
     let apply = async || {
         change.batch_execute(migration.sql).await?;
-        execute(&change, sql::MIGRATE_NOTE, &[&migration.number, &digest.as_slice()]).await
+        note(&change, migration.number, digest.as_slice()).await
     };
     match apply().await {
         Err(DbError::Statement(error)) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
@@ -161,27 +173,17 @@ async fn apply(session: &mut Session, migration: &Migration) -> Result<bool, DbE
     Ok(true)
 }
 
-/// A migration that is applied.
-struct Applied {
-    digest: Vec<u8>,
-    at: Timestamp,
-}
-
 /// Reads what is applied, by number.
-async fn applied(client: &impl GenericClient) -> Result<BTreeMap<i32, Applied>, DbError> {
-    let rows = query(client, sql::MIGRATE_APPLIED, &[]).await?;
-    let of = |row: &Row| {
-        let found = Applied { digest: row.field("digest")?, at: row.instant("applied_at")? };
-        Ok((row.field("number")?, found))
-    };
-    rows.iter().map(of).collect()
+async fn by_number(client: &impl GenericClient) -> Result<BTreeMap<i32, Applied>, DbError> {
+    let applied = applied(client).await?.into_iter();
+    Ok(applied.map(|applied| (applied.number, applied)).collect())
 }
 
 /// Reads what is applied, also where nothing ever was.
 async fn read_applied(database: &Database) -> Result<BTreeMap<i32, Applied>, DbError> {
-    let read = async |client: &Object| match query_opt(client, sql::MIGRATE_ANY, &[]).await? {
-        Some(any) if any.field(0)? => applied(client).await,
-        _ => Ok(BTreeMap::new()),
+    let read = async |client: &Object| match any(client).await? {
+        true => by_number(client).await,
+        false => Ok(BTreeMap::new()),
     };
     database.read(read).await
 }

@@ -8,15 +8,17 @@ mod columns;
 mod connect;
 mod migrations;
 mod pool;
+pub(crate) mod rows;
 pub(crate) mod statements;
 mod step;
 
 pub use address::Address;
 pub use change::OpenChange;
 pub use class::Class;
-pub use columns::{At, delivery_columns, delivery_of, endpoint_columns, endpoint_of};
-pub(crate) use columns::{Fields, columns, plan_of, span};
+pub use columns::{At, delivery_of, endpoint_of};
+pub(crate) use columns::{columns, span};
+#[cfg(test)]
+pub(crate) use migrations::DECLARED;
 pub use migrations::{MigrationError, MigrationStatus, check, migrate, status};
 pub use pool::{Database, DbError, OPTIONS, Session};
-pub(crate) use statements::{execute, query, query_opt};
 pub use step::StepError;

@@ -1,5 +1,21 @@
-//! Every statement, by its name and its file in `sql`, and how one is run: prepared once a
-//! connection.
+//! Statements: a file of `sql` for each room has their texts, and its declaration their types. How one is run:
+//! prepared once a connection.
+//!
+//! ```text
+//! -- name: accounts_timezone
+//! SELECT EXISTS (SELECT FROM pg_timezone_names WHERE name = $1) AS is_known;
+//! ```
+//!
+//! ```text
+//! statements! { "store"
+//!     fn accounts_timezone(name: &str) -> bool;
+//! }
+//!
+//! let is_known = sql::accounts_timezone(client, "Europe/Oslo").await?;
+//! ```
+//!
+//! A file and its declaration have the same statements in the same order, or the program does not compile. A test
+//! compares each with what PostgreSQL says of its parameters and columns.
 
 use deadpool_postgres::GenericClient;
 use tokio::task::yield_now;
@@ -8,44 +24,228 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
 use super::DbError;
+use super::rows::FromRow;
 
-/// The text of a file in `sql`.
+/// A statement of a file in `sql`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Statement(&'static str);
+pub(crate) struct Statement(pub(crate) &'static str);
+
+/// The line that begins a statement, up to its name.
+const MARK: &str = "-- name: ";
+
+/// Declares the statements of a file, in its order, each as a function. What it returns says how it is run:
+///
+/// - `Vec<T>`, `Option<T>` and `T`: its rows, the first, and the only one. `T` is a [`FromRow`];
+/// - nothing: how many rows it has changed;
+/// - `= batch`: several statements, which have no parameters and are not prepared.
+macro_rules! statements {
+    ($file:literal $(
+        $(#[$doc:meta])*
+        fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $answer:ty)? $(= $how:ident)?;
+    )*) => {
+        struct Texts {
+            $($name: &'static str,)*
+        }
+
+        const TEXTS: Texts = {
+            let file = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/", $file, ".sql"));
+            let [$($name),*] = $crate::db::statements::split(file, [$(stringify!($name)),*]);
+            Texts { $($name),* }
+        };
+
+        $(
+            $(#[$doc])*
+            #[allow(clippy::too_many_arguments, reason = "as many as the statement has")]
+            pub(crate) async fn $name(
+                client: &impl deadpool_postgres::GenericClient,
+                $($arg: $type,)*
+            ) -> Result<$crate::db::statements::statements!(@answer $($answer)?), $crate::db::DbError> {
+                const SQL: $crate::db::statements::Statement =
+                    $crate::db::statements::Statement(TEXTS.$name);
+                #[allow(unused_mut)]
+                let mut given: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = Vec::new();
+                $($crate::db::statements::Bind::bind(&$arg, &mut given);)*
+                $crate::db::statements::statements!(@run client, given, $($answer)? $(= $how)?)
+            }
+        )*
+
+        #[cfg(test)]
+        pub(crate) const DECLARED: &[$crate::db::statements::Declared] = &[$(
+            $crate::db::statements::Declared {
+                name: concat!($file, "/", stringify!($name)),
+                text: TEXTS.$name,
+                parameters: &[$(<$type as $crate::db::statements::Bind>::accepts),*],
+                columns: $crate::db::statements::statements!(@columns $($answer)?),
+            },
+        )*];
+    };
+    (@answer) => { u64 };
+    (@answer $answer:ty) => { $answer };
+    (@run $client:ident, $given:ident, = batch) => {{
+        drop($given);
+        $crate::db::statements::batch($client, SQL).await.map(|()| 0)
+    }};
+    (@run $client:ident, $given:ident,) => {
+        $crate::db::statements::execute($client, SQL, &$given).await
+    };
+    (@run $client:ident, $given:ident, $answer:ty) => {
+        <$answer as $crate::db::statements::Answer>::of(
+            $crate::db::statements::query($client, SQL, &$given).await?,
+        )
+    };
+    (@columns) => { |_| Ok(()) };
+    (@columns $answer:ty) => { <$answer as $crate::db::statements::Answer>::fits };
+}
+pub(crate) use statements;
+
+/// Returns the texts of a file's statements, which have these names in this order.
+#[allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "the compiler evaluates it: what is wrong does not compile"
+)]
+pub(crate) const fn split<const N: usize>(
+    file: &'static str,
+    names: [&str; N],
+) -> [&'static str; N] {
+    let mut texts = [""; N];
+    let (mut rest, mut nth) = (file, 0);
+    while nth < N {
+        let bytes = rest.as_bytes();
+        assert!(begins(bytes, 0, MARK), "a file of statements begins with the name of one");
+        let (name, text) = (names[nth], MARK.len() + names[nth].len());
+        assert!(
+            begins(bytes, MARK.len(), name) && bytes[text] == b'\n',
+            "the file has another statement at this place than its declaration"
+        );
+        let mut end = text;
+        while end < bytes.len() && !(bytes[end - 1] == b'\n' && begins(bytes, end, MARK)) {
+            end += 1;
+        }
+        (texts[nth], rest) = (rest.split_at(end).0.split_at(text + 1).1, rest.split_at(end).1);
+        nth += 1;
+    }
+    assert!(rest.is_empty(), "the file has a statement more than its declaration");
+    texts
+}
+
+/// Tells whether a text has another one at this place.
+#[allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "as in `split`")]
+const fn begins(text: &[u8], at: usize, other: &str) -> bool {
+    let other = other.as_bytes();
+    let mut nth = 0;
+    while nth < other.len() {
+        if at + nth >= text.len() || text[at + nth] != other[nth] {
+            return false;
+        }
+        nth += 1;
+    }
+    true
+}
+
+/// An argument of a statement: one of its parameters, or several.
+pub(crate) trait Bind {
+    fn bind<'a>(&'a self, given: &mut Vec<&'a (dyn ToSql + Sync)>);
+
+    /// Takes its parameters from these, and tells whether it fits them.
+    #[cfg(test)]
+    fn accepts(parameters: &mut std::slice::Iter<'_, tokio_postgres::types::Type>) -> bool;
+}
+
+impl<T: ToSql + Sync> Bind for T {
+    fn bind<'a>(&'a self, given: &mut Vec<&'a (dyn ToSql + Sync)>) {
+        given.push(self);
+    }
+
+    #[cfg(test)]
+    fn accepts(parameters: &mut std::slice::Iter<'_, tokio_postgres::types::Type>) -> bool {
+        parameters.next().is_some_and(|of| <T as ToSql>::accepts(of))
+    }
+}
+
+/// The rows of a statement, as it is declared.
+pub(crate) trait Answer: Sized {
+    fn of(rows: Vec<Row>) -> Result<Self, DbError>;
+
+    /// Compares it with the columns that the statement has.
+    #[cfg(test)]
+    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String>;
+}
+
+impl<T: FromRow> Answer for T {
+    fn of(rows: Vec<Row>) -> Result<Self, DbError> {
+        let row = rows.first().ok_or_else(|| DbError::row("a statement returns no row"))?;
+        T::from_row(row)
+    }
+
+    #[cfg(test)]
+    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
+        T::fits(columns)
+    }
+}
+
+impl<T: FromRow> Answer for Option<T> {
+    fn of(rows: Vec<Row>) -> Result<Self, DbError> {
+        rows.first().map(T::from_row).transpose()
+    }
+
+    #[cfg(test)]
+    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
+        T::fits(columns)
+    }
+}
+
+impl<T: FromRow> Answer for Vec<T> {
+    fn of(rows: Vec<Row>) -> Result<Self, DbError> {
+        rows.iter().map(T::from_row).collect()
+    }
+
+    #[cfg(test)]
+    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
+        T::fits(columns)
+    }
+}
+
+/// A statement as it is declared, for the comparison with PostgreSQL.
+#[cfg(test)]
+pub(crate) struct Declared {
+    pub(crate) name: &'static str,
+    pub(crate) text: &'static str,
+    pub(crate) parameters:
+        &'static [fn(&mut std::slice::Iter<'_, tokio_postgres::types::Type>) -> bool],
+    pub(crate) columns: fn(&[tokio_postgres::Column]) -> Result<(), String>,
+}
 
 /// Runs a statement, and returns its rows.
 pub(crate) async fn query(
     client: &impl GenericClient,
     sql: Statement,
-    parameters: &[&(dyn ToSql + Sync)],
+    given: &[&(dyn ToSql + Sync)],
 ) -> Result<Vec<Row>, DbError> {
-    let rows = async {
-        let statement = client.prepare_cached(sql.0).await?;
-        client.query(&statement, parameters).await
-    };
+    let rows = async { client.query(&prepared(client, sql).await?, given).await };
     told(rows.await).await
-}
-
-/// Runs a statement, and returns its first row, if there is one.
-pub(crate) async fn query_opt(
-    client: &impl GenericClient,
-    sql: Statement,
-    parameters: &[&(dyn ToSql + Sync)],
-) -> Result<Option<Row>, DbError> {
-    Ok(query(client, sql, parameters).await?.into_iter().next())
 }
 
 /// Runs a statement, and returns how many rows it has changed.
 pub(crate) async fn execute(
     client: &impl GenericClient,
     sql: Statement,
-    parameters: &[&(dyn ToSql + Sync)],
+    given: &[&(dyn ToSql + Sync)],
 ) -> Result<u64, DbError> {
-    let changed = async {
-        let statement = client.prepare_cached(sql.0).await?;
-        client.execute(&statement, parameters).await
-    };
+    let changed = async { client.execute(&prepared(client, sql).await?, given).await };
     told(changed.await).await
+}
+
+/// Runs several statements, which have no parameters.
+pub(crate) async fn batch(client: &impl GenericClient, sql: Statement) -> Result<(), DbError> {
+    Ok(client.batch_execute(sql.0).await?)
+}
+
+async fn prepared(
+    client: &impl GenericClient,
+    sql: Statement,
+) -> Result<tokio_postgres::Statement, Error> {
+    client.prepare_cached(sql.0).await
 }
 
 /// Returns what came of a statement. Of statements that are sent together, the error of the first that fails is the
@@ -57,174 +257,6 @@ async fn told<T>(done: Result<T, Error>) -> Result<T, DbError> {
         yield_now().await;
     }
     Ok(done?)
-}
-
-/// Runs a file of several statements, which have no parameters.
-pub(crate) async fn batch(client: &impl GenericClient, sql: Statement) -> Result<(), DbError> {
-    Ok(client.batch_execute(sql.0).await?)
-}
-
-macro_rules! statements {
-    ($($name:ident = $file:literal;)*) => {
-        $(pub(crate) const $name: Statement =
-            Statement(include_str!(concat!("../../sql/", $file, ".sql")));)*
-    };
-}
-
-statements! {
-    ACCEPT_ENDPOINTS = "accept/endpoints";
-    ACCEPT_EVENT = "accept/event";
-    ACCEPT_PENDING = "accept/pending";
-    ACCEPT_SKIPPED = "accept/skipped";
-    ACCOUNTS_CHANGE = "accounts/change";
-    ACCOUNTS_INSERT = "accounts/insert";
-    ACCOUNTS_INSERT_KEY = "accounts/insert_key";
-    ACCOUNTS_KEYS = "accounts/keys";
-    ACCOUNTS_LOCK = "accounts/lock";
-    ACCOUNTS_ONE = "accounts/one";
-    ACCOUNTS_PAGE = "accounts/page";
-    ACCOUNTS_REVOKE_KEY = "accounts/revoke_key";
-    ACCOUNTS_SEARCH = "accounts/search";
-    ACCOUNTS_TIMEZONE = "accounts/timezone";
-    ALERTS_ACKNOWLEDGE = "alerts/acknowledge";
-    ALERTS_AFTER = "alerts/after";
-    ALERTS_DROP = "alerts/drop";
-    ALERTS_INSERT = "alerts/insert";
-    ALERTS_LAST = "alerts/last";
-    ALERTS_LATEST = "alerts/latest";
-    ALERTS_MISSED = "alerts/missed";
-    ALERTS_NEW = "alerts/new";
-    ALERTS_NUMBER = "alerts/number";
-    ALERTS_ONE = "alerts/one";
-    ALERTS_REMIND = "alerts/remind";
-    ALERTS_TURN = "alerts/turn";
-    API_ADMIT = "api/admit";
-    API_CALL = "api/call";
-    API_KEYS = "api/keys";
-    API_NOTE_USE = "api/note_use";
-    API_PAGE = "api/page";
-    CALLS_INSERT = "calls/insert";
-    CALLS_LATEST = "calls/latest";
-    CLOCKS_NOW = "clocks/now";
-    COMMIT_WAITS = "commit/waits";
-    DAYS_ADD = "days/add";
-    DAYS_DROP = "days/drop";
-    DAYS_OLDEST = "days/oldest";
-    DAYS_OVERDUE = "days/overdue";
-    DAYS_TO_DROP = "days/to_drop";
-    DAYS_WAIT_BRIEFLY = "days/wait_briefly";
-    DELIVERIES_ATTEMPTS = "deliveries/attempts";
-    DELIVERIES_ONE = "deliveries/one";
-    DELIVERIES_PAGE = "deliveries/page";
-    DELIVERIES_REDELIVER_ENDED = "deliveries/redeliver_ended";
-    DELIVERIES_REDELIVER_PENDING = "deliveries/redeliver_pending";
-    DELIVERIES_SEND_NOW = "deliveries/send_now";
-    DOCTOR_SERVER = "doctor/server";
-    ENDPOINTS_ALL = "endpoints/all";
-    ENDPOINTS_CHANGE = "endpoints/change";
-    ENDPOINTS_COUNT = "endpoints/count";
-    ENDPOINTS_EDIT = "endpoints/edit";
-    ENDPOINTS_FORGET = "endpoints/forget";
-    ENDPOINTS_INSERT = "endpoints/insert";
-    ENDPOINTS_DAY = "endpoints/day";
-    ENDPOINTS_LAST_HOUR = "endpoints/last_hour";
-    ENDPOINTS_ONE = "endpoints/one";
-    ENDPOINTS_SECRETS = "endpoints/secrets";
-    ENDPOINTS_SETTLED = "endpoints/settled";
-    ENDPOINTS_TRANSACTION = "endpoints/transaction";
-    ERASE_ACCOUNT = "erase/account";
-    ERASE_ACCOUNT_CALLS = "erase/account_calls";
-    ERASE_ACCOUNT_EVENTS = "erase/account_events";
-    ERASE_ACCOUNT_KNOWN = "erase/account_known";
-    ERASE_ACCOUNT_LEFT = "erase/account_left";
-    ERASE_ACCOUNT_MARK = "erase/account_mark";
-    ERASE_ATTEMPTS_REMOVE = "erase/attempts_remove";
-    ERASE_CALLS_READ = "erase/calls_read";
-    ERASE_CALLS_WRITE = "erase/calls_write";
-    ERASE_ENDED_LOCK = "erase/ended_lock";
-    ERASE_ENDED_REMOVE = "erase/ended_remove";
-    ERASE_ENDPOINTS = "erase/endpoints";
-    ERASE_EVENTS_READ = "erase/events_read";
-    ERASE_EVENTS_WRITE = "erase/events_write";
-    ERASE_LOG_READ = "erase/log_read";
-    ERASE_LOG_WRITE = "erase/log_write";
-    ERASE_MAY_BE_IN_FLIGHT = "erase/may_be_in_flight";
-    ERASE_PENDING_LOCK = "erase/pending_lock";
-    ERASE_PENDING_READ = "erase/pending_read";
-    ERASE_PENDING_REMOVE = "erase/pending_remove";
-    JOURNAL_AFTER = "journal/after";
-    JOURNAL_ERASE = "journal/erase";
-    JOURNAL_INSERT = "journal/insert";
-    JOURNAL_REACHED = "journal/reached";
-    LEVERS_ALL = "levers/all";
-    LEVERS_FORGET = "levers/forget";
-    LEVERS_OF_ACCOUNT = "levers/of_account";
-    LEVERS_PENDING = "levers/pending";
-    LEVERS_SENDERS = "levers/senders";
-    LEVERS_SET = "levers/set";
-    LEVERS_UNDO = "levers/undo";
-    LOGINS_END = "logins/end";
-    LOGINS_ONE = "logins/one";
-    LOGINS_WRITE = "logins/write";
-    MIGRATE_ANY = "migrate/any";
-    MIGRATE_APPLIED = "migrate/applied";
-    MIGRATE_BEGIN = "migrate/begin";
-    MIGRATE_NOTE = "migrate/note";
-    MIGRATE_SETTINGS = "migrate/settings";
-    MIGRATE_WAIT_BRIEFLY = "migrate/wait_briefly";
-    MISSED_COUNT = "missed/count";
-    MISSED_ENDED = "missed/ended";
-    MISSED_NEWEST = "missed/newest";
-    MISSED_PENDING = "missed/pending";
-    MISSED_WINDOW = "missed/window";
-    MONITORING_COUNT = "monitoring/count";
-    MONITORING_GAUGES = "monitoring/gauges";
-    MONITORING_RIGHTS = "monitoring/rights";
-    MONITORING_SECRETS = "monitoring/secrets";
-    MONITORING_STATE = "monitoring/state";
-    MONITORING_TURN = "monitoring/turn";
-    MONITORING_UNREADABLE = "monitoring/unreadable";
-    MONITORING_WHOLE_TABLES = "monitoring/whole_tables";
-    OWNERS_CLAIM = "owners/claim";
-    OWNERS_FORGET = "owners/forget";
-    OWNERS_LEAVE = "owners/leave";
-    OWNERS_LIVE = "owners/live";
-    OWNERS_RELEASE = "owners/release";
-    OWNERS_RENEW = "owners/renew";
-    QUEUE_AGAIN = "queue/again";
-    QUEUE_AMEND = "queue/amend";
-    QUEUE_ENDPOINTS = "queue/endpoints";
-    QUEUE_GIVE_UP = "queue/give_up";
-    QUEUE_LOCK_ENDED = "queue/lock_ended";
-    QUEUE_LOCK_ENDPOINTS = "queue/lock_endpoints";
-    QUEUE_LOCK_PENDING = "queue/lock_pending";
-    QUEUE_PARK = "queue/park";
-    QUEUE_RETIRE = "queue/retire";
-    QUEUE_REVIVE = "queue/revive";
-    QUEUE_WAIT = "queue/wait";
-    QUEUE_WRITE_ENDPOINTS = "queue/write_endpoints";
-    RECOVERIES_ALL = "recoveries/all";
-    RECOVERIES_ENDPOINTS = "recoveries/endpoints";
-    RECOVERIES_FORGET = "recoveries/forget";
-    RECOVERIES_INSERT = "recoveries/insert";
-    RECOVERIES_LOCK = "recoveries/lock";
-    RECOVERIES_ONE = "recoveries/one";
-    RECOVERIES_PAUSE = "recoveries/pause";
-    RECOVERIES_PENDING = "recoveries/pending";
-    RECOVERIES_PROGRESS = "recoveries/progress";
-    RECOVERIES_RUNNING = "recoveries/running";
-    RECOVERIES_WRITE = "recoveries/write";
-    RING_ADD = "ring/add";
-    RING_ALL = "ring/all";
-    RING_BEGIN = "ring/begin";
-    RING_FREE = "ring/free";
-    RING_WAIT = "ring/wait";
-    ROTATE_LOOK = "rotate/look";
-    ROTATE_READ = "rotate/read";
-    SENDER_DELIVERIES = "sender/deliveries";
-    SENDER_ENDPOINTS = "sender/endpoints";
-    SENDER_LOG = "sender/log";
-    SENDER_POLL = "sender/poll";
 }
 
 #[cfg(test)]

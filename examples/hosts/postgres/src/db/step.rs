@@ -1,8 +1,8 @@
 //! Steps: what is read or changed on one connection, with an end to every wait.
 //!
 //! ```text
-//! let keys = database.read(async |client| query(client, sql::ACCOUNTS_KEYS, &[&id]).await).await?;
-//! database.change(async |change| execute(change, sql::QUEUE_AGAIN, &[&ids]).await).await?;
+//! let keys = database.read(async |client| sql::accounts_keys(client, id).await).await?;
+//! database.change(async |change| sql::again(change, &ids).await).await?;
 //! ```
 
 use std::pin::pin;

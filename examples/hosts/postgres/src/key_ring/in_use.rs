@@ -10,8 +10,8 @@ use std::fmt;
 use deadpool_postgres::{GenericClient, Transaction};
 
 use super::KeyRing;
-use crate::db::statements::{self as sql, batch};
-use crate::db::{DbError, Fields as _, execute, query};
+use crate::db::DbError;
+use crate::sql::ops as sql;
 use host::store::Refused;
 
 /// The keys in use that a ring does not have. It has them all where both are empty.
@@ -62,7 +62,7 @@ pub(crate) async fn compare(client: &impl GenericClient, ring: &KeyRing) -> Resu
 /// # Errors
 /// The ring does not have each key that is in use: nothing may be sealed.
 pub(crate) async fn seal(change: &Transaction<'_>, ring: &KeyRing) -> Result<(), Refused> {
-    batch(change, sql::RING_BEGIN).await?;
+    sql::ring_begin(change).await?;
     loop {
         let known = known(change).await?;
         let unfit = unfit(&known, ring);
@@ -76,23 +76,19 @@ pub(crate) async fn seal(change: &Transaction<'_>, ring: &KeyRing) -> Result<(),
         let Some(value) = ring.checks.get(&ring.newest) else { return Ok(()) };
         let number = i16::from(ring.newest);
         // Where this adds nothing, another process has added a key: the ring is compared again.
-        execute(change, sql::RING_ADD, &[&number, &value.as_slice()]).await?;
+        sql::ring_add(change, number, value).await?;
     }
 }
 
 /// Frees the numbers of keys that seal nothing.
 pub(crate) async fn free(change: &Transaction<'_>, ring: &KeyRing) -> Result<(), DbError> {
-    batch(change, sql::RING_WAIT).await?;
-    execute(change, sql::RING_FREE, &[&i16::from(ring.newest)]).await.map(drop)
+    sql::ring_wait(change).await?;
+    sql::ring_free(change, i16::from(ring.newest)).await.map(drop)
 }
 
 async fn known(client: &impl GenericClient) -> Result<BTreeMap<u8, Vec<u8>>, DbError> {
-    let rows = query(client, sql::RING_ALL, &[]).await?;
-    let read = |row: &tokio_postgres::Row| {
-        let number: i16 = row.field("number")?;
-        Ok((u8::try_from(number).map_err(DbError::row)?, row.field("check_value")?))
-    };
-    rows.iter().map(read).collect()
+    let known = sql::ring_all(client).await?.into_iter();
+    known.map(|(key, value)| Ok((u8::try_from(key).map_err(DbError::row)?, value))).collect()
 }
 
 fn unfit(known: &BTreeMap<u8, Vec<u8>>, ring: &KeyRing) -> Unfit {

@@ -3,17 +3,14 @@
 use call_assistant::webhook::sender::RETENTION;
 use deadpool_postgres::Object;
 use serde::Serialize;
-use tokio_postgres::Row;
 
 use super::ring;
 use crate::clock;
 use crate::clocks;
-use crate::db::statements as sql;
-use crate::db::{
-    self, Address, At, Class, Database, DbError, Fields as _, MigrationError, query_opt,
-};
+use crate::db::{self, Address, At, Class, Database, DbError, MigrationError};
 use crate::key_ring::KeyRing;
 use crate::rights::{self, Login};
+use crate::sql::{ops as sql, sender};
 use crate::store::Postgres;
 use host::store::Writes;
 use host::store::{Refused, Store as _};
@@ -90,15 +87,8 @@ pub(crate) async fn look(
         Err(error) => checks.push(Check::failed("rights", &error)),
     }
     checks.push(writes(address, ring).await);
-    let server =
-        database.read(async |client: &Object| query_opt(client, sql::DOCTOR_SERVER, &[]).await);
-    let found = match server.await {
-        Ok(Some(row)) => of_server(&row, backup),
-        Ok(None) => Err(DbError::row("the server says nothing of itself")),
-        Err(error) => Err(error),
-    };
-    match found {
-        Ok(found) => checks.extend(found),
+    match database.read(async |client: &Object| sql::doctor_server(client).await).await {
+        Ok(server) => checks.extend(of_server(&server, backup)),
         Err(error) => checks.push(Check::failed("server", &error)),
     }
     checks.push(clock_of(&database).await);
@@ -158,12 +148,10 @@ async fn writes(address: &Address, ring: &KeyRing) -> Check {
     }
 }
 
-fn of_server(row: &Row, backup: bool) -> Result<Vec<Check>, DbError> {
-    let number = |name: &str| row.field::<i64>(name);
-    let (version, most) = (row.field::<i32>("version")?, number("max_connections")?);
-    let (connections, standbys) = (number("connections")?, number("standbys")?);
-    let (wal, checkpoint) = (number("max_wal_mb")?, number("checkpoint_seconds")?);
-    let (naptime, ahead) = (number("naptime_seconds")?, number("days_ahead")?);
+fn of_server(server: &sql::Server, backup: bool) -> Vec<Check> {
+    let (version, connections, most) = (server.version, server.connections, server.max_connections);
+    let (wal, checkpoint) = (server.max_wal_mb, server.checkpoint_seconds);
+    let (naptime, ahead, standbys) = (server.naptime_seconds, server.days_ahead, server.standbys);
     let bad = |is_bad: bool, state: State| if is_bad { state } else { Good };
     let major = version / 10_000;
     let mut checks = vec![
@@ -181,13 +169,13 @@ fn of_server(row: &Row, backup: bool) -> Result<Vec<Check>, DbError> {
         ),
         Check::new(
             "fsync",
-            bad(!row.field::<bool>("survives_a_crash")?, Fail),
+            bad(!server.survives_a_crash, Fail),
             "fsync and full_page_writes",
             "set both to on: a crash loses the database",
         ),
         Check::new(
             "commit",
-            bad(row.field("loses_commits")?, Fail),
+            bad(server.loses_commits, Fail),
             "synchronous_commit",
             "set it to on: a crash loses accepted events",
         ),
@@ -210,7 +198,7 @@ fn of_server(row: &Row, backup: bool) -> Result<Vec<Check>, DbError> {
             "start an `api` or a `sender`, and read its log",
         ),
     ];
-    let is_synchronous = !row.field::<&str>("standby_names")?.is_empty();
+    let is_synchronous = !server.standby_names.is_empty();
     let (state, todo) = match (is_synchronous, standbys) {
         (true, 0) => (Fail, "start the standby that synchronous_standby_names has, or empty it"),
         (true, _) => (Good, ""),
@@ -219,15 +207,13 @@ fn of_server(row: &Row, backup: bool) -> Result<Vec<Check>, DbError> {
     let kind = if is_synchronous { "" } else { ", none of them synchronous" };
     checks.push(Check::new("standby", state, format!("{standbys} connected{kind}"), todo));
     if backup {
-        let mode: &str = row.field("archive_mode")?;
-        let age: Option<i64> = row.field("archived_seconds_ago")?;
-        let fails: bool = row.field("archiving_fails")?;
+        let (mode, age) = (server.archive_mode.as_str(), server.archived_seconds_ago);
         let found = match age {
             _ if mode == "off" => "archive_mode = off".to_owned(),
             Some(age) => format!("the last file was archived {age} s ago"),
             None => "nothing was archived".to_owned(),
         };
-        let (state, todo) = match (mode, fails, age) {
+        let (state, todo) = match (mode, server.archiving_fails, age) {
             ("off", ..) => (Warn, "PostgreSQL cannot tell: ask what makes the backups"),
             (_, true, _) => (Fail, "archive_command fails: see the server's log"),
             (_, false, Some(..=ARCHIVE)) => (Good, ""),
@@ -235,7 +221,7 @@ fn of_server(row: &Row, backup: bool) -> Result<Vec<Check>, DbError> {
         };
         checks.push(Check::new("backup", state, found, todo));
     }
-    Ok(checks)
+    checks
 }
 
 async fn clock_of(database: &Database) -> Check {
@@ -270,20 +256,17 @@ fn of_ring(checked: &ring::Checked) -> Check {
 /// Checks that somebody sends, and drops what is old.
 async fn of_work(database: &Database) -> Result<Vec<Check>, DbError> {
     let now = At(clock::database::now());
-    let (state, oldest) = database
+    let (state, (oldest,)) = database
         .read(async |client: &Object| {
-            let state = query_opt(client, sql::MONITORING_STATE, &[]).await?;
-            let oldest = query_opt(client, sql::DAYS_OLDEST, &[&now]).await?;
-            Ok::<_, DbError>((state, oldest))
+            let state = sql::monitoring_state(client).await?;
+            Ok::<_, DbError>((state, sender::days_oldest(client, now).await?))
         })
         .await?;
-    let state = state.ok_or_else(|| DbError::row("there is no state"))?;
-    let unowned: i64 = state.field("unowned")?;
+    let unowned = state.unowned;
     let is_owned = if unowned == 0 { Good } else { Fail };
     let found = format!("shards without an owner: {unowned}");
     let todo = "start a `sender`: events of these shards wait";
     let mut checks = vec![Check::new("leases", is_owned, found, todo)];
-    let oldest: Option<i64> = oldest.map(|row| row.field(0)).transpose()?.flatten();
     if let Some(days) = oldest.map(|seconds| seconds / 86_400) {
         let kept = RETENTION.as_secs() / 86_400;
         let is_late = u64::try_from(days).is_ok_and(|days| days > kept.saturating_add(2));

@@ -6,11 +6,10 @@ use std::fmt::{self, Display};
 use call_assistant::Timestamp;
 use deadpool_postgres::Object;
 use serde_json::{Value, json};
-use tokio_postgres::Row;
 
-use crate::db::statements as sql;
-use crate::db::{Database, DbError, Fields as _, query};
+use crate::db::{Database, DbError};
 use crate::key_ring::{KeyRing, in_use};
+use crate::sql::ops as sql;
 use host::log;
 
 /// What was found.
@@ -102,11 +101,11 @@ pub async fn check(
     let unfit = database.read(async |client: &Object| in_use::compare(client, ring).await).await?;
     let (mut checked, mut last) = (Checked::default(), -1_i32);
     loop {
-        let look = async |client: &Object| query(client, sql::ROTATE_LOOK, &[&last]).await;
-        let rows: Vec<Row> = database.read(look).await?;
-        for row in &rows {
-            last = row.field("number")?;
-            let (id, sealed): (&str, &[u8]) = (row.field("id")?, row.field("secrets")?);
+        let look = async |client: &Object| sql::rotate_look(client, last).await;
+        let rows = database.read(look).await?;
+        for sql::Sealed { number, id, secrets } in &rows {
+            last = *number;
+            let (id, sealed) = (id.as_str(), secrets.as_slice());
             if let [_, number, ..] = sealed {
                 let sealed_by = checked.in_use.entry(*number).or_default();
                 *sealed_by = sealed_by.saturating_add(1);

@@ -7,9 +7,9 @@ use call_assistant::Timestamp;
 use deadpool_postgres::Transaction;
 use serde_json::{Value, json};
 
-use crate::db::statements as sql;
-use crate::db::{Database, Fields as _, execute, query};
+use crate::db::Database;
 use crate::key_ring::{KeyRing, in_use};
+use crate::sql::{ops as sql, store};
 use host::log;
 use host::store::Refused;
 
@@ -64,22 +64,21 @@ async fn page(
 ) -> Result<(Option<i32>, Rotated), Refused> {
     in_use::seal(change, ring).await?;
     // Locked, for a secret may be replaced at the same time.
-    let rows = query(change, sql::ROTATE_READ, &[&last]).await?;
+    let rows = sql::rotate_read(change, last).await?;
     let mut page = Rotated::default();
-    for row in &rows {
-        let (number, id): (i32, &str) = (row.field("number")?, row.field("id")?);
-        let sealed: &[u8] = row.field("secrets")?;
+    for sql::Locked { is_deleted, sealed: row } in &rows {
+        let (id, sealed) = (row.id.as_str(), row.secrets.as_slice());
         if !ring.is_outdated(sealed) {
             continue;
         }
         match ring.open(id, sealed, now) {
             Ok(secrets) => {
                 let sealed = ring.seal(id, &secrets, now);
-                execute(change, sql::ENDPOINTS_SECRETS, &[&number, &sealed]).await?;
+                store::endpoints_secrets(change, row.number, &sealed).await?;
                 page.sealed = page.sealed.saturating_add(1);
             }
             // It signs nothing any more.
-            Err(_) if row.field("is_deleted")? => {}
+            Err(_) if *is_deleted => {}
             Err(error) => {
                 log::warn("its secrets are not sealed again")
                     .with("endpoint", id)
@@ -89,5 +88,5 @@ async fn page(
             }
         }
     }
-    Ok((rows.last().map(|row| row.field("number")).transpose()?, page))
+    Ok((rows.last().map(|row| row.sealed.number), page))
 }

@@ -22,10 +22,9 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{Delivery, DeliveryColumns};
 use deadpool_postgres::Transaction;
-use tokio_postgres::types::ToSql;
 
-use crate::db::statements as sql;
-use crate::db::{At, DbError, Fields as _, columns, endpoint_of, execute, query, query_opt};
+use crate::db::{At, DbError};
+use crate::sql::accept::{self as sql, NewDeliveries, NewDelivery};
 use host::store::plan::PLANS;
 use host::trace::TraceParent;
 
@@ -45,8 +44,7 @@ pub enum Accepted {
 /// # Errors
 /// [`DbError`]
 pub async fn started_at(change: &Transaction<'_>) -> Result<Timestamp, DbError> {
-    let row = query_opt(change, sql::CLOCKS_NOW, &[]).await?;
-    row.ok_or_else(|| DbError::row("a transaction without a start"))?.instant("started_at")
+    Ok(sql::now(change).await?.started_at)
 }
 
 /// Accepts an event for each endpoint of its account, or for one of them. It is accepted when the
@@ -71,13 +69,10 @@ pub async fn accept(
     let with_webhooks = PLANS.iter().filter(|plan| plan.webhooks.check_webhooks().is_ok());
     let plans: Vec<&str> = with_webhooks.map(|plan| plan.name).collect();
     let trace = trace.map(TraceParent::as_str);
-    let of_event: [&(dyn ToSql + Sync); 6] =
-        [&account, &id, &created_at, &event_type, &body, &trace];
-    let of_endpoints: [&(dyn ToSql + Sync); 3] = [&account, &plans, &only];
     // One round trip for both. Where both fail, the first is the cause.
     let (new, endpoints) = tokio::join!(
-        execute(change, sql::ACCEPT_EVENT, &of_event),
-        query(change, sql::ACCEPT_ENDPOINTS, &of_endpoints),
+        sql::event(change, account, id, created_at, event_type, body, trace),
+        sql::endpoints(change, account, &plans, only),
     );
     let (new, endpoints) = (new?, endpoints?);
     if only.is_some() && endpoints.is_empty() {
@@ -90,13 +85,12 @@ pub async fn accept(
     }
     let (mut pending, mut skipped) = (NewDeliveries::default(), NewDeliveries::default());
     let mut accepted = BTreeMap::new();
-    for row in &endpoints {
-        let delivery = Delivery::accept(event, &endpoint_of(row, "")?, now);
-        let endpoint: i32 = row.field("number")?;
+    for sql::Receiver { number: endpoint, shard, health } in endpoints {
+        let delivery = Delivery::accept(event, &health, now);
         let columns = DeliveryColumns::from(delivery);
         let rows = if delivery.is_pending() { &mut pending } else { &mut skipped };
         rows.push(NewDelivery {
-            shard: row.field("shard")?,
+            shard,
             endpoint,
             status: columns.status.as_str(),
             at: At(columns.at),
@@ -108,20 +102,14 @@ pub async fn accept(
         accepted.insert(endpoint, delivery);
     }
     let mut ids = Vec::new();
-    for (insert, rows) in [(sql::ACCEPT_PENDING, pending), (sql::ACCEPT_SKIPPED, skipped)] {
-        if rows.endpoint.is_empty() {
-            continue;
-        }
-        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&account, &id, &created_at];
-        parameters.extend(rows.parameters());
-        for row in query(change, insert, &parameters).await? {
-            let endpoint: i32 = row.field("endpoint")?;
-            if let Some(delivery) = accepted.remove(&endpoint) {
-                ids.push((endpoint, row.field("id")?, delivery));
-            }
-        }
+    if !pending.endpoint.is_empty() {
+        ids.extend(sql::pending(change, account, id, created_at, &pending).await?);
     }
-    Ok(Accepted::New(ids))
+    if !skipped.endpoint.is_empty() {
+        ids.extend(sql::skipped(change, account, id, created_at, &skipped).await?);
+    }
+    let with_id = |(endpoint, id)| Some((endpoint, id, accepted.remove(&endpoint)?));
+    Ok(Accepted::New(ids.into_iter().filter_map(with_id).collect()))
 }
 
 /// Has the COMMIT of a transaction that writes nothing wait for a standby, as any other does: also for
@@ -130,19 +118,5 @@ pub async fn accept(
 /// # Errors
 /// [`DbError`]
 pub async fn wait_for_standby(change: &Transaction<'_>) -> Result<(), DbError> {
-    query(change, sql::COMMIT_WAITS, &[]).await.map(drop)
-}
-
-columns! {
-    /// Deliveries to insert.
-    NewDeliveries of NewDelivery {
-        shard: i16,
-        endpoint: i32,
-        status: &'static str,
-        at: At,
-        attempts: i16,
-        manual: bool,
-        generation: i32,
-        version: i32,
-    }
+    sql::wait_for_standby(change).await.map(drop)
 }

@@ -3,10 +3,9 @@
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Alert, EndpointColumns, EndpointHealth};
 use deadpool_postgres::GenericClient;
-use tokio_postgres::types::ToSql;
 
-use crate::db::statements as sql;
-use crate::db::{At, DbError, execute};
+use crate::db::{At, DbError};
+use crate::sql::queue as sql;
 
 /// Stores what owners are told by these changes of their endpoints.
 ///
@@ -27,8 +26,7 @@ pub(crate) async fn store_alerts(
         texts.push(serde_json::to_string(alert).map_err(DbError::row)?);
     }
     if !numbers.is_empty() {
-        let parameters: [&(dyn ToSql + Sync); 4] = [&numbers, &versions, &At(now), &texts];
-        execute(change, sql::ALERTS_INSERT, &parameters).await?;
+        sql::insert_alerts(change, &numbers, &versions, At(now), &texts).await?;
     }
     Ok(())
 }
@@ -41,6 +39,6 @@ pub(crate) async fn write_missed(
 ) -> Result<(), DbError> {
     let number = i32::try_from(endpoint.id()).map_err(DbError::row)?;
     let (version, missed) = (endpoint.version().cast_signed(), missed.cast_signed());
-    execute(client, sql::ALERTS_MISSED, &[&number, &version, &missed]).await?;
+    sql::write_alert_missed(client, number, version, missed).await?;
     Ok(())
 }

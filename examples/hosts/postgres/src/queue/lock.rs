@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use call_assistant::webhook::sender::EndpointHealth;
 use deadpool_postgres::GenericClient;
 
-use crate::db::statements as sql;
-use crate::db::{At, DbError, Fields as _, delivery_of, endpoint_of, query};
+use crate::db::{At, DbError};
+use crate::sql::queue as sql;
 pub use host::rows::{Key, Locked};
 
 /// Locks deliveries, pending ones first, each by ascending number. One that cannot be read by this
@@ -21,9 +21,8 @@ pub async fn lock(
     let mut found = BTreeMap::new();
     let ids: BTreeSet<i64> = keys.iter().map(|key| key.delivery.cast_signed()).collect();
     let ids: Vec<i64> = ids.into_iter().collect();
-    for row in query(change, sql::QUEUE_LOCK_PENDING, &[&ids]).await? {
-        // One that this version cannot read is for another version.
-        let Ok(row) = delivery_of(&row) else { continue };
+    // One that this version cannot read is for another version.
+    for row in sql::lock_pending(change, &ids).await?.into_iter().flatten() {
         let locked = Locked::of(row);
         if keys.contains(&Key::of(&row)) {
             found.insert(row.id(), locked);
@@ -36,11 +35,8 @@ pub async fn lock(
     let endpoints: Vec<i32> = others.iter().map(|key| key.endpoint.cast_signed()).collect();
     let ids: Vec<i64> = others.iter().map(|key| key.delivery.cast_signed()).collect();
     let created: Vec<At> = others.iter().map(|key| At(key.event_created_at)).collect();
-    for row in query(change, sql::QUEUE_LOCK_ENDED, &[&endpoints, &ids, &created]).await? {
-        if let Ok(row) = delivery_of(&row) {
-            found.insert(row.id(), Locked::of(row));
-        }
-    }
+    let ended = sql::lock_ended(change, &endpoints, &ids, &created).await?.into_iter().flatten();
+    found.extend(ended.map(|row| (row.id(), Locked::of(row))));
     Ok(found)
 }
 
@@ -53,7 +49,7 @@ pub async fn read_endpoints(
     numbers: &[u32],
 ) -> Result<BTreeMap<u32, EndpointHealth>, DbError> {
     let numbers: Vec<i32> = numbers.iter().copied().map(u32::cast_signed).collect();
-    endpoints(query(change, sql::QUEUE_ENDPOINTS, &[&numbers]).await?)
+    Ok(readable(sql::endpoints(change, &numbers).await?))
 }
 
 /// Reads endpoints with a lock on each, by ascending number.
@@ -65,16 +61,10 @@ pub async fn lock_endpoints(
     numbers: &[u32],
 ) -> Result<BTreeMap<u32, EndpointHealth>, DbError> {
     let numbers: Vec<i32> = numbers.iter().copied().map(u32::cast_signed).collect();
-    endpoints(query(change, sql::QUEUE_LOCK_ENDPOINTS, &[&numbers]).await?)
+    Ok(readable(sql::lock_endpoints(change, &numbers).await?))
 }
 
-/// Reads endpoints, and leaves out what this version cannot read.
-fn endpoints(rows: Vec<tokio_postgres::Row>) -> Result<BTreeMap<u32, EndpointHealth>, DbError> {
-    let mut found = BTreeMap::new();
-    for row in rows {
-        if let Ok(endpoint) = endpoint_of(&row, "") {
-            found.insert(row.field::<i32>("number")?.cast_unsigned(), endpoint);
-        }
-    }
-    Ok(found)
+/// Leaves out the endpoints that this version cannot read.
+fn readable(rows: Vec<sql::Health>) -> BTreeMap<u32, EndpointHealth> {
+    rows.into_iter().filter_map(|row| Some((row.number.cast_unsigned(), row.read.ok()?))).collect()
 }

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::RecoveryFilter;
 use deadpool_postgres::GenericClient;
-use tokio_postgres::types::ToSql;
 
 use super::lock::Locked;
-use crate::db::statements as sql;
-use crate::db::{At, DbError, Fields as _, delivery_of, query, query_opt};
+use crate::db::{At, DbError};
+use crate::sql::queue as sql;
 
 /// How many deliveries are looked at for one page of a count.
 const COUNTED_AT_ONCE: i64 = 4_000;
@@ -56,24 +55,23 @@ impl<'a> Search<'a> {
         after: i64,
     ) -> Result<CountedPage, DbError> {
         let to = self.window(client, after, COUNTED_AT_ONCE).await?;
-        let (until, [created_from, created_until]) = (to.unwrap_or(i64::MAX), &self.created);
-        let parameters: [&(dyn ToSql + Sync); 11] = [
-            &self.shard,
-            &self.endpoint,
+        let (until, [created_from, created_until]) = (to.unwrap_or(i64::MAX), self.created);
+        let counted = sql::missed_count(
+            client,
+            self.shard,
+            self.endpoint,
             created_from,
             created_until,
             &self.statuses,
-            &self.ended_generation,
-            &self.failed_from,
-            &self.active_generation,
+            self.ended_generation,
+            self.failed_from,
+            self.active_generation,
             &self.types,
-            &after,
-            &until,
-        ];
-        let mut by_type = BTreeMap::new();
-        for row in query(client, sql::MISSED_COUNT, &parameters).await? {
-            by_type.insert(row.field("type")?, row.field::<i64>("count")?.unsigned_abs());
-        }
+            after,
+            until,
+        );
+        let counted = counted.await?.into_iter();
+        let by_type = counted.map(|(of, count)| (of, count.unsigned_abs())).collect();
         Ok(CountedPage { by_type, to })
     }
 
@@ -85,10 +83,8 @@ impl<'a> Search<'a> {
         after: i64,
         most: i64,
     ) -> Result<Option<i64>, DbError> {
-        let [from, until] = &self.created;
-        let parameters: [&(dyn ToSql + Sync); 5] = [&self.endpoint, from, until, &after, &most];
-        let last = query_opt(client, sql::MISSED_WINDOW, &parameters).await?;
-        last.map(|row| row.field("id")).transpose()
+        let [from, until] = self.created;
+        sql::missed_window(client, self.endpoint, from, until, after, most).await
     }
 
     /// Locks the first of them after a delivery and up to another one, pending ones first, and returns
@@ -100,36 +96,34 @@ impl<'a> Search<'a> {
         to: i64,
         most: u32,
     ) -> Result<Vec<Locked>, DbError> {
-        let (most, [from, until]) = (i64::from(most), &self.created);
-        let pending: [&(dyn ToSql + Sync); 9] = [
-            &self.shard,
-            &self.endpoint,
+        let (most, [from, until]) = (i64::from(most), self.created);
+        let pending = sql::missed_pending(
+            change,
+            self.shard,
+            self.endpoint,
             from,
             until,
-            &self.active_generation,
+            self.active_generation,
             &self.types,
-            &after,
-            &to,
-            &most,
-        ];
-        let ended: [&(dyn ToSql + Sync); 10] = [
-            &self.endpoint,
+            after,
+            to,
+            most,
+        );
+        let pending = pending.await?;
+        let ended = sql::missed_ended(
+            change,
+            self.endpoint,
             from,
             until,
             &self.statuses,
-            &self.ended_generation,
-            &self.failed_from,
+            self.ended_generation,
+            self.failed_from,
             &self.types,
-            &after,
-            &to,
-            &most,
-        ];
-        let mut found = Vec::new();
-        let pending = query(change, sql::MISSED_PENDING, &pending).await?;
-        let ended = query(change, sql::MISSED_ENDED, &ended).await?;
-        for row in pending.iter().chain(&ended) {
-            found.push(Locked::of(delivery_of(row)?));
-        }
+            after,
+            to,
+            most,
+        );
+        let mut found: Vec<_> = pending.into_iter().chain(ended.await?).map(Locked::of).collect();
         found.sort_unstable_by_key(|locked| locked.row.id());
         found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
         Ok(found)

@@ -17,9 +17,7 @@ pub use self::accept::{Accepted, accept, started_at, wait_for_standby};
 pub(crate) use self::alerts::{store_alerts, write_missed};
 pub use self::lock::{Key, Locked, lock, lock_endpoints, read_endpoints};
 pub(crate) use self::missed::Search;
-pub(crate) use self::recoveries::{
-    lock_recovery, recovery_json, recovery_of, recovery_text, write_progress, write_recovery,
-};
+pub(crate) use self::recoveries::{recovery_json, recovery_text, write_progress, write_recovery};
 pub(crate) use self::write::{tell_again, write_locked, write_locked_endpoints};
 pub use self::write::{write, write_endpoints};
 

@@ -7,11 +7,10 @@ use call_assistant::webhook::sender::{
     Delivery, DeliveryColumns, DisabledReason, EndpointColumns, EndpointHealth,
 };
 use deadpool_postgres::GenericClient;
-use tokio_postgres::types::ToSql;
 
 use super::lock::{Key, Locked};
-use crate::db::statements::{self as sql, Statement};
-use crate::db::{At, DbError, columns, execute, query};
+use crate::db::{At, DbError};
+use crate::sql::queue::{self as sql, Changed, ChangedDelivery, ChangedEndpoint, ChangedEndpoints};
 
 /// Writes deliveries, each as it was read and as it is now. Returns whether each stored row had the version that was read: if not, roll
 /// back and read again. A delivery that has not changed has no such version, and fits no row.
@@ -49,13 +48,13 @@ pub async fn write(
     }
     if !wait.id.is_empty() && !retire.id.is_empty() {
         let ids = [wait.id.as_slice(), &retire.id].concat();
-        query(change, sql::QUEUE_LOCK_PENDING, &[&ids]).await?;
+        sql::lock_pending(change, &ids).await?;
     }
     let (wait, retire, amend, revive) = tokio::try_join!(
-        store(change, sql::QUEUE_WAIT, wait),
-        store(change, sql::QUEUE_RETIRE, retire),
-        store(change, sql::QUEUE_AMEND, amend),
-        store(change, sql::QUEUE_REVIVE, revive),
+        store(wait, async |rows| sql::wait(change, rows).await),
+        store(retire, async |rows| sql::retire(change, rows).await),
+        store(amend, async |rows| sql::amend(change, rows).await),
+        store(revive, async |rows| sql::revive(change, rows).await),
     )?;
     Ok(wait && retire && amend && revive)
 }
@@ -74,15 +73,15 @@ pub(crate) async fn write_locked(
     }
 }
 
+/// Writes rows, and tells whether each was there.
 async fn store(
-    change: &impl GenericClient,
-    sql: Statement,
     rows: Changed,
+    write: impl AsyncFnOnce(&Changed) -> Result<u64, DbError>,
 ) -> Result<bool, DbError> {
     if rows.id.is_empty() {
         return Ok(true);
     }
-    let affected = execute(change, sql, &rows.parameters()).await?;
+    let affected = write(&rows).await?;
     Ok(usize::try_from(affected).is_ok_and(|affected| affected == rows.id.len()))
 }
 
@@ -97,25 +96,9 @@ pub(crate) async fn tell_again(
     let again = writes.iter().filter(|(locked, now)| locked.is_pending && now.is_pending());
     let again: Vec<i64> = again.map(|(locked, _)| locked.row.id().cast_signed()).collect();
     if !again.is_empty() {
-        execute(change, sql::QUEUE_AGAIN, &[&again]).await?;
+        sql::again(change, &again).await?;
     }
     Ok(())
-}
-
-columns! {
-    /// Deliveries to write.
-    Changed of ChangedDelivery {
-        endpoint: i32,
-        id: i64,
-        event_created_at: At,
-        if_version: Option<i32>,
-        status: &'static str,
-        at: At,
-        attempts: i16,
-        manual: bool,
-        generation: i32,
-        version: i32,
-    }
 }
 
 /// Writes endpoints. Returns whether each stored row had the version that was read.
@@ -145,7 +128,7 @@ pub async fn write_endpoints(
             reminders: columns.reminders,
         });
     }
-    let affected = execute(change, sql::QUEUE_WRITE_ENDPOINTS, &rows.parameters()).await?;
+    let affected = sql::write_endpoints(change, &rows).await?;
     Ok(usize::try_from(affected).is_ok_and(|affected| affected == writes.len()))
 }
 
@@ -160,21 +143,5 @@ pub(crate) async fn write_locked_endpoints(
     match write_endpoints(change, writes).await? {
         true => Ok(()),
         false => Err(DbError::row("a locked endpoint has changed")),
-    }
-}
-
-columns! {
-    /// Endpoints to write.
-    ChangedEndpoints of ChangedEndpoint {
-        number: i32,
-        if_version: Option<i32>,
-        disabled: Option<&'static str>,
-        since: At,
-        failures: i16,
-        generation: i32,
-        version: i32,
-        first_failures: i16,
-        first_failed_at: Option<At>,
-        reminders: i16,
     }
 }

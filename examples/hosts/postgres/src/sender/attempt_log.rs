@@ -2,35 +2,11 @@
 
 use call_assistant::webhook::sender::{Excerpt, FailureReason, LogEntry};
 use deadpool_postgres::GenericClient;
-use tokio_postgres::types::ToSql;
 
-use crate::db::statements as sql;
-use crate::db::{At, DbError, columns, execute, span};
+use crate::db::{At, DbError, span};
+use crate::sql::sender::{self as sql, Entries, Entry};
 use host::post::signed::Signed;
 use host::rows::Key;
-
-columns! {
-    /// Entries of the log.
-    Entries of Entry {
-        delivery: i64,
-        event_created_at: At,
-        number: i16,
-        manual: bool,
-        began_at: At,
-        took_ms: i64,
-        outcome: String,
-        late: bool,
-        status: &'static str,
-        next_at: Option<At>,
-        response: Option<String>,
-        response_cut: bool,
-        headers: Option<String>,
-        headers_cut: bool,
-        reason: Option<String>,
-        signed_t: Option<i64>,
-        signed_by: Option<Vec<u8>>,
-    }
-}
 
 /// Writes entries of deliveries. One may be there already where a COMMIT was not
 /// answered.
@@ -67,11 +43,7 @@ pub(super) async fn write(
             signed_by: signed.map(|signed| signed.secrets.iter().flat_map(|mark| mark.0).collect()),
         });
     }
-    let mut parameters = entries.parameters();
-    let span: [&(dyn ToSql + Sync); 3] = [&may_be_there, &first, &last];
-    parameters.extend(span);
-    execute(change, sql::SENDER_LOG, &parameters).await?;
-    Ok(())
+    sql::log(change, &entries, may_be_there, first, last).await.map(drop)
 }
 
 /// Returns a part of an answer, and whether there was more. PostgreSQL's text holds every character but one.

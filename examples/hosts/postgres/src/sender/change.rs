@@ -10,12 +10,9 @@ use host::rows::{
 };
 
 use super::attempt_log;
-use crate::db::statements as sql;
-use crate::db::{
-    At, Database, DbError, Fields as _, OpenChange, delivery_of, endpoint_of, plan_of, query,
-    query_opt,
-};
-use crate::queue::{self, lock_recovery, write_recovery};
+use crate::db::{At, Database, DbError, OpenChange};
+use crate::queue::{self, write_recovery};
+use crate::sql::queue as sql;
 
 /// How many deliveries a step of a recovery looks at, whether they are to be redelivered or not.
 const LOOKED_AT: i64 = 2_000;
@@ -54,12 +51,10 @@ impl Change for OpenChange {
 
     async fn lock_pending(&mut self, endpoint: u32, after: u64) -> Done<Page<Delivery>> {
         let (endpoint, after) = (endpoint.cast_signed(), after.cast_signed());
-        let rows = async { query(self.client(), sql::QUEUE_PARK, &[&endpoint, &after]).await };
-        let rows = self.within(rows).await?;
-        let last = rows.last().map(|row| row.field::<i64>("id")).transpose()?;
+        let rows = self.within(sql::park(self.client(), endpoint, after)).await?;
+        let last = rows.last().map(|row| row.id.cast_unsigned());
         // One that a later version wrote is for that version.
-        let rows = rows.iter().filter_map(|row| delivery_of(row).ok()).collect();
-        Ok(Page { rows, last: last.map(i64::cast_unsigned) })
+        Ok(Page { rows: rows.into_iter().filter_map(|row| row.read.ok()).collect(), last })
     }
 
     async fn lock_disabled(
@@ -72,48 +67,44 @@ impl Change for OpenChange {
         let [first, second] = [0, 1].map(|nth| REMINDER_DAYS.get(nth).map(since));
         let shards = numbers(shards);
         let after = after.map_or(-1, |after| i32::try_from(after).unwrap_or(i32::MAX));
-        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-            [&shards, &first, &second, &after];
-        let rows = self.within(query(self.client(), sql::ALERTS_REMIND, &parameters)).await?;
-        let mut found = Vec::new();
-        for row in &rows {
+        let rows = sql::lock_disabled(self.client(), &shards, first, second, after);
+        let rows = self.within(rows).await?;
+        let last = rows.last().map(|row| row.number.cast_unsigned().into());
+        let found = rows.into_iter().filter_map(|row| {
+            let shard = row.shard.cast_unsigned();
+            let names = Names { account: row.account_id, endpoint: row.id, shard };
             // One that a later version wrote is for that version.
-            let Ok(endpoint) = endpoint_of(row, "") else { continue };
-            let (account, id) = (row.field("account_id")?, row.field("id")?);
-            let shard = row.field::<i16>("shard")?.cast_unsigned();
-            found.push((endpoint, Names { account, endpoint: id, shard }));
-        }
-        let last = rows.last().map(|row| row.field::<i32>("number")).transpose()?;
-        Ok(Page { rows: found, last: last.map(|last| last.cast_unsigned().into()) })
+            Some((row.read.ok()?, names))
+        });
+        Ok(Page { rows: found.collect(), last })
     }
 
     async fn lock_recovery(&mut self, id: u64) -> Done<Option<RunningRecovery>> {
-        let id = id.cast_signed();
-        let locked = self.within(lock_recovery(self.client(), id)).await?;
-        let Some((row, recovery)) = locked else { return Ok(None) };
-        let (shard, endpoint): (i16, i32) = (row.field("shard")?, row.field("endpoint")?);
-        let pending =
-            async { query_opt(self.client(), sql::RECOVERIES_PENDING, &[&shard, &endpoint]).await };
-        let pending = self.within(pending).await?;
-        let pending = pending.map_or(Ok(0), |row| row.field::<i64>("count"))?;
-        let counted: Option<i64> = row.field("counted")?;
-        let number = |name| row.field::<Option<i64>>(name);
+        let locked = self.within(sql::lock_recovery(self.client(), id.cast_signed())).await?;
+        let Some(sql::LockedRecovery { shard, endpoint, searched_to, stored, health, plan }) =
+            locked
+        else {
+            return Ok(None);
+        };
+        let pending = self.within(sql::count_redeliveries(self.client(), shard, endpoint)).await?;
+        let (account, endpoint) = (stored.account_id.as_str(), stored.endpoint_id.as_str());
+        let names = Names {
+            account: account.to_owned(),
+            endpoint: endpoint.to_owned(),
+            shard: shard.cast_unsigned(),
+        };
         Ok(Some(RunningRecovery {
-            is_paused: row.field("paused")?,
-            endpoint: endpoint_of(&row, "")?,
-            names: Names {
-                account: row.field("account_id")?,
-                endpoint: row.field("endpoint_id")?,
-                shard: shard.cast_unsigned(),
-            },
-            plan: plan_of(&row)?,
+            is_paused: stored.paused,
+            endpoint: health,
+            names,
+            plan,
             pending: u32::try_from(pending).unwrap_or(u32::MAX),
             progress: Progress {
-                counted: counted.map_or_else(|| recovery.counted(), i64::cast_unsigned),
-                counted_to: number("counted_to")?.map(i64::cast_unsigned),
-                searched_to: number("searched_to")?.map(i64::cast_unsigned),
+                counted: stored.counted.unwrap_or_else(|| stored.recovery.counted()),
+                counted_to: stored.counted_to.map(i64::cast_unsigned),
+                searched_to: searched_to.map(i64::cast_unsigned),
             },
-            recovery,
+            recovery: stored.recovery,
         }))
     }
 

@@ -4,21 +4,17 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{AbandonedReason, Alert, RETENTION};
 use deadpool_postgres::{Object, Transaction};
 use tokio::time::{Instant, MissedTickBehavior};
-use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use crate::clock;
 use crate::counted::Counted;
-use crate::db::statements::{self as sql, batch};
-use crate::db::{
-    At, Database, DbError, Fields as _, delivery_of, endpoint_of, execute, query, query_opt,
-};
+use crate::db::{At, Database, DbError};
 use crate::key_ring::KeyRing;
 use crate::queue;
+use crate::sql::sender::{self as sql, Overdue};
+use crate::sql::{owners, queue as of_queue};
 use host::log;
 use host::rows::Names;
 
@@ -46,7 +42,7 @@ pub(crate) async fn add(database: Database) {
         ticks.tick().await;
         // A week ahead, so that one that is refused for a long transaction has a week to be tried
         // again.
-        let added = database.change(async |change| batch(change, sql::DAYS_ADD).await).await;
+        let added = database.change(async |change| sql::days_add(change).await).await;
         log::tried("adding days", &added);
     }
 }
@@ -73,7 +69,7 @@ pub(super) async fn drop_old(database: Database, ring: KeyRing, counted: Counted
             log::tried("old endpoints", &forgotten);
             looked_at = forgotten.is_ok().then(Instant::now).or(looked_at);
         }
-        let forget = async |client: &Object| execute(client, sql::OWNERS_FORGET, &[]).await;
+        let forget = async |client: &Object| owners::forget(client).await;
         log::tried("old processes", &database.read(forget).await);
     }
 }
@@ -96,9 +92,7 @@ async fn drop_days(
 /// Drops alerts that are thirty days old, in steps: many may be as old as each other.
 async fn drop_alerts(database: &Database, now: Timestamp) -> Result<(), DbError> {
     let oldest = At(now.saturating_sub(RETENTION));
-    let step = async |client: &Object| {
-        execute(client, sql::ALERTS_DROP, &[&oldest, &ALERTS_AT_ONCE]).await
-    };
+    let step = async |client: &Object| sql::drop_alerts(client, oldest, ALERTS_AT_ONCE).await;
     while i64::try_from(database.read(step).await?).is_ok_and(|gone| gone >= ALERTS_AT_ONCE) {}
     Ok(())
 }
@@ -108,10 +102,9 @@ async fn forget_endpoints(database: &Database, now: Timestamp) -> Result<(), DbE
     let (before, mut last) = (At(now.saturating_sub(OVERDUE)), Some(-1_i32));
     while let Some(after) = last {
         let step = async |client: &Object| {
-            query_opt(client, sql::ENDPOINTS_FORGET, &[&after, &ENDPOINTS_AT_ONCE, &before]).await
+            sql::forget_endpoints(client, after, ENDPOINTS_AT_ONCE, before).await
         };
-        let step: Option<Row> = database.read(step).await?;
-        last = step.map_or(Ok(None), |row| row.field("last"))?;
+        (last,) = database.read(step).await?;
     }
     Ok(())
 }
@@ -119,14 +112,17 @@ async fn forget_endpoints(database: &Database, now: Timestamp) -> Result<(), DbE
 /// Drops what can be dropped, and returns whether a day had to be kept.
 async fn try_drop(database: &Database, now: Timestamp) -> Result<bool, DbError> {
     let oldest = At(now.saturating_sub(RETENTION));
-    let old = async |client: &Object| query(client, sql::DAYS_TO_DROP, &[&oldest]).await;
-    let (rows, mut kept): (Vec<Row>, bool) = (database.read(old).await?, false);
-    for row in &rows {
-        let day = row.field("day")?;
+    let old = async |client: &Object| sql::days_to_drop(client, oldest).await;
+    let mut kept = false;
+    for day in &database.read(old).await? {
         match drop_day(database, day).await {
-            Ok(true) => log::info("the events of a day are dropped").with("day", day).write(),
+            Ok(true) => {
+                log::info("the events of a day are dropped").with("day", day.as_str()).write()
+            }
             Ok(false) => kept = true,
-            Err(error) => log::warn("dropping a day").with("day", day).because(&error).write(),
+            Err(error) => {
+                log::warn("dropping a day").with("day", day.as_str()).because(&error).write();
+            }
         }
     }
     Ok(kept)
@@ -136,9 +132,8 @@ async fn try_drop(database: &Database, now: Timestamp) -> Result<bool, DbError> 
 async fn drop_day(database: &Database, day: &str) -> Result<bool, DbError> {
     database
         .change(async |change| {
-            batch(change, sql::DAYS_WAIT_BRIEFLY).await?;
-            let dropped = query_opt(change, sql::DAYS_DROP, &[&day]).await?;
-            dropped.map_or(Ok(false), |row| row.field(0))
+            sql::days_wait_briefly(change).await?;
+            sql::days_drop(change, day).await
         })
         .await
 }
@@ -186,49 +181,46 @@ async fn page(
     now: Timestamp,
 ) -> Result<Page, DbError> {
     let before = At(now.saturating_sub(OVERDUE));
-    let rows = query(change, sql::DAYS_OVERDUE, &[&before, &last]).await?;
+    let rows = sql::days_overdue(change, before, last).await?;
+    let last = rows.last().map(|row| row.id);
     let mut groups: HashMap<(i32, AbandonedReason), Group> = HashMap::new();
-    for row in &rows {
+    for row in rows {
         let unknown = has_tried.then_some(AbandonedReason::Unknown);
-        let Some(reason) = reason(row, ring, now)?.or(unknown) else { continue };
-        let endpoint: Option<String> = row.field("endpoint_id")?;
-        let endpoint = endpoint.unwrap_or_else(|| "missing".to_owned());
+        let Some(reason) = reason(&row, ring, now).or(unknown) else { continue };
+        let endpoint = row.endpoint_id.unwrap_or_else(|| "missing".to_owned());
         let shard = queue::shard_of(&endpoint).cast_unsigned();
-        let names = Names { account: row.field("account_id")?, endpoint, shard };
-        let version = row.field("endpoint_version")?;
-        let group = groups.entry((row.field("endpoint")?, reason));
-        group.or_insert(Group { version, names, ids: Vec::new() }).ids.push(row.field("id")?);
+        let names = Names { account: row.account_id, endpoint, shard };
+        let group = groups.entry((row.endpoint, reason));
+        let version = row.endpoint_version;
+        group.or_insert(Group { version, names, ids: Vec::new() }).ids.push(row.id);
     }
     let (mut told, at) = (Vec::new(), At(clock::database::now()));
     for ((endpoint, reason), Group { version, names, ids }) in groups {
-        let parked = execute(change, sql::QUEUE_GIVE_UP, &[&ids, &at]).await?;
+        let parked = of_queue::give_up(change, &ids, at).await?;
         if parked == 0 {
             continue;
         }
         let alert = Alert::abandoned(reason, u32::try_from(parked).unwrap_or(u32::MAX));
         if let Some(version) = version {
             let text = serde_json::to_string(&alert).map_err(DbError::row)?;
-            let parameters: [&(dyn ToSql + Sync); 4] =
-                [&vec![endpoint], &vec![version], &at, &vec![text]];
-            execute(change, sql::ALERTS_INSERT, &parameters).await?;
+            of_queue::insert_alerts(change, &[endpoint], &[version], at, &[text]).await?;
         }
         told.push((names, alert));
     }
-    Ok((rows.last().map(|row| row.field("id")).transpose()?, told))
+    Ok((last, told))
 }
 
 /// Returns why nobody can end a delivery, if this sender cannot.
-fn reason(row: &Row, ring: &KeyRing, now: Timestamp) -> Result<Option<AbandonedReason>, DbError> {
-    if row.field::<Option<i32>>("endpoint_number")?.is_none() {
-        return Ok(Some(AbandonedReason::Endpoint));
+fn reason(row: &Overdue, ring: &KeyRing, now: Timestamp) -> Option<AbandonedReason> {
+    if row.endpoint_number.is_none() {
+        return Some(AbandonedReason::Endpoint);
     }
-    if delivery_of(row).is_err() || endpoint_of(row, "endpoint_").is_err() {
-        return Ok(Some(AbandonedReason::Row));
+    if row.delivery.is_err() || row.health.is_err() {
+        return Some(AbandonedReason::Row);
     }
-    let body: Option<&[u8]> = row.field("body")?;
-    if body.is_none_or(|body| EventBody::from_stored(body).is_err()) {
-        return Ok(Some(AbandonedReason::Event));
+    if !matches!(row.body, Some(Ok(_))) {
+        return Some(AbandonedReason::Event);
     }
-    let opened = ring.open(row.field("endpoint_id")?, row.field("secrets")?, now);
-    Ok(opened.is_err().then_some(AbandonedReason::Secret))
+    let (id, sealed) = row.endpoint_id.as_deref().zip(row.secrets.as_deref())?;
+    ring.open(id, sealed, now).err().map(|_| AbandonedReason::Secret)
 }

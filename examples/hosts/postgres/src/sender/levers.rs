@@ -7,39 +7,33 @@ use deadpool_postgres::Object;
 use host::log;
 use host::rows::SetLimit;
 
-use crate::db::statements as sql;
-use crate::db::{Database, DbError, Fields as _, query};
+use crate::db::{Database, DbError};
+use crate::sql::store::{self as sql, SetLever};
 
 /// The levers that are set, as they are told: by their numbers, what each holds back, and its limit.
 pub(super) type Names = BTreeMap<i64, (String, u32)>;
 
 /// Reads what is set.
 pub(super) async fn read(database: &Database) -> Result<(Vec<SetLimit>, Names), DbError> {
-    let all = async |client: &Object| query(client, sql::LEVERS_ALL, &[]).await;
-    let rows: Vec<tokio_postgres::Row> = database.read(all).await?;
-    let name = |row: &tokio_postgres::Row| {
-        let account: Option<&str> = row.field("account_id")?;
-        let endpoint: Option<&str> = row.field("endpoint_id")?;
-        // An id is not parsed: no pause may fail for one that cannot be.
-        let of = match (account, endpoint) {
-            (Some(account), _) => format!("account {account}"),
-            (None, Some(endpoint)) => format!("endpoint {endpoint}"),
-            (None, None) => "everything".to_owned(),
-        };
-        Ok((row.field("id")?, (of, row.field::<i32>("per_second")?.unsigned_abs())))
-    };
-    let of = |row: &tokio_postgres::Row| {
-        let account: Option<i32> = row.field("account")?;
-        let endpoint: Option<i32> = row.field("endpoint")?;
+    let all = async |client: &Object| sql::levers(client, None).await;
+    let (mut limits, mut names) = (Vec::new(), Names::new());
+    for SetLever { account, endpoint, lever } in database.read(all).await? {
         let of = match (account, endpoint) {
             (Some(account), _) => LimitOf::Account(account.cast_unsigned()),
             (None, Some(endpoint)) => LimitOf::Endpoint(endpoint.cast_unsigned()),
             (None, None) => LimitOf::All,
         };
-        Ok(SetLimit { of, per_second: row.field::<i32>("per_second")?.unsigned_abs() })
-    };
-    let names = rows.iter().map(name).collect::<Result<_, DbError>>()?;
-    Ok((rows.iter().map(of).collect::<Result<_, DbError>>()?, names))
+        // An id is not parsed: no pause may fail for one that cannot be.
+        let name = match (lever.account_id, lever.endpoint_id) {
+            (Some(account), _) => format!("account {account}"),
+            (None, Some(endpoint)) => format!("endpoint {endpoint}"),
+            (None, None) => "everything".to_owned(),
+        };
+        let per_second = lever.per_second.unsigned_abs();
+        limits.push(SetLimit { of, per_second });
+        names.insert(lever.id, (name, per_second));
+    }
+    Ok((limits, names))
 }
 
 /// Logs each lever that was set or undone, since it holds back what this sender would send.

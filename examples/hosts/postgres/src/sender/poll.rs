@@ -12,9 +12,9 @@ use host::rows::{News, PendingRow, Shards};
 use tokio::time::{Instant, sleep};
 
 use crate::counted::{Counted, Kind};
-use crate::db::statements as sql;
-use crate::db::{Database, DbError, Fields as _, delivery_of, query};
+use crate::db::{Database, DbError};
 use crate::queue;
+use crate::sql::sender::{self as sql, Polled};
 use host::log;
 
 /// The interval of looks.
@@ -142,42 +142,39 @@ async fn page(
     let transactions: Vec<String> = places.values().map(|(from, _)| from.to_string()).collect();
     let ids: Vec<i64> = places.values().map(|(_, id)| *id).collect();
     let since = since.map(|since| since.text.as_str());
-    let poll = async |client: &Object| {
-        query(client, sql::SENDER_POLL, &[&shards, &transactions, &ids, &since, &PAGE]).await
-    };
-    let rows: Vec<tokio_postgres::Row> = database.read(poll).await?;
-    let (first, rows) =
-        rows.split_first().ok_or_else(|| DbError::row("a snapshot without a row"))?;
-    let snapshot = Snapshot::parse(first.field("snapshot")?)?;
+    let poll =
+        async |client: &Object| sql::poll(client, &shards, &transactions, &ids, since, PAGE).await;
+    let mut rows = database.read(poll).await?.into_iter();
+    let snapshot = rows.next().and_then(|first| first.snapshot);
+    let snapshot = snapshot.ok_or_else(|| DbError::row("no row with a snapshot"))?;
+    let snapshot = Snapshot::parse(&snapshot)?;
     let mut pages = BTreeMap::new();
     for row in rows {
-        let shard = row.field::<i16>("shard")?.cast_unsigned();
-        let (len, last) = pages.entry(shard).or_insert((0_i64, row));
-        (*len, *last) = (len.saturating_add(1), row);
-        let delivery = match delivery_of(row) {
-            Ok(delivery) => delivery,
+        let Polled { queued_by: Some(queued_by), id: Some(id), shard: Some(shard), .. } = row
+        else {
+            return Err(DbError::row("a row without its place in the queue"));
+        };
+        let shard = shard.cast_unsigned();
+        let (len, last) = pages.entry(shard).or_insert((0_i64, START));
+        (*len, *last) = (len.saturating_add(1), (queued_by, id));
+        match row.delivery {
+            Ok(delivery) => {
+                // 0 if the account is gone.
+                let account = row.account.unwrap_or_default().cast_unsigned();
+                found.push(PendingRow { shard, account, delivery });
+            }
             // A row of a later version is for a process of that version.
             Err(error) => {
-                let id = row.field("id")?;
                 counted.cannot_read(Kind::Delivery, id);
                 log::warn("a delivery or its event cannot be read")
-                    .with("delivery", queue::delivery_text(row.field("endpoint")?, id))
+                    .with("delivery", queue::delivery_text(row.endpoint.unwrap_or_default(), id))
                     .because(&error)
                     .write();
-                continue;
             }
-        };
-        // 0 if the account is gone.
-        let account = row.field::<i32>("account")?.cast_unsigned();
-        found.push(PendingRow { shard, account, delivery });
-    }
-    let mut rest = BTreeMap::new();
-    for (shard, (len, last)) in pages {
-        if len >= PAGE {
-            let queued_by = last.field::<&str>("queued_by")?.parse().map_err(DbError::row)?;
-            rest.insert(shard, (queued_by, last.field("id")?));
         }
     }
+    let rest = pages.into_iter().filter(|(_, (len, _))| *len >= PAGE);
+    let rest = rest.map(|(shard, (_, last))| (shard, last)).collect();
     Ok((snapshot, rest))
 }
 

@@ -5,18 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{EndpointHealth, EndpointUrl, SignedDestination};
 use deadpool_postgres::Object;
 use tokio::time::Instant;
-use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use crate::counted::{Counted, Kind};
-use crate::db::statements as sql;
-use crate::db::{Database, DbError, Fields as _, delivery_of, endpoint_of, query, span};
+use crate::db::{Database, DbError, span};
 use crate::key_ring::KeyRing;
 use crate::queue;
+use crate::sql::sender as sql;
 use host::log;
 use host::rows::{Key, Names, Opened, ToBegin};
 
@@ -72,28 +69,25 @@ impl Reader {
         let mut numbers: Vec<i32> = keys.iter().map(|key| key.endpoint.cast_signed()).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let of_deliveries: [&(dyn ToSql + Sync); 3] = [&ids, &first, &last];
-        let of_endpoints: [&(dyn ToSql + Sync); 1] = [&numbers];
         let both = async |client: &Object| {
             tokio::try_join!(
-                query(client, sql::SENDER_DELIVERIES, &of_deliveries),
-                query(client, sql::SENDER_ENDPOINTS, &of_endpoints),
+                sql::deliveries(client, &ids, first, last),
+                sql::endpoints(client, &numbers),
             )
         };
         let (rows, endpoints) = self.database.read(both).await?;
         let mut receivers = BTreeMap::new();
         let mut kept = self.kept();
-        for row in &endpoints {
-            let number = row.field("number")?;
-            match self.receiver(number, row, &mut kept, now) {
-                Ok(receiver) => _ = receivers.insert(number, receiver),
+        for row in endpoints {
+            match self.receiver(&row, &mut kept, now) {
+                Ok(receiver) => _ = receivers.insert(row.number, receiver),
                 Err(error) => {
                     // What waits for a key is counted apart: the row is as it should be.
-                    if !self.counted.lacks_key_of(row.field("secrets")?) {
-                        self.counted.cannot_read(Kind::Endpoint, number.into());
+                    if !self.counted.lacks_key_of(&row.secrets) {
+                        self.counted.cannot_read(Kind::Endpoint, row.number.into());
                     }
                     log::warn("an endpoint cannot be read")
-                        .with("endpoint", row.field::<&str>("id")?)
+                        .with("endpoint", row.id)
                         .because(&error)
                         .write();
                 }
@@ -101,16 +95,12 @@ impl Reader {
         }
         drop(kept);
         let mut found = BTreeMap::new();
-        for row in &rows {
-            let (id, endpoint): (i64, i32) = (row.field("id")?, row.field("endpoint")?);
+        for sql::ToSend { id, endpoint, body, traceparent, delivery } in rows {
             // Erased: there is nothing to send any more.
-            let Some(body) = row.field::<Option<&[u8]>>("body")? else { continue };
+            let Some(body) = body else { continue };
             let name = queue::delivery_text(endpoint, id);
-            let body = EventBody::from_stored(body).map_err(DbError::row);
-            let read = delivery_of(row).and_then(|delivery| Ok((delivery, body?)));
-            match read {
+            match delivery.and_then(|delivery| Ok((delivery, body?))) {
                 Ok((delivery, body)) => {
-                    let traceparent: Option<String> = row.field("traceparent")?;
                     found.insert(id.cast_unsigned(), (delivery, body, name, traceparent));
                 }
                 Err(error) => {
@@ -134,25 +124,22 @@ impl Reader {
 
     fn receiver(
         &self,
-        number: i32,
-        row: &Row,
+        row: &sql::Receiver,
         kept: &mut Kept,
         now: Timestamp,
     ) -> Result<(EndpointHealth, Arc<Opened>), DbError> {
-        let health = endpoint_of(row, "")?;
-        let (id, account): (&str, &str) = (row.field("id")?, row.field("account_id")?);
-        let (url, secrets): (&str, &[u8]) = (row.field("url")?, row.field("secrets")?);
-        let allow_loopback = row.field("allow_loopback")?;
-        let known = kept.opened.get(&number).filter(|known| {
+        let sql::Receiver { number, id, account_id, url, allow_loopback, secrets, health } = row;
+        let health = *health.as_ref().map_err(DbError::row)?;
+        let known = kept.opened.get(number).filter(|known| {
             let names = &known.opened.names;
-            (names.endpoint.as_str(), names.account.as_str()) == (id, account)
-                && (known.url.as_str(), known.secrets.as_slice()) == (url, secrets)
-                && known.allow_loopback == allow_loopback
+            (&names.endpoint, &names.account) == (id, account_id)
+                && (&known.url, &known.secrets) == (url, secrets)
+                && known.allow_loopback == *allow_loopback
         });
         if let Some(known) = known {
             return Ok((health, Arc::clone(&known.opened)));
         }
-        let parse = match self.allow_loopback && allow_loopback {
+        let parse = match self.allow_loopback && *allow_loopback {
             true => EndpointUrl::parse_allowing_loopback,
             false => EndpointUrl::parse,
         };
@@ -160,11 +147,12 @@ impl Reader {
         let target = parse(url).ok();
         let destination = target.map(|it| SignedDestination::new(&health, it, signer.clone()));
         let shard = queue::shard_of(id).cast_unsigned();
-        let names = Names { account: account.to_owned(), endpoint: id.to_owned(), shard };
+        let names = Names { account: account_id.clone(), endpoint: id.clone(), shard };
         let opened = Arc::new(Opened { names, destination, signer });
-        let (url, secrets) = (url.to_owned(), secrets.to_vec());
+        let (url, secrets) = (url.clone(), secrets.clone());
+        let allow_loopback = *allow_loopback;
         let known = Known { opened: Arc::clone(&opened), url, allow_loopback, secrets };
-        kept.opened.insert(number, known);
+        kept.opened.insert(*number, known);
         Ok((health, opened))
     }
 

@@ -11,8 +11,8 @@ use super::change::numbers;
 use super::levers;
 use super::poll::Seen;
 use super::read::Reader;
-use crate::db::statements as sql;
-use crate::db::{At, Database, DbError, Fields as _, OpenChange, query};
+use crate::db::{At, Database, OpenChange};
+use crate::sql::sender as sql;
 
 /// How long a recovery waits for transactions that had begun before it. Events of one that is held open
 /// for longer stay missed, until the next recovery.
@@ -56,11 +56,8 @@ impl Port for Rows {
 
     async fn recoveries(&self, shards: &Shards, now: Timestamp) -> Done<Vec<u64>> {
         let (shards, waited) = (numbers(shards), At(now.saturating_sub(OLDER)));
-        let running = async |client: &Object| {
-            query(client, sql::RECOVERIES_RUNNING, &[&shards, &waited]).await
-        };
-        let running: Vec<tokio_postgres::Row> = self.database.read(running).await?;
-        let id = |row: &tokio_postgres::Row| Ok(row.field::<i64>("id")?.cast_unsigned());
-        Ok(running.iter().map(id).collect::<Result<_, DbError>>()?)
+        let running =
+            async |client: &Object| sql::running_recoveries(client, &shards, waited).await;
+        Ok(self.database.read(running).await?.into_iter().map(i64::cast_unsigned).collect())
     }
 }

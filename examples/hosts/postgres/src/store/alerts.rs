@@ -1,34 +1,29 @@
 //! Alerts that were stored for owners.
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EndpointId};
 use call_assistant::webhook::sender::Alert;
 use deadpool_postgres::{GenericClient, Transaction};
-use tokio_postgres::Row;
 
-use super::unreadable;
-use crate::db::statements as sql;
-use crate::db::{At, Fields as _, execute, query, query_opt};
+use crate::db::At;
+use crate::sql::store::{self as sql, StoredAlert};
 use host::store::{Acknowledged, AlertPage, AlertRow, missed_so_far};
 use host::store::{Done, Refused};
 
 /// Reads the latest alerts of an account, newest first.
 pub(super) async fn latest(client: &impl GenericClient, account: &str) -> Done<Vec<AlertRow>> {
-    let rows = query(client, sql::ALERTS_LATEST, &[&account]).await?;
-    rows.iter().filter_map(|row| shown(row).transpose()).collect()
+    Ok(sql::alerts_latest(client, account).await?.into_iter().filter_map(shown).collect())
 }
 
 /// Tells whether there is an alert without a number.
 pub(super) async fn has_new(client: &impl GenericClient) -> Done<bool> {
-    let row = query_opt(client, sql::ALERTS_NEW, &[]).await?;
-    Ok(row.map_or(Ok(false), |row| row.field("has_new"))?)
+    Ok(sql::alerts_new(client).await?)
 }
 
 /// Numbers the alerts that have none. Numbers are given out by one transaction after the other, so whoever has
 /// read one has read all below it.
 pub(super) async fn number(change: &Transaction<'_>) -> Done<()> {
-    query(change, sql::ALERTS_TURN, &[]).await?;
-    execute(change, sql::ALERTS_NUMBER, &[]).await?;
+    sql::alerts_turn(change).await?;
+    sql::alerts_number(change).await?;
     Ok(())
 }
 
@@ -38,17 +33,15 @@ pub(super) async fn after(
     after: u64,
     limit: usize,
 ) -> Done<AlertPage> {
-    let row = query_opt(client, sql::ALERTS_LAST, &[]).await?;
-    let last: i64 = row.ok_or_else(|| unreadable("there is no sequence"))?.field("last_value")?;
+    let last = sql::alerts_last(client).await?;
     let after = i64::try_from(after).ok().filter(|after| *after <= last).ok_or_else(|| {
         let why = "after: this feed has not come as far; begin again without it";
         Refused::Conflict(why.into())
     })?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = query(client, sql::ALERTS_AFTER, &[&after, &limit]).await?;
-    let next = rows.last().map_or(Ok(after), |row| row.field("number"))?;
-    let rows = rows.iter().filter_map(|row| shown(row).transpose()).collect::<Done<_>>()?;
-    Ok(AlertPage { rows, next: next.unsigned_abs() })
+    let rows = sql::alerts_after(client, after, limit).await?;
+    let next = rows.last().and_then(|row| row.number).unwrap_or(after).unsigned_abs();
+    Ok(AlertPage { rows: rows.into_iter().filter_map(shown).collect(), next })
 }
 
 /// Notes which operator has taken note of an alert, or that its owner has. Returns whether this note is the first.
@@ -61,9 +54,9 @@ pub(super) async fn acknowledge(
     let missing = Refused::NotFound("alert");
     let number = id.strip_prefix("alrt_").and_then(|number| number.parse::<i64>().ok());
     let number = number.filter(|number| text_of(*number) == id).ok_or(missing.clone())?;
-    let noted = execute(change, sql::ALERTS_ACKNOWLEDGE, &[&number, &by, &At(now)]).await?;
-    let row = query_opt(change, sql::ALERTS_ONE, &[&number]).await?.ok_or(missing.clone())?;
-    Ok((shown(&row)?.ok_or(missing)?, noted > 0))
+    let noted = sql::alerts_acknowledge(change, number, by, At(now)).await?;
+    let row = sql::alerts_one(change, number).await?;
+    Ok((row.and_then(shown).ok_or(missing)?, noted > 0))
 }
 
 fn text_of(number: i64) -> String {
@@ -71,23 +64,20 @@ fn text_of(number: i64) -> String {
 }
 
 /// Shows an alert, but for what a later version tells: that is for that version to show.
-fn shown(row: &Row) -> Done<Option<AlertRow>> {
-    let Ok(alert) = serde_json::from_str::<Alert>(row.field("alert")?) else { return Ok(None) };
-    let missed: Option<i64> = row.field("missed")?;
-    let missed =
-        missed.filter(|_| matches!(alert, Alert::Disabled { .. } | Alert::StillDisabled { .. }));
-    let missed = missed.map(|missed| missed_so_far(missed.unsigned_abs()));
-    let by: Option<String> = row.field("acknowledged_by")?;
-    let at = row.instant_opt("acknowledged_at")?;
-    Ok(Some(AlertRow {
-        id: text_of(row.field("id")?),
-        account_id: AccountId::parse(row.field("account_id")?).map_err(unreadable)?,
-        endpoint_id: EndpointId::parse(row.field("endpoint_id")?).map_err(unreadable)?,
-        url: row.field("url")?,
-        at: row.instant("at")?,
+fn shown(row: StoredAlert) -> Option<AlertRow> {
+    let alert: Alert = serde_json::from_str(&row.alert).ok()?;
+    let is_disabled = matches!(alert, Alert::Disabled { .. } | Alert::StillDisabled { .. });
+    let missed = row.missed.filter(|_| is_disabled).map(missed_so_far);
+    let acknowledged = row.acknowledged_by.zip(row.acknowledged_at);
+    Some(AlertRow {
+        id: text_of(row.id),
+        account_id: row.account_id,
+        endpoint_id: row.endpoint_id,
+        url: row.url,
+        at: row.at,
         kind: alert.kind().to_owned(),
         message: format!("{alert}{}", missed.unwrap_or_default()),
-        acknowledged: by.zip(at).map(|(by, at)| Acknowledged { by, at }),
-        owner_acknowledged_at: row.instant_opt("owner_acknowledged_at")?,
-    }))
+        acknowledged: acknowledged.map(|(by, at)| Acknowledged { by, at }),
+        owner_acknowledged_at: row.owner_acknowledged_at,
+    })
 }

@@ -10,13 +10,13 @@ use call_assistant::model;
 use call_assistant::rest::server::{
     AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, Received,
 };
-use tokio_postgres::Row;
 
-use super::calls::{self, Id, Page};
+use super::calls;
 use super::together::Together;
 use super::windows::{self, Refusals, Window};
 use super::{Postgres, keys};
 use crate::clock;
+use crate::sql::store::{Id, Page, StoredCall};
 use host::store::{ApiStore, Done, Refused, Rejected};
 
 /// What the requests of a process share.
@@ -24,8 +24,8 @@ use host::store::{ApiStore, Done, Refused, Rejected};
 pub(super) struct Shared {
     keys: Together<[u8; 32], Option<keys::Found>>,
     windows: Together<Window, Option<Duration>>,
-    pages: Together<Page, Vec<Row>>,
-    calls: Together<Id, Vec<Row>>,
+    pages: Together<Page, Vec<StoredCall>>,
+    calls: Together<Id, Vec<StoredCall>>,
     refusals: Arc<Refusals>,
 }
 

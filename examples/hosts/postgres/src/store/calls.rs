@@ -6,39 +6,15 @@ use call_assistant::model::Call;
 use call_assistant::rest::Mode;
 use call_assistant::rest::server::{CallQuery, CallRow, CallsQuery};
 use deadpool_postgres::GenericClient;
-use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use super::{accounts, breaks_reference, listed, unreadable};
-use crate::db::statements::{self as sql, Statement};
-use crate::db::{At, Database, DbError, Fields as _, columns, execute, query};
+use crate::db::{At, Database, DbError};
+use crate::sql::store::{self as sql, FoundCall, Id, Ids, Page, Pages, StoredCall};
 use host::store::Listed;
 use host::store::{Done, Refused};
 
 /// So many calls go into one statement.
 const BATCH: usize = 1_000;
-
-columns! {
-    /// Pages that are asked for.
-    Pages of Page {
-        account_id: String,
-        live: bool,
-        since: At,
-        until: At,
-        at: At,
-        id: String,
-        rows: i64,
-    }
-}
-
-columns! {
-    /// Calls that are asked for by id.
-    Ids of Id {
-        account_id: String,
-        live: bool,
-        id: String,
-    }
-}
 
 impl Page {
     pub(super) fn of(asked: &CallsQuery) -> Self {
@@ -70,46 +46,38 @@ impl Id {
 }
 
 /// Reads pages. Whoever asked reads the calls of a row.
-pub(super) async fn pages(database: Database, asked: Vec<Page>) -> Done<Vec<Done<Vec<Row>>>> {
+pub(super) async fn pages(
+    database: Database,
+    asked: Vec<Page>,
+) -> Done<Vec<Done<Vec<StoredCall>>>> {
     let (count, mut pages) = (asked.len(), Pages::default());
     asked.into_iter().for_each(|page| pages.push(page));
-    look_up(database, sql::API_PAGE, &pages.parameters(), count).await
+    answers(database.read(async |client| sql::api_page(client, &pages).await).await?, count)
 }
 
 /// Reads calls by their ids: of each, a row or none.
-pub(super) async fn by_id(database: Database, asked: Vec<Id>) -> Done<Vec<Done<Vec<Row>>>> {
+pub(super) async fn by_id(database: Database, asked: Vec<Id>) -> Done<Vec<Done<Vec<StoredCall>>>> {
     let (count, mut ids) = (asked.len(), Ids::default());
     asked.into_iter().for_each(|id| ids.push(id));
-    look_up(database, sql::API_CALL, &ids.parameters(), count).await
+    answers(database.read(async |client| sql::api_call(client, &ids).await).await?, count)
 }
 
-/// Reads the rows that belong to each question.
-async fn look_up(
-    database: Database,
-    statement: Statement,
-    parameters: &[&(dyn ToSql + Sync)],
-    questions: usize,
-) -> Done<Vec<Done<Vec<Row>>>> {
-    let rows = database.read(async |client| query(client, statement, parameters).await).await?;
-    let mut found: Vec<Done<Vec<Row>>> = (0..questions).map(|_| Ok(Vec::new())).collect();
+/// Returns the rows that belong to each question.
+fn answers(rows: Vec<FoundCall>, questions: usize) -> Done<Vec<Done<Vec<StoredCall>>>> {
+    let mut found: Vec<Vec<StoredCall>> = (0..questions).map(|_| Vec::new()).collect();
     for row in rows {
-        let nth = usize::try_from(row.field::<i64>("nth")?).map_err(DbError::row)?;
+        let nth = usize::try_from(row.nth).map_err(DbError::row)?;
         let own = nth.checked_sub(1).and_then(|nth| found.get_mut(nth));
-        let Some(Ok(own)) = own else {
-            return Err(DbError::row("a row of a question that was not asked").into());
-        };
-        own.push(row);
+        own.ok_or_else(|| DbError::row("a row of a question that was not asked"))?.push(row.call);
     }
-    Ok(found)
+    Ok(found.into_iter().map(Ok).collect())
 }
 
 /// Reads a call, with the account and mode that its row names.
-pub(super) fn call_of(row: &Row) -> Done<CallRow> {
-    let live: bool = row.field("livemode")?;
-    let account_id = AccountId::parse(row.field("account_id")?).map_err(unreadable)?;
-    let body: &str = row.field("body")?;
-    let call = Call::from_json(body.as_bytes()).map_err(unreadable)?;
-    Ok(CallRow { account_id, mode: if live { Mode::Live } else { Mode::Test }, call })
+pub(super) fn call_of(row: &StoredCall) -> Done<CallRow> {
+    let account_id = AccountId::parse(&row.account_id).map_err(unreadable)?;
+    let call = Call::from_json(row.body.as_bytes()).map_err(unreadable)?;
+    Ok(CallRow { account_id, mode: if row.livemode { Mode::Live } else { Mode::Test }, call })
 }
 
 /// Reads the newest live calls of an account.
@@ -119,13 +87,13 @@ pub(super) async fn latest(
     most: usize,
 ) -> Done<Vec<Listed<Call>>> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let rows = query(client, sql::CALLS_LATEST, &[&account, &most]).await?;
+    let rows = sql::calls_latest(client, account, most).await?;
     if rows.is_empty() {
         accounts::one(client, account).await?;
     }
     let read =
-        |row: &Row| Ok(listed("call", row.field("id")?, call_of(row).map(|found| found.call)));
-    rows.iter().map(read).collect()
+        |row: &sql::ListedCall| listed("call", &row.id, call_of(&row.call).map(|found| found.call));
+    Ok(rows.iter().map(read).collect())
 }
 
 /// Writes calls, and says how many of them were new.
@@ -143,12 +111,9 @@ pub(super) async fn insert(
         let started: Vec<At> = calls.iter().map(|call| At(call.started_at)).collect();
         let created: Vec<At> = calls.iter().map(|call| At(call.created_at)).collect();
         let bodies: Vec<String> = calls.iter().map(json).collect::<Done<_>>()?;
-        let inserted = execute(
-            client,
-            sql::CALLS_INSERT,
-            &[&account.as_str(), &mode.is_live(), &ids, &started, &created, &bodies],
-        )
-        .await;
+        let (account, live) = (account.as_str(), mode.is_live());
+        let inserted = sql::calls_insert(client, account, live, &ids, &started, &created, &bodies);
+        let inserted = inserted.await;
         let inserted = inserted.map_err(|error| match &error {
             error if breaks_reference(error) => Refused::NotFound("account"),
             _ => error.into(),

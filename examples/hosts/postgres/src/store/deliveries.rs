@@ -3,22 +3,20 @@
 use std::collections::BTreeMap;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EndpointId, EventId};
-use call_assistant::webhook::event::{EventBody, EventType};
-use call_assistant::webhook::sender::{Delivery, DeliveryStatus, LogEntry};
+use call_assistant::id::EndpointId;
+use call_assistant::webhook::event::EventType;
+use call_assistant::webhook::sender::{Delivery, DeliveryStatus, EndpointHealth, LogEntry};
 use deadpool_postgres::{GenericClient, Transaction};
 use serde_json::{Value, json};
-use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use super::delivery_key::DeliveryKey;
 use super::endpoints::Place;
 use super::{listed, unreadable};
 use crate::clock as machine;
-use crate::db::statements as sql;
-use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, query, query_opt};
+use crate::db::At;
 use crate::key_ring::KeyRing;
 use crate::queue::{self, Locked};
+use crate::sql::store::{self as sql, StoredAttempt, StoredDelivery, ToRedeliver};
 use host::post::signed::{SecretMark, Signed};
 use host::store::{AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
 use host::store::{Done, Refused};
@@ -44,36 +42,38 @@ pub(super) async fn page(
     let shards: Vec<i16> = of.iter().map(|place| place.shard).collect();
     let numbers: Vec<i32> = of.iter().map(|place| place.number).collect();
     let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
-    let statuses = Some(statuses).filter(|statuses| !statuses.is_empty());
+    let statuses = Some(statuses.as_slice()).filter(|statuses| !statuses.is_empty());
     let own = filter.id.as_deref().and_then(|id| id.parse::<DeliveryKey>().ok());
     let event = filter.id.as_deref().filter(|_| own.is_none());
     let (from, until) = (filter.from.unwrap_or(Timestamp::MIN), filter.until);
-    // One more tells whether there are more.
-    let limit = i64::try_from(filter.limit.saturating_add(1)).unwrap_or(i64::MAX);
-    let longest = i32::try_from(LISTED_BODY).unwrap_or(i32::MAX);
-    let parameters: [&(dyn ToSql + Sync); 12] = [
+    let rows = sql::deliveries_page(
+        client,
         &shards,
         &numbers,
-        &statuses,
-        &filter.event_type,
-        &event,
-        &At(from),
-        &At(until.unwrap_or(Timestamp::MAX)),
-        &below,
-        &limit,
-        &longest,
-        &own.map(|key| key.id),
-        &filter.failing,
-    ];
-    let rows = query(client, sql::DELIVERIES_PAGE, &parameters).await?;
+        statuses,
+        filter.event_type.as_deref(),
+        event,
+        At(from),
+        At(until.unwrap_or(Timestamp::MAX)),
+        below,
+        // One more tells whether there are more.
+        i64::try_from(filter.limit.saturating_add(1)).unwrap_or(i64::MAX),
+        i32::try_from(LISTED_BODY).unwrap_or(i32::MAX),
+        own.map(|key| key.id),
+        filter.failing,
+    );
+    let mut rows = rows.await?;
     let more = rows.len() > filter.limit;
-    let rows = rows.get(..filter.limit).unwrap_or(&rows);
-    let last: Option<i64> = rows.last().map(|row| row.field("id")).transpose()?;
+    rows.truncate(filter.limit);
+    let last = rows.last().map(|row| row.id);
     let mut shown = Vec::new();
     for row in rows {
-        let key = DeliveryKey { endpoint: row.field("endpoint")?, id: row.field("id")? };
+        let key = DeliveryKey { endpoint: row.endpoint, id: row.id };
         let Some(endpoint) = endpoints.get(&key.endpoint) else { continue };
-        let read = shown_of(row, endpoint, now);
+        let (id, url) = (&endpoint.id, &endpoint.url);
+        let read = row.read.map_err(Refused::from).and_then(|row| {
+            shown_of(row, key, id, url, endpoint.health.as_ref().map_err(Clone::clone)?, now)
+        });
         shown.push(listed("delivery", &key.to_string(), read));
     }
     fill_logs(client, shown.iter_mut().flatten().collect()).await?;
@@ -96,29 +96,23 @@ pub(super) async fn one_with_requests(
     key: DeliveryKey,
     now: Timestamp,
 ) -> Done<DeliveryRow> {
-    let (row, shown) = read_one(client, key, now).await?;
-    let signer = ring.open(shown.endpoint_id.as_str(), row.field("secrets")?, now);
+    let (secrets, shown) = read_one(client, key, now).await?;
+    let signer = ring.open(shown.endpoint_id.as_str(), &secrets, now);
     // Requests are signed by the clocks of machines.
     Ok(shown.with_requests(signer.ok().as_ref(), machine::now()))
 }
 
+/// Reads one delivery with its log, and the sealed secrets of its endpoint.
 async fn read_one(
     client: &impl GenericClient,
     key: DeliveryKey,
     now: Timestamp,
-) -> Done<(Row, DeliveryRow)> {
-    let row = query_opt(client, sql::DELIVERIES_ONE, &[&key.endpoint, &key.id]).await?;
+) -> Done<(Vec<u8>, DeliveryRow)> {
+    let row = sql::deliveries_one(client, key.endpoint, key.id).await?;
     let row = row.ok_or(Refused::NotFound("delivery"))?;
-    let endpoint = Place {
-        number: key.endpoint,
-        shard: row.field("shard")?,
-        id: EndpointId::parse(row.field("endpoint_id")?).map_err(unreadable)?,
-        url: row.field("url")?,
-        health: Ok(endpoint_of(&row, "endpoint_")?),
-    };
-    let mut shown = shown_of(&row, &endpoint, now)?;
+    let mut shown = shown_of(row.delivery, key, &row.endpoint_id, &row.url, &row.health.0, now)?;
     fill_logs(client, vec![&mut shown]).await?;
-    Ok((row, shown))
+    Ok((row.secrets, shown))
 }
 
 /// Makes one manual attempt due.
@@ -128,19 +122,19 @@ pub(super) async fn redeliver(
     now: Timestamp,
 ) -> Done<()> {
     // Its sender may end it between two looks, and not between three.
-    for read in [
-        sql::DELIVERIES_REDELIVER_ENDED,
-        sql::DELIVERIES_REDELIVER_PENDING,
-        sql::DELIVERIES_REDELIVER_ENDED,
-    ] {
-        let Some(row) = query_opt(change, read, &[&key.endpoint, &key.id]).await? else { continue };
-        // One that is pending is refused, unless its endpoint was disabled before anybody parked it.
-        let write = redelivered(&row, now)?;
-        let writes = [(Locked::of(delivery_of(&row)?), write)];
-        queue::write_locked(change, writes).await?;
-        return Ok(queue::tell_again(change, &writes).await?);
+    let DeliveryKey { endpoint, id } = key;
+    let mut found = sql::deliveries_redeliver_ended(change, endpoint, id).await?;
+    if found.is_none() {
+        found = sql::deliveries_redeliver_pending(change, endpoint, id).await?;
     }
-    Err(Refused::NotFound("delivery"))
+    if found.is_none() {
+        found = sql::deliveries_redeliver_ended(change, endpoint, id).await?;
+    }
+    // One that is pending is refused, unless its endpoint was disabled before anybody parked it.
+    let found = found.ok_or(Refused::NotFound("delivery"))?;
+    let writes = [(Locked::of(found.delivery), redelivered(&found, now)?)];
+    queue::write_locked(change, writes).await?;
+    Ok(queue::tell_again(change, &writes).await?)
 }
 
 /// Makes the next attempt of a waiting delivery due now. The owner of its shard finds it again by
@@ -150,48 +144,50 @@ pub(super) async fn send_now(
     key: DeliveryKey,
     now: Timestamp,
 ) -> Result<(), Refused> {
-    let pending =
-        query_opt(change, sql::DELIVERIES_REDELIVER_PENDING, &[&key.endpoint, &key.id]).await?;
+    let pending = sql::deliveries_redeliver_pending(change, key.endpoint, key.id).await?;
     let Some(row) = pending else {
         one(change, key, now).await?;
         return Err(Refused::Conflict(NO_WAIT.into()));
     };
-    plan_of(&row)?.webhooks.check_webhooks()?;
-    if delivery_of(&row)?.status() != DeliveryStatus::Waiting {
+    row.plan.webhooks.check_webhooks()?;
+    if row.delivery.status() != DeliveryStatus::Waiting {
         return Err(Refused::Conflict(NO_WAIT.into()));
     }
-    execute(change, sql::DELIVERIES_SEND_NOW, &[&key.id, &At(now)]).await?;
+    sql::deliveries_send_now(change, key.id, At(now)).await?;
     Ok(())
 }
 
 const NO_WAIT: &str = "the delivery is not waiting for an attempt";
 
-fn redelivered(row: &Row, now: Timestamp) -> Done<Delivery> {
-    plan_of(row)?.webhooks.check_webhooks()?;
-    if row.field("erased")? {
+fn redelivered(row: &ToRedeliver, now: Timestamp) -> Done<Delivery> {
+    row.plan.webhooks.check_webhooks()?;
+    if row.erased {
         return Err(Refused::Conflict("the event was erased".into()));
     }
-    let mut delivery = delivery_of(row)?;
-    let endpoint = endpoint_of(row, "endpoint_")?;
-    delivery.redeliver(&endpoint, now).map_err(|error| Refused::Conflict(error.to_string()))?;
+    let mut delivery = row.delivery;
+    delivery.redeliver(&row.health.0, now).map_err(|error| Refused::Conflict(error.to_string()))?;
     Ok(delivery)
 }
 
-fn shown_of(row: &Row, endpoint: &Place, now: Timestamp) -> Done<DeliveryRow> {
-    let (state, health) = (delivery_of(row)?, endpoint.health.as_ref().map_err(Clone::clone)?);
-    let key = DeliveryKey { endpoint: endpoint.number, id: row.field("id")? };
-    let body: Option<&[u8]> = row.field("body")?;
+fn shown_of(
+    row: StoredDelivery,
+    key: DeliveryKey,
+    endpoint_id: &EndpointId,
+    url: &str,
+    health: &EndpointHealth,
+    now: Timestamp,
+) -> Done<DeliveryRow> {
     Ok(DeliveryRow {
         id: key.public(),
-        account_id: AccountId::parse(row.field("account_id")?).map_err(unreadable)?,
-        endpoint_id: endpoint.id.clone(),
-        url: endpoint.url.clone(),
-        event_id: EventId::parse(row.field("event_id")?).map_err(unreadable)?,
-        event_type: EventType::from(row.field::<&str>("type")?),
-        state,
-        outlook: state.outlook(health, now).map_err(unreadable)?,
+        account_id: row.account_id,
+        endpoint_id: endpoint_id.clone(),
+        url: url.to_owned(),
+        event_id: row.event_id,
+        event_type: EventType::from(row.event_type.as_str()),
+        state: row.state,
+        outlook: row.state.outlook(health, now).map_err(unreadable)?,
         log: Vec::new(),
-        body: body.map(EventBody::from_stored).transpose().map_err(unreadable)?,
+        body: row.body.transpose().map_err(unreadable)?,
     })
 }
 
@@ -204,10 +200,10 @@ async fn fill_logs(client: &impl GenericClient, rows: Vec<&mut DeliveryRow>) -> 
     let keys = rows.iter().map(|row| row.id.as_str().parse().map(|key: DeliveryKey| key.id));
     let ids = keys.collect::<Done<Vec<i64>>>()?;
     let mut logs: BTreeMap<i64, Vec<AttemptRow>> = BTreeMap::new();
-    for row in query(client, sql::DELIVERIES_ATTEMPTS, &[&ids, &At(from), &At(until)]).await? {
+    for row in sql::deliveries_attempts(client, &ids, At(from), At(until)).await? {
         // As with a delivery, a status of a later version is not shown.
-        if let Some(entry) = entry_of(&row)? {
-            logs.entry(row.field("delivery")?).or_default().push(entry);
+        if let Some(entry) = entry_of(&row) {
+            logs.entry(row.delivery).or_default().push(entry);
         }
     }
     for (row, id) in rows.into_iter().zip(&ids) {
@@ -217,31 +213,27 @@ async fn fill_logs(client: &impl GenericClient, rows: Vec<&mut DeliveryRow>) -> 
 }
 
 /// Reads an entry of the log, by its stored form: its fields may grow.
-fn entry_of(row: &Row) -> Done<Option<AttemptRow>> {
-    let excerpt = |text: Option<&str>, cut: bool| match text {
+fn entry_of(row: &StoredAttempt) -> Option<AttemptRow> {
+    let excerpt = |text: &Option<String>, cut: bool| match text {
         Some(text) => json!({ "text": text, "cut": cut }),
         None => Value::Null,
     };
-    let response: Option<&str> = row.field("response")?;
-    let next_at: Option<At> = row.field("next_at")?;
-    let number: i16 = row.field("number")?;
     let entry = json!({
-        "attempt": number,
-        "manual": row.field::<bool>("manual")?,
-        "began_at": row.instant("began_at")?,
-        "took_ms": row.field::<i64>("took_ms")?.unsigned_abs(),
-        "outcome": row.field::<&str>("outcome")?,
-        "late": row.field::<bool>("late")?,
-        "status": row.field::<&str>("status")?,
-        "next_at": next_at.map(|at| at.0),
-        "response": excerpt(response, row.field("response_cut")?),
-        "headers": excerpt(row.field("headers")?, row.field("headers_cut")?),
-        "reason": row.field::<Option<&str>>("reason")?,
+        "attempt": row.number,
+        "manual": row.manual,
+        "began_at": row.began_at,
+        "took_ms": row.took_ms,
+        "outcome": row.outcome,
+        "late": row.late,
+        "status": row.status,
+        "next_at": row.next_at,
+        "response": excerpt(&row.response, row.response_cut),
+        "headers": excerpt(&row.headers, row.headers_cut),
+        "reason": row.reason,
     });
-    let Ok(entry) = serde_json::from_value::<LogEntry>(entry) else { return Ok(None) };
-    let (t, marks): (Option<i64>, Option<&[u8]>) =
-        (row.field("signed_t")?, row.field("signed_by")?);
-    let marks = marks.map(|marks| marks.as_chunks().0.iter().copied().map(SecretMark).collect());
-    let signed = t.zip(marks).map(|(t, secrets)| Signed { t, secrets, fault: None });
-    Ok(Some(AttemptRow { entry, signed, request: None }))
+    let entry = serde_json::from_value::<LogEntry>(entry).ok()?;
+    let marks = row.signed_by.as_deref().map(|marks| marks.as_chunks().0.iter().copied());
+    let signed = row.signed_t.zip(marks.map(|marks| marks.map(SecretMark).collect()));
+    let signed = signed.map(|(t, secrets)| Signed { t, secrets, fault: None });
+    Some(AttemptRow { entry, signed, request: None })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EndpointId};
+use call_assistant::id::EndpointId;
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::sender::{
     Delivery, DisabledReason, EndpointChange, EndpointColumns, EndpointHealth, EndpointUrl,
@@ -12,16 +12,16 @@ use call_assistant::webhook::sender::{
 };
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio::time::{Instant, sleep};
-use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use super::delivery_key::DeliveryKey;
 use super::{accounts, listed, unreadable};
-use crate::db::statements as sql;
-use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, query, query_opt};
+use crate::db::At;
 use crate::key_ring::{KeyRing, in_use};
 use crate::queue;
+use crate::sql::queue as of_queue;
+use crate::sql::store::{self as sql, ListedEndpoint};
 use host::log;
+use host::store::plan::Plan;
 use host::store::{Day, EndpointEdit, EndpointRow, Hour, LastHour, Listed, NewEndpoint, NewSecret};
 use host::store::{Done, EndpointLimit, Refused};
 
@@ -56,11 +56,11 @@ pub(super) async fn all(
     account: &str,
     now: Timestamp,
 ) -> Done<Vec<Listed<EndpointRow>>> {
-    let read = |row: &Row| {
-        let found = found_in(row, ring, now).map(|found| found.shown);
-        Ok(listed("endpoint", row.field("id")?, found))
+    let read = |row: ListedEndpoint| {
+        let found = row.read.map(|row| found_in(row, ring, now).shown);
+        listed("endpoint", &row.id, found)
     };
-    rows(client, account, false).await?.iter().map(read).collect()
+    Ok(rows(client, account, false).await?.into_iter().map(read).collect())
 }
 
 /// Reads where the deliveries of an account's endpoints are.
@@ -71,18 +71,21 @@ pub(super) async fn places(
 ) -> Done<BTreeMap<i32, Place>> {
     let mut places = BTreeMap::new();
     for row in rows(client, account, deleted).await? {
-        let (number, shard) = (row.field("number")?, row.field("shard")?);
-        let text: &str = row.field("id")?;
-        let id = listed("endpoint", text, EndpointId::parse(text).map_err(unreadable));
-        let Ok(id) = id else { continue };
-        let health = endpoint_of(&row, "").map_err(Refused::from);
-        places.insert(number, Place { number, shard, id, url: row.field("url")?, health });
+        let ListedEndpoint { number, shard, id, url, health, .. } = row;
+        let parsed = EndpointId::parse(&id).map_err(unreadable);
+        let Ok(id) = listed("endpoint", &id, parsed) else { continue };
+        let health = health.map_err(Refused::from);
+        places.insert(number, Place { number, shard, id, url, health });
     }
     Ok(places)
 }
 
-async fn rows(client: &impl GenericClient, account: &str, deleted: bool) -> Done<Vec<Row>> {
-    let rows = query(client, sql::ENDPOINTS_ALL, &[&account, &deleted]).await?;
+async fn rows(
+    client: &impl GenericClient,
+    account: &str,
+    deleted: bool,
+) -> Done<Vec<ListedEndpoint>> {
+    let rows = sql::endpoints_all(client, account, deleted).await?;
     if rows.is_empty() {
         accounts::one(client, account).await?;
     }
@@ -96,8 +99,8 @@ pub(super) async fn one(
     id: &str,
     now: Timestamp,
 ) -> Done<StoredEndpoint> {
-    let row = query_opt(client, sql::ENDPOINTS_ONE, &[&id]).await?;
-    found_in(&row.ok_or(Refused::NotFound("endpoint"))?, ring, now)
+    let row = sql::endpoints_one(client, id).await?.ok_or(Refused::NotFound("endpoint"))?;
+    Ok(found_in(row, ring, now))
 }
 
 /// Registers an endpoint, unless its account has as many as the limit allows. Whether the account has
@@ -111,35 +114,30 @@ pub(super) async fn insert(
 ) -> Done<()> {
     let account = new.account_id.as_str();
     // Who adds another one at the same time waits, and counts this one.
-    execute(change, sql::ACCOUNTS_LOCK, &[&account]).await?;
-    let counted = query_opt(change, sql::ENDPOINTS_COUNT, &[&account]).await?;
-    limit.check(counted.map_or(Ok(0), |row| row.field::<i64>("count"))?.unsigned_abs())?;
+    sql::accounts_lock(change, account).await?;
+    limit.check(sql::endpoints_count(change, account).await?.unsigned_abs())?;
     in_use::seal(change, ring).await?;
     let shard = queue::shard_of(new.id.as_str());
     let sealed = ring.seal(new.id.as_str(), &Signer::new(new.secret.clone()), now);
     // The table numbers it.
     let health = EndpointColumns::from(EndpointHealth::new(0, now));
-    let inserted = execute(
+    let inserted = sql::endpoints_insert(
         change,
-        sql::ENDPOINTS_INSERT,
-        &[
-            &new.id.as_str(),
-            &account,
-            &shard,
-            &At(now),
-            &new.target.as_str(),
-            &needs_loopback(&new.target),
-            &sealed,
-            &health.disabled.map(|reason| reason.as_str()),
-            &At(health.since),
-            &health.failures,
-            &health.generation,
-            &health.version,
-            &new.description,
-        ],
-    )
-    .await;
-    match inserted? {
+        new.id.as_str(),
+        account,
+        shard,
+        At(now),
+        new.target.as_str(),
+        needs_loopback(&new.target),
+        &sealed,
+        health.disabled.map(|reason| reason.as_str()),
+        At(health.since),
+        health.failures,
+        health.generation,
+        health.version,
+        new.description.as_deref(),
+    );
+    match inserted.await? {
         0 => Err(Refused::Conflict("an endpoint with this id already exists".into())),
         _ => Ok(()),
     }
@@ -156,14 +154,10 @@ pub(super) async fn edit(
     let (_, mut found) = lock(change, ring, id, now).await?;
     refuse_deleted(&found)?;
     let (described, target) = (&edit.description, edit.target.as_ref());
-    let parameters: [&(dyn ToSql + Sync); 5] = [
-        &found.number,
-        &described.is_some(),
-        &described.as_ref().and_then(Option::as_ref),
-        &target.map(|target| target.as_str()),
-        &target.map(needs_loopback),
-    ];
-    execute(change, sql::ENDPOINTS_EDIT, &parameters).await?;
+    let description = described.as_ref().and_then(Option::as_deref);
+    let (url, loopback) = (target.map(EndpointUrl::as_str), target.map(needs_loopback));
+    let is_described = described.is_some();
+    sql::endpoints_edit(change, found.number, is_described, description, url, loopback).await?;
     if let Some(description) = described {
         found.shown.description.clone_from(description);
     }
@@ -195,8 +189,7 @@ pub(super) async fn rotate(
         // Nobody can sign with the old one.
         Err(_) => Signer::new(new.secret),
     };
-    let parameters: [&(dyn ToSql + Sync); 2] = [&found.number, &ring.seal(id, &signer, now)];
-    execute(change, sql::ENDPOINTS_SECRETS, &parameters).await?;
+    sql::endpoints_secrets(change, found.number, &ring.seal(id, &signer, now)).await?;
     found.shown.previous_secrets = signer.previous(now).map(|(_, end)| end).collect();
     Ok(found.shown)
 }
@@ -231,8 +224,8 @@ pub(super) async fn enable(
     id: &str,
     now: Timestamp,
 ) -> Done<(StoredEndpoint, Option<RecoveryFilter>)> {
-    let (row, mut found) = lock(change, ring, id, now).await?;
-    plan_of(&row)?.webhooks.check_webhooks()?;
+    let (plan, mut found) = lock(change, ring, id, now).await?;
+    plan.webhooks.check_webhooks()?;
     refuse_deleted(&found)?;
     let Some(missed) = found.shown.health.enable(now) else { return Ok((found, None)) };
     write(change, &found).await?;
@@ -258,28 +251,18 @@ pub(super) async fn missed(
     missed: &RecoveryFilter,
     now: Timestamp,
 ) -> Done<Vec<DeliveryKey>> {
-    let row = query_opt(client, sql::ENDPOINTS_TRANSACTION, &[]).await?;
-    let last: String = row.ok_or_else(|| unreadable("there is no transaction"))?.field(0)?;
+    let last = of_queue::transaction(client).await?;
     let began = Instant::now();
     // However long a look takes.
-    while began.elapsed() < SETTLE {
-        let row = query_opt(client, sql::ENDPOINTS_SETTLED, &[&last]).await?;
-        if row.map(|row| row.field(0)).transpose()?.unwrap_or(true) {
-            break;
-        }
+    while began.elapsed() < SETTLE && !of_queue::settled(client, &last).await? {
         sleep(LOOK).await;
     }
     let oldest = At(oldest_kept(now).floor_to_micros());
-    let rows = query(client, sql::MISSED_NEWEST, &[&found.number, &oldest]).await;
-    let mut ids = Vec::new();
-    for row in rows? {
-        // One that a later version wrote is for that version.
-        let Ok::<Delivery, _>(delivery) = delivery_of(&row) else { continue };
-        if missed.includes(&delivery) {
-            ids.push(DeliveryKey { endpoint: found.number, id: row.field("id")? });
-        }
-    }
-    Ok(ids)
+    // One that a later version wrote is for that version.
+    let rows = of_queue::missed_newest(client, found.number, oldest).await?.into_iter().flatten();
+    let missed = rows.filter(|delivery| missed.includes(delivery));
+    let key = |row: Delivery| DeliveryKey { endpoint: found.number, id: row.id().cast_signed() };
+    Ok(missed.map(key).collect())
 }
 
 /// Reads how each endpoint has answered in the last hour, as far as its latest deliveries tell.
@@ -293,20 +276,10 @@ pub(super) async fn last_hour(
     let numbers: Vec<i32> = places.keys().copied().collect();
     let since = At(now.saturating_sub(Duration::from_secs(3600)));
     let mut hours = Vec::new();
-    for row in query(client, sql::ENDPOINTS_LAST_HOUR, &[&shards, &numbers, &since]).await? {
-        let Some(of) = places.get(&row.field("number")?) else { continue };
-        let count = |name: &str| -> Done<u64> { Ok(row.field::<i64>(name)?.unsigned_abs()) };
-        let took = |name: &str| -> Done<Option<u64>> {
-            Ok(row.field::<Option<i64>>(name)?.map(i64::unsigned_abs))
-        };
-        let hour = LastHour {
-            attempts: count("attempts")?,
-            more: row.field("more")?,
-            succeeded: count("succeeded")?,
-            p50_ms: took("p50_ms")?,
-            p99_ms: took("p99_ms")?,
-        };
-        hours.push((of.id.clone(), hour));
+    for row in sql::endpoints_last_hour(client, &shards, &numbers, since).await? {
+        let sql::LastHour { number, attempts, succeeded, more, p50_ms, p99_ms } = row;
+        let Some(of) = places.get(&number) else { continue };
+        hours.push((of.id.clone(), LastHour { attempts, more, succeeded, p50_ms, p99_ms }));
     }
     Ok(hours)
 }
@@ -321,17 +294,15 @@ pub(super) async fn locked(
     Ok(lock(change, ring, id, now).await?.1.shown)
 }
 
-/// Locks an endpoint to change, and returns it with the row it was read from.
+/// Locks an endpoint to change, and returns it with the plan of its account.
 async fn lock(
     change: &Transaction<'_>,
     ring: &KeyRing,
     id: &str,
     now: Timestamp,
-) -> Done<(Row, StoredEndpoint)> {
-    let row = query_opt(change, sql::ENDPOINTS_CHANGE, &[&id]).await?;
-    let row = row.ok_or(Refused::NotFound("endpoint"))?;
-    let found = found_in(&row, ring, now)?;
-    Ok((row, found))
+) -> Done<(Plan, StoredEndpoint)> {
+    let row = sql::endpoints_change(change, id).await?.ok_or(Refused::NotFound("endpoint"))?;
+    Ok((row.plan, found_in(row.endpoint, ring, now)))
 }
 
 /// Writes an endpoint's health where it has changed.
@@ -343,30 +314,23 @@ async fn write(change: &Transaction<'_>, found: &StoredEndpoint) -> Done<()> {
     Ok(queue::write_locked_endpoints(change, &[(found.number.cast_unsigned(), health)]).await?)
 }
 
-fn found_in(row: &Row, ring: &KeyRing, now: Timestamp) -> Done<StoredEndpoint> {
-    let id: &str = row.field("id")?;
-    let sealed: Vec<u8> = row.field("secrets")?;
-    let previous = match ring.open(id, &sealed, now) {
+fn found_in(row: sql::StoredEndpoint, ring: &KeyRing, now: Timestamp) -> StoredEndpoint {
+    let previous_secrets = match ring.open(row.id.as_str(), &row.secrets, now) {
         Ok(signer) => signer.previous(now).map(|(_, end)| end).collect(),
         // All else of it can be shown.
         Err(error) => {
             log::warn("an endpoint's secrets cannot be read")
-                .with("endpoint", id)
+                .with("endpoint", row.id.as_str())
                 .because(&error)
                 .write();
             Vec::new()
         }
     };
-    let shown = EndpointRow {
-        id: EndpointId::parse(id).map_err(unreadable)?,
-        account_id: AccountId::parse(row.field("account_id")?).map_err(unreadable)?,
-        url: row.field("url")?,
-        description: row.field("description")?,
-        health: endpoint_of(row, "")?,
-        created_at: row.instant("created_at")?,
-        previous_secrets: previous,
-    };
-    Ok(StoredEndpoint { number: row.field("number")?, shard: row.field("shard")?, shown, sealed })
+    let sql::StoredEndpoint { number, shard, id, account_id, created_at, url, .. } = row;
+    let (description, health, sealed) = (row.description, row.health, row.secrets);
+    let shown =
+        EndpointRow { id, account_id, url, description, health, created_at, previous_secrets };
+    StoredEndpoint { number, shard, shown, sealed }
 }
 
 fn refuse_deleted(found: &StoredEndpoint) -> Done<()> {
@@ -394,20 +358,15 @@ pub(super) async fn day(
     let midnight = from.unix_seconds().div_euclid(86_400).saturating_mul(86_400);
     let midnight = Timestamp::from_unix(midnight).unwrap_or(from);
     let until = from.saturating_add(Duration::from_secs(24 * 3600));
-    let parameters: [&(dyn ToSql + Sync); 6] =
-        [&shards, &numbers, &At(from), &At(midnight), &most.cast_signed(), &At(until)];
+    let limit = most.cast_signed();
+    let rows =
+        sql::endpoints_day(client, &shards, &numbers, At(from), At(midnight), limit, At(until));
     let mut days: BTreeMap<i32, (Day, u64, Timestamp)> = BTreeMap::new();
-    for row in query(client, sql::ENDPOINTS_DAY, &parameters).await? {
-        let count = |name: &str| -> Done<u64> { Ok(row.field::<i64>(name)?.unsigned_abs()) };
-        let standing = Hour {
-            delivered: count("delivered")?,
-            failing: count("failing")?,
-            missed: count("missed")?,
-            waiting: count("waiting")?,
-        };
-        let oldest = row.instant("oldest")?;
+    for row in rows.await? {
+        let sql::Hour { number, delivered, failing, missed, waiting, oldest } = row;
+        let standing = Hour { delivered, failing, missed, waiting };
         let (day, looked, since) =
-            days.entry(row.field("number")?).or_insert((Day::default(), 0, Timestamp::MAX));
+            days.entry(number).or_insert((Day::default(), 0, Timestamp::MAX));
         day.add(from, oldest, &standing);
         *looked = looked.saturating_add(standing.total());
         *since = (*since).min(oldest);

@@ -6,10 +6,10 @@ use deadpool_postgres::Transaction;
 use tokio::time::{Instant, sleep};
 
 use crate::counted::{Counted, Lacking};
-use crate::db::statements::{self as sql, batch};
-use crate::db::{Database, DbError, Fields as _, query, query_opt};
+use crate::db::{Database, DbError};
 use crate::key_ring::KeyRing;
 use crate::key_ring::in_use::{self, Unfit};
+use crate::sql::ops as sql;
 use host::log;
 
 /// How long to wait before the next look: a minute, and 5 s while a key is missing.
@@ -52,25 +52,23 @@ impl KeysInUse {
     }
 
     async fn lacking(&self, client: &Transaction<'_>) -> Result<Lacking, DbError> {
-        batch(client, sql::MONITORING_WHOLE_TABLES).await?;
-        let rows = query(client, sql::MONITORING_SECRETS, &[]).await?;
+        sql::monitoring_whole_tables(client).await?;
+        let rows = sql::monitoring_secrets(client).await?;
         let keys = in_use::compare(client, &self.ring).await?;
         let (mut lacking, mut unreadable) = (Lacking { keys, ..Lacking::default() }, Vec::new());
-        for row in &rows {
-            let sealed: &[u8] = row.field("sealed_by")?;
+        for (sealed, endpoints) in rows {
             // A damaged row is nobody's key: the sender that meets it counts it.
-            if lacking.keys.is_of(sealed) {
-                lacking.endpoints = lacking.endpoints.saturating_add(row.field("endpoints")?);
+            if lacking.keys.is_of(&sealed) {
+                lacking.endpoints = lacking.endpoints.saturating_add(endpoints);
                 unreadable.push(sealed);
             }
         }
         if let Some(sender) = self.counted.sender()
             && !unreadable.is_empty()
-            && let Some(row) =
-                query_opt(client, sql::MONITORING_UNREADABLE, &[&sender, &unreadable]).await?
         {
-            lacking.due = row.field("due")?;
-            let oldest = Duration::try_from_secs_f64(row.field("oldest")?).map_err(DbError::row)?;
+            let (due, oldest) = sql::monitoring_unreadable(client, sender, &unreadable).await?;
+            lacking.due = due;
+            let oldest = Duration::try_from_secs_f64(oldest).map_err(DbError::row)?;
             lacking.due_since = Instant::now().checked_sub(oldest).filter(|_| lacking.due > 0);
         }
         Ok(lacking)

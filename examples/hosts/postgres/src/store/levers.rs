@@ -4,33 +4,33 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
 use deadpool_postgres::{GenericClient, Transaction};
 use serde_json::{Value, json};
-use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use super::accounts;
-use crate::db::statements as sql;
-use crate::db::{At, DbError, Fields as _, execute, query, query_opt};
+use crate::db::{At, DbError};
 use crate::journal::Deed;
-use host::store::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
+use crate::sql::queue::give_up;
+use crate::sql::store::{self as sql, StoredLever};
+use host::store::levers::{Cancelled, LeverOf, LeverRow, Levers};
 use host::store::scope::By;
 use host::store::{Done, Refused};
 
 /// Reads what is set, and the senders that live.
 pub(super) async fn all(client: &impl GenericClient) -> Done<Levers> {
-    let (levers, senders) = tokio::try_join!(
-        query(client, sql::LEVERS_ALL, &[]),
-        query(client, sql::LEVERS_SENDERS, &[]),
-    )?;
-    Ok(Levers {
-        levers: levers.iter().map(lever).collect::<Result<_, _>>()?,
-        senders: senders.iter().map(sender).collect::<Done<_>>()?,
-    })
+    let (levers, senders) =
+        tokio::try_join!(set_levers(client, None), sql::levers_senders(client))?;
+    Ok(Levers { levers, senders })
 }
 
 /// Reads what is set of an account, of its endpoints, or of everything.
 pub(super) async fn of_account(client: &impl GenericClient, account: &str) -> Done<Vec<LeverRow>> {
-    let levers = query(client, sql::LEVERS_OF_ACCOUNT, &[&account]).await?;
-    Ok(levers.iter().map(lever).collect::<Result<_, _>>()?)
+    Ok(set_levers(client, Some(account)).await?)
+}
+
+async fn set_levers(
+    client: &impl GenericClient,
+    of: Option<&str>,
+) -> Result<Vec<LeverRow>, DbError> {
+    sql::levers(client, of).await?.into_iter().map(|set| lever(set.lever)).collect()
 }
 
 /// Sets a lever, in place of the one that `instead_of` names. Returns what stood before, and what stands: the same if it
@@ -59,9 +59,8 @@ pub(super) async fn set(
     let account = of.account_id.as_ref().map(AccountId::as_str);
     let endpoint = of.endpoint_id.as_ref().map(EndpointId::as_str);
     let per_second = per_second.cast_signed();
-    let parameters: [&(dyn ToSql + Sync); 5] = [&account, &endpoint, &per_second, &who, &At(now)];
-    match query_opt(change, sql::LEVERS_SET, &parameters).await? {
-        Some(row) => Ok((stood, lever(&row)?)),
+    match sql::levers_set(change, account, endpoint, per_second, who, At(now)).await? {
+        Some(row) => Ok((stood, lever(row)?)),
         // Somebody was first, or there is nothing to hold back.
         None => Err(match standing(change, of).await? {
             Some(stood) => stands(&stood),
@@ -72,9 +71,7 @@ pub(super) async fn set(
 
 /// Reads what is set of the same.
 async fn standing(change: &Transaction<'_>, of: &LeverOf) -> Done<Option<LeverRow>> {
-    let all = query(change, sql::LEVERS_ALL, &[]).await?;
-    let all = all.iter().map(lever).collect::<Result<Vec<_>, _>>()?;
-    Ok(all.into_iter().find(|lever| lever.of == *of))
+    Ok(set_levers(change, None).await?.into_iter().find(|lever| lever.of == *of))
 }
 
 /// Refuses a second lever of the same: who sets it may not know of the first.
@@ -87,9 +84,9 @@ fn stands(stood: &LeverRow) -> Refused {
 pub(super) async fn undo(change: &Transaction<'_>, id: &str) -> Done<LeverRow> {
     let number: Option<i64> = id.strip_prefix("lvr_").and_then(|n| n.parse().ok());
     let number = number.ok_or(Refused::NotFound("lever"))?;
-    let undone = query_opt(change, sql::LEVERS_UNDO, &[&number]).await?;
+    let undone = sql::levers_undo(change, number).await?;
     let not_set = || Refused::Conflict("the lever is not set, or not any more".into());
-    Ok(lever(&undone.ok_or_else(not_set)?)?)
+    Ok(lever(undone.ok_or_else(not_set)?)?)
 }
 
 /// Removes the levers of what goes: of an endpoint, or of an account and its endpoints. The journal says so.
@@ -99,8 +96,8 @@ pub(crate) async fn forget(
     account: &str,
     endpoint: Option<&str>,
 ) -> Result<(), DbError> {
-    for row in query(change, sql::LEVERS_FORGET, &[&account, &endpoint]).await? {
-        let undone = lever(&row)?;
+    for row in sql::levers_forget(change, account, endpoint).await? {
+        let undone = lever(row)?;
         let deed = Deed::new(by, "lever.undone", Some(account), &undone.of.words());
         deed.changing(json!(undone), Value::Null).note(change).await?;
     }
@@ -118,22 +115,11 @@ pub(super) async fn cancel(
 ) -> Done<Cancelled> {
     accounts::one(change, account).await?;
     let (endpoint, id) = place(after)?;
-    let parameters: [&(dyn ToSql + Sync); 4] = [&account, &endpoint, &id, &event_type];
-    let rows = query(change, sql::LEVERS_PENDING, &parameters).await?;
-    let mut ids: Vec<i64> = Vec::new();
-    for row in &rows {
-        if row.field("is_of_type")? {
-            ids.push(row.field("id")?);
-        }
-    }
-    let cancelled = execute(change, sql::QUEUE_GIVE_UP, &[&ids, &At(now)]).await?;
-    let next = match rows.last() {
-        Some(last) => {
-            Some(format!("{}-{}", last.field::<i32>("endpoint")?, last.field::<i64>("id")?))
-        }
-        None => None,
-    };
-    Ok(Cancelled { cancelled, next })
+    let rows = sql::levers_pending(change, account, endpoint, id, event_type).await?;
+    let next = rows.last().map(|(endpoint, id, _)| format!("{endpoint}-{id}"));
+    let of_type = rows.into_iter().filter(|(.., is_of_type)| *is_of_type);
+    let ids: Vec<i64> = of_type.map(|(_, id, _)| id).collect();
+    Ok(Cancelled { cancelled: give_up(change, &ids, At(now)).await?, next })
 }
 
 /// Reads the place among what is pending at which a step begins.
@@ -145,27 +131,16 @@ fn place(after: Option<&str>) -> Done<(i32, i64)> {
     place.ok_or_else(|| Refused::Conflict("after: not the `next` of a step".into()))
 }
 
-fn lever(row: &Row) -> Result<LeverRow, DbError> {
-    let account: Option<&str> = row.field("account_id")?;
-    let endpoint: Option<&str> = row.field("endpoint_id")?;
+fn lever(row: StoredLever) -> Result<LeverRow, DbError> {
+    let (account, endpoint) = (row.account_id.as_deref(), row.endpoint_id.as_deref());
     Ok(LeverRow {
-        id: format!("lvr_{}", row.field::<i64>("id")?),
+        id: format!("lvr_{}", row.id),
         of: LeverOf {
             account_id: account.map(AccountId::parse).transpose().map_err(DbError::row)?,
             endpoint_id: endpoint.map(EndpointId::parse).transpose().map_err(DbError::row)?,
         },
-        per_second: row.field::<i32>("per_second")?.unsigned_abs(),
-        set_by: row.field("set_by")?,
-        set_at: row.instant("set_at")?,
-    })
-}
-
-fn sender(row: &Row) -> Done<SenderRow> {
-    Ok(SenderRow {
-        id: row.field("id")?,
-        host: row.field("host")?,
-        pid: row.field("pid")?,
-        lease_ms: u64::try_from(row.field::<i64>("lease_ms")?).unwrap_or(0),
-        shards: row.field("shards")?,
+        per_second: row.per_second.unsigned_abs(),
+        set_by: row.set_by,
+        set_at: row.set_at,
     })
 }

@@ -173,9 +173,9 @@ fn breaks_reference(error: &DbError) -> bool {
 }
 
 /// Returns a row of a list, or its id and a line in the log.
-fn listed<T>(what: &'static str, id: &str, read: Done<T>) -> Listed<T> {
+fn listed<T>(what: &'static str, id: &str, read: Result<T, impl Into<Refused>>) -> Listed<T> {
     read.map_err(|error| {
-        let error = match error {
+        let error = match error.into() {
             Refused::Unavailable(why) | Refused::Broken(_, why) => why,
             other => format!("{other:?}"),
         };

@@ -14,8 +14,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::clock::database as clock;
 use crate::counted::Counted;
-use crate::db::statements::{self as sql, batch};
-use crate::db::{At, Class, Database, DbError, Fields as _, execute, query, query_opt};
+use crate::db::{At, Class, Database, DbError};
+use crate::sql::{accept, ops as sql, sender};
 use host::log;
 use host::store::{Family, Metrics, Writes};
 
@@ -128,14 +128,14 @@ impl Readings {
 /// Finds out how writes are taken.
 pub(super) async fn writes(database: &Database) -> Result<Writes, DbError> {
     let write = database.write(async |client| {
-        query(client, sql::COMMIT_WAITS, &[]).await?;
+        accept::wait_for_standby(client).await?;
         Ok(Writes::Stored)
     });
     match timeout(COMMIT, write).await {
         Ok(written) => written,
         Err(_) => {
             let answers = database.read(async |client| {
-                query(client, sql::CLOCKS_NOW, &[]).await?;
+                accept::now(client).await?;
                 Ok(Writes::Waiting)
             });
             answers.await
@@ -162,41 +162,37 @@ async fn read(database: &Database) -> Result<Read, DbError> {
 }
 
 async fn what_is_set(client: &impl GenericClient) -> Result<Vec<Family>, DbError> {
-    let now = At(clock::now());
-    let today: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&now];
-    let (state, oldest) = tokio::try_join!(
-        query_opt(client, sql::MONITORING_STATE, &[]),
-        query_opt(client, sql::DAYS_OLDEST, &today),
+    let (state, (oldest,)) = tokio::try_join!(
+        sql::monitoring_state(client),
+        sender::days_oldest(client, At(clock::now())),
     )?;
-    let state = state.ok_or_else(|| DbError::row("there is no state"))?;
     let mut families = vec![
         Family::gauge(
             "call_assistant_shards_unowned",
             "Shards for which nobody sends.",
-            state.field::<i64>("unowned")?,
+            state.unowned,
         ),
         Family::gauge(
             "call_assistant_recoveries_running",
             "Recoveries that have not ended.",
-            state.field::<i64>("recoveries")?,
+            state.recoveries,
         ),
         Family::gauge(
             "call_assistant_sending_paused",
             "Pauses that operators have set.",
-            state.field::<i64>("paused")?,
+            state.paused,
         ),
         Family::gauge(
             "call_assistant_sending_throttled",
             "Limits below the usual that operators have set.",
-            state.field::<i64>("throttled")?,
+            state.throttled,
         ),
         Family::gauge(
             "call_assistant_oldest_lever_seconds",
             "The age of the oldest pause or limit that operators have set.",
-            state.field::<i64>("oldest_lever")?,
+            state.oldest_lever,
         ),
     ];
-    let oldest: Option<i64> = oldest.map(|row| row.field(0)).transpose()?.flatten();
     families.extend(oldest.map(|age| {
         let help = "The age of the oldest day of events that is kept.";
         Family::gauge("call_assistant_oldest_day_seconds", help, age.max(0))
@@ -208,28 +204,24 @@ async fn what_is_set(client: &impl GenericClient) -> Result<Vec<Family>, DbError
 async fn last_counts(
     client: &impl GenericClient,
 ) -> Result<Option<(SenderGauges, Duration)>, DbError> {
-    let Some(row) = query_opt(client, sql::MONITORING_GAUGES, &[]).await? else { return Ok(None) };
-    let age = Duration::try_from_secs_f64(row.field("age")?).map_err(DbError::row)?;
-    let count = |name: &str| Ok::<_, DbError>(row.field::<i64>(name)?.unsigned_abs());
+    let Some(row) = sql::monitoring_gauges(client).await? else { return Ok(None) };
+    let age = Duration::try_from_secs_f64(row.age).map_err(DbError::row)?;
     let mut gauges = SenderGauges::default();
-    (gauges.pending, gauges.held) = (count("pending")?, count("held")?);
-    gauges.oldest_due = Duration::from_millis(count("oldest_due_ms")?);
-    (gauges.active, gauges.suspect) = (count("active")?, count("suspect")?);
-    (gauges.gone, gauges.failing) = (count("gone")?, count("failing")?);
-    gauges.paused = count("paused")?;
+    (gauges.pending, gauges.held) = (row.pending, row.held);
+    gauges.oldest_due = Duration::from_millis(row.oldest_due_ms);
+    (gauges.active, gauges.suspect, gauges.gone) = (row.active, row.suspect, row.gone);
+    (gauges.failing, gauges.paused) = (row.failing, row.paused);
     Ok(Some((gauges, age)))
 }
 
 /// Counts what reads whole tables, and stores it for all processes, if it is time and nobody else does. Returns
 /// whether it has.
 async fn count(change: &Transaction<'_>) -> Result<bool, DbError> {
-    let rest = [EVERY.as_secs_f64(), f64::from(SHARE)];
-    match query_opt(change, sql::MONITORING_TURN, &[&rest[0], &rest[1]]).await? {
-        Some(turn) if turn.field(0)? => {}
-        _ => return Ok(false),
+    if sql::monitoring_turn(change, EVERY.as_secs_f64(), f64::from(SHARE)).await? != Some(true) {
+        return Ok(false);
     }
-    batch(change, sql::MONITORING_WHOLE_TABLES).await?;
-    match execute(change, sql::MONITORING_COUNT, &[]).await? {
+    sql::monitoring_whole_tables(change).await?;
+    match sql::monitoring_count(change).await? {
         0 => Err(DbError::row("there is no row for what is counted")),
         _ => Ok(true),
     }

@@ -3,22 +3,18 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EndpointId};
 use call_assistant::webhook::sender::{
     RecoverError, Recovery, RecoveryBy, RecoveryFilter, RecoveryStatus,
 };
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio::time::Instant;
-use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use super::endpoints::StoredEndpoint;
 use super::{accounts, listed, unreadable};
-use crate::db::statements as sql;
-use crate::db::{At, Fields as _, endpoint_of, execute, plan_of, query, query_opt};
-use crate::queue::{
-    Search, lock_recovery, recovery_json, recovery_of, recovery_text, write_recovery,
-};
+use crate::db::At;
+use crate::queue::{Search, recovery_json, recovery_text, write_recovery};
+use crate::sql::queue::{StoredRecovery, lock_recovery};
+use crate::sql::store as sql;
 use host::store::{Done, Refused};
 use host::store::{Listed, MOST_COUNTED, Missed, RecoveryPage, RecoveryRow};
 
@@ -107,30 +103,28 @@ pub(crate) async fn start_all(
             .map_err(|_| Refused::Conflict("after: not a page of these endpoints".into()))?,
         None => -1,
     };
-    let rows = query(change, sql::RECOVERIES_ENDPOINTS, &[&account, &after, &ENDPOINTS]).await?;
-    let mut page = RecoveryPage::default();
-    for row in &rows {
-        let (number, shard) = (row.field("number")?, row.field("shard")?);
-        let read = endpoint_of(row, "").and_then(|health| Ok((health, plan_of(row)?.webhooks)));
+    let rows = sql::recoveries_endpoints(change, account, after, ENDPOINTS).await?;
+    let is_full = i64::try_from(rows.len()).is_ok_and(|found| found >= ENDPOINTS);
+    let next = rows.last().filter(|_| is_full).map(|last| last.number.to_string());
+    let mut page = RecoveryPage { next, ..RecoveryPage::default() };
+    for row in rows {
+        let sql::ToRecover { number, id, shard, account_id, health, plan } = row;
+        let read = health.and_then(|health| Ok((health, plan?.webhooks)));
         // One that a later version wrote is for that version, and keeps no other from its recovery.
-        let Ok((health, plan)) = listed("endpoint", row.field("id")?, read.map_err(Refused::from))
-        else {
-            continue;
-        };
+        let Ok((health, plan)) = listed("endpoint", &id, read) else { continue };
         let missed = missed.clone().with_endpoint(&health);
         if Search::new(shard, number, &missed).window(change, i64::MIN, 1).await?.is_none() {
             continue;
         }
         let started = missed.recover(RecoveryBy::Dashboard, plan, &health, now);
         let Ok(recovery) = started else { continue };
-        if let Some(id) = insert(change, (number, shard), &recovery, Some(i64::MIN), now).await? {
-            let row = RecoveryRow::of(recovery_text(id), owners(row, "id")?, &recovery, None);
+        let started = insert(change, (number, shard), &recovery, Some(i64::MIN), now).await?;
+        if let Some(started) = started {
+            let of = (account_id.parse().map_err(unreadable)?, id.parse().map_err(unreadable)?);
+            let row = RecoveryRow::of(recovery_text(started), of, &recovery, None);
             page.started.push(RecoveryRow { more: true, ..row });
         }
     }
-    let is_full = i64::try_from(rows.len()).is_ok_and(|found| found >= ENDPOINTS);
-    let last = rows.last().filter(|_| is_full);
-    page.next = last.map(|row| row.field::<i32>("number")).transpose()?.map(|n| n.to_string());
     Ok(page)
 }
 
@@ -142,12 +136,10 @@ async fn insert(
     counted_to: Option<i64>,
     now: Timestamp,
 ) -> Done<Option<i64>> {
-    execute(change, sql::RECOVERIES_FORGET, &[&endpoint]).await?;
+    sql::recoveries_forget(change, endpoint).await?;
     let (text, version) = (recovery_json(recovery)?, recovery.version().cast_signed());
-    let parameters: [&(dyn ToSql + Sync); 6] =
-        [&endpoint, &shard, &text, &version, &At(now), &counted_to];
-    let started = query_opt(change, sql::RECOVERIES_INSERT, &parameters).await?;
-    Ok(started.map(|row| row.field("id")).transpose()?)
+    let at = At(now);
+    Ok(sql::recoveries_insert(change, endpoint, shard, &text, version, at, counted_to).await?)
 }
 
 /// Reads the recoveries of an account, newest first.
@@ -155,15 +147,13 @@ pub(super) async fn all(
     client: &impl GenericClient,
     account: &str,
 ) -> Done<Vec<Listed<RecoveryRow>>> {
-    let rows = query(client, sql::RECOVERIES_ALL, &[&account]).await?;
-    let read = |row: &Row| Ok(listed("recovery", &recovery_text(row.field("id")?), shown(row)));
-    rows.iter().map(read).collect()
+    let rows = sql::recoveries_all(client, account).await?.into_iter();
+    Ok(rows.map(|row| listed("recovery", &recovery_text(row.id), row.read.map(shown))).collect())
 }
 
 /// Reads one recovery.
 pub(super) async fn one(client: &impl GenericClient, id: &str) -> Done<RecoveryRow> {
-    let row = query_opt(client, sql::RECOVERIES_ONE, &[&number(id)?]).await?;
-    shown(&row.ok_or(MISSING)?)
+    Ok(shown(sql::recoveries_one(client, number(id)?).await?.ok_or(MISSING)?))
 }
 
 /// Has a recovery rest, or go on. Returns it, and whether it was otherwise before.
@@ -173,11 +163,11 @@ pub(super) async fn pause(
     paused: bool,
 ) -> Done<(RecoveryRow, bool)> {
     let number = number(id)?;
-    let (_, recovery) = lock_recovery(change, number).await?.ok_or(MISSING)?;
-    if recovery.status() != RecoveryStatus::Running {
+    let locked = lock_recovery(change, number).await?.ok_or(MISSING)?;
+    if locked.stored.recovery.status() != RecoveryStatus::Running {
         return Err(Refused::Conflict("the recovery has ended".into()));
     }
-    let is_changed = execute(change, sql::RECOVERIES_PAUSE, &[&number, &paused]).await? > 0;
+    let is_changed = sql::recoveries_pause(change, number, paused).await? > 0;
     Ok((one(change, id).await?, is_changed))
 }
 
@@ -188,32 +178,25 @@ pub(super) async fn cancel(
     now: Timestamp,
 ) -> Done<(RecoveryRow, bool)> {
     let number = number(id)?;
-    let (row, mut recovery) = lock_recovery(change, number).await?.ok_or(MISSING)?;
-    if recovery.cancel() {
-        write_recovery(change, number, &recovery, now).await?;
+    let mut stored = lock_recovery(change, number).await?.ok_or(MISSING)?.stored;
+    if stored.recovery.cancel() {
+        write_recovery(change, number, &stored.recovery, now).await?;
         return Ok((one(change, id).await?, true));
     }
-    Ok((shown(&row)?, false))
+    Ok((shown(stored), false))
 }
 
 const MISSING: Refused = Refused::NotFound("recovery");
 
-fn shown(row: &Row) -> Done<RecoveryRow> {
-    let (id, of) = (recovery_text(row.field("id")?), owners(row, "endpoint_id")?);
-    let shown = RecoveryRow::of(id, of, &recovery_of(row)?, row.instant_opt("ended_at")?);
-    let counted = row.field::<Option<i64>>("counted")?.map(i64::unsigned_abs);
-    Ok(RecoveryRow {
-        paused: row.field("paused")?,
-        more: row.field::<Option<i64>>("counted_to")?.is_some(),
-        counted: counted.unwrap_or(shown.counted),
+fn shown(stored: StoredRecovery) -> RecoveryRow {
+    let (id, of) = (recovery_text(stored.id), (stored.account_id, stored.endpoint_id));
+    let shown = RecoveryRow::of(id, of, &stored.recovery, stored.ended_at);
+    RecoveryRow {
+        paused: stored.paused,
+        more: stored.counted_to.is_some(),
+        counted: stored.counted.unwrap_or(shown.counted),
         ..shown
-    })
-}
-
-/// Reads the account and the endpoint of a row.
-fn owners(row: &Row, endpoint: &str) -> Done<(AccountId, EndpointId)> {
-    let account = AccountId::parse(row.field("account_id")?).map_err(unreadable)?;
-    Ok((account, EndpointId::parse(row.field(endpoint)?).map_err(unreadable)?))
+    }
 }
 
 /// Returns the number in a public id.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use call_assistant::rest::server::Identified;
 use tokio::time::Instant;
 
-use crate::db::statements as sql;
-use crate::db::{Database, DbError, Fields as _, query};
+use crate::db::{Database, DbError};
+use crate::sql::store as sql;
 use host::store::Done;
 
 /// The window that a request is counted in.
@@ -45,12 +45,8 @@ pub(super) async fn admit(
     let quotas: Vec<&str> = windows.keys().map(|window| window.quota).collect();
     let limits: Vec<i32> = windows.keys().map(|window| window.per_minute.into()).collect();
     let counts: Vec<i32> = windows.values().copied().collect();
-    let decided = database.write(async |client| {
-        let rows = query(client, sql::API_ADMIT, &[&ids, &quotas, &limits, &counts]).await?;
-        rows.iter()
-            .map(|row| Ok((row.field("admitted")?, row.field("wait")?)))
-            .collect::<Result<Vec<(i32, Option<i64>)>, DbError>>()
-    });
+    let decided = database
+        .write(async |client| sql::api_admit(client, &ids, &quotas, &limits, &counts).await);
     let mut left: BTreeMap<&Window, (i32, Option<i64>)> =
         windows.into_keys().zip(decided.await?).collect();
     let decide = |window| {

@@ -22,8 +22,8 @@ async fn a_migration_that_does_not_get_its_locks_tries_again() {
     let (_server, database) = empty();
     let session = database.session().await.unwrap();
     // As an older version of this program has left it.
-    let table = include_str!("../../sql/migrate/begin.sql");
-    session.batch_execute(table).await.unwrap();
+    let table = checker::sql::statement("migrate/begin");
+    session.batch_execute(&table).await.unwrap();
     session.batch_execute("SELECT pg_advisory_unlock_all()").await.unwrap();
     session.batch_execute("BEGIN; LOCK TABLE migrations IN EXCLUSIVE MODE").await.unwrap();
     let migrating = tokio::spawn({
@@ -128,8 +128,8 @@ async fn each_right_that_is_granted_is_missed_when_it_is_revoked() {
     let looked = async |role: &str| {
         let kind = role.strip_prefix("call_assistant_").unwrap();
         session.batch_execute(&format!("SET ROLE {role}")).await.unwrap();
-        let sql = include_str!("../../sql/monitoring/rights.sql");
-        let lacking = session.query(sql, &[&[kind].as_slice()]).await.unwrap();
+        let sql = checker::sql::statement("ops/monitoring_rights");
+        let lacking = session.query(&sql, &[&[kind].as_slice()]).await.unwrap();
         session.batch_execute("RESET ROLE").await.unwrap();
         let told = lacking.iter().map(|row| {
             format!("{} on {}", row.get::<_, &str>("lacking"), row.get::<_, &str>("thing"))

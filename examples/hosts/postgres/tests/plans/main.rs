@@ -21,6 +21,7 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet};
 
 use call_assistant_postgres::db::{self, Database};
+use checker::sql::{statement, statements};
 use private_server::{PrivateServer, Settings};
 use tokio_postgres::NoTls;
 
@@ -99,7 +100,7 @@ async fn database(rows: u64) -> (PrivateServer, Vec<Case>) {
     let prepared = || STATEMENTS.iter().enumerate().filter(|(_, (_, given))| !given.is_empty());
     let [(_, busy), _] = &accounts(rows);
     for (nth, (name, parameters)) in prepared() {
-        let (text, parameters) = (sql(name), filled(parameters, busy));
+        let (text, parameters) = (statement(name), filled(parameters, busy));
         let plan = format!("PREPARE s_{nth} AS {text} EXPLAIN EXECUTE s_{nth} ({parameters})");
         early.client.batch_execute(&plan).await.unwrap();
     }
@@ -114,12 +115,6 @@ async fn database(rows: u64) -> (PrivateServer, Vec<Case>) {
     }
     client.batch_execute("VACUUM ANALYZE").await.unwrap();
     (server, cases)
-}
-
-/// The text of a file of `sql`.
-fn sql(name: &str) -> String {
-    let path = format!("{}/sql/{name}.sql", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(path).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -139,7 +134,7 @@ async fn no_statement_reads_a_table_from_end_to_end() {
             let settings = format!("-c enable_seqscan=on -c plan_cache_mode={plans}");
             let mut session = Explained::new(&server, &settings).await;
             for (name, parameters) in STATEMENTS {
-                let text = sql(name);
+                let text = statement(name);
                 let run = match parameters {
                     &"" => text,
                     _ => {
@@ -169,21 +164,14 @@ async fn no_statement_reads_a_table_from_end_to_end() {
 }
 
 fn every_statement_is_in_the_table() {
-    let rooms = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/sql")).unwrap();
-    let mut files = BTreeSet::new();
-    for room in rooms.map(|room| room.unwrap()) {
-        let of = room.file_name().into_string().unwrap();
-        // Migrations run before there is anything to read.
-        if of == "migrate" {
-            continue;
-        }
-        for file in std::fs::read_dir(room.path()).unwrap() {
-            let name = file.unwrap().file_name().into_string().unwrap();
-            files.insert(format!("{of}/{}", name.strip_suffix(".sql").unwrap()));
-        }
-    }
+    // Migrations run before there is anything to read.
+    let names = statements().into_keys().filter(|name| !name.starts_with("migrate/"));
+    let files: BTreeSet<String> = names.collect();
     let listed: BTreeSet<String> = STATEMENTS.iter().map(|(name, _)| (*name).to_owned()).collect();
-    assert_eq!(files, listed, "each file has its parameters in the table, and the other way round");
+    assert_eq!(
+        files, listed,
+        "each statement has its parameters in the table, and the other way round"
+    );
 }
 
 /// What was found, and which of the reasons were needed.
@@ -198,7 +186,7 @@ impl Report {
     fn add(&mut self, name: &str, case: &str, ran: &[Ran]) {
         for ran in ran {
             let pages = pages(&ran.plan);
-            println!("{name:26} {case:26} {:9.3} ms {pages:7} pages", ran.milliseconds);
+            println!("{name:34} {case:26} {:9.3} ms {pages:7} pages", ran.milliseconds);
             for finding in findings(&ran.plan, &self.sizes) {
                 // Until its tables are analysed, which is soon, one may sort or filter.
                 if case.ends_with(EARLY) && !finding.starts_with("reads all") {

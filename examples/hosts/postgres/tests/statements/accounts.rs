@@ -1,8 +1,6 @@
 //! Which statements read or write rows of several accounts: what a router by account needs to know.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 /// Tables with rows that belong to an account.
 const TABLES: &[&str] = &[
@@ -30,7 +28,7 @@ const BINDS: &[&str] = &[
     "id = $",
     "digest = $",
     "recovery = $",
-    // As `deliveries/page` says why.
+    // As `deliveries_page` says why.
     "endpoint <= $",
     "endpoint >= $",
     "VALUES ($1",
@@ -41,13 +39,13 @@ const BINDS: &[&str] = &[
 /// Statements that may read or write rows of several accounts at once.
 const SEVERAL: &[(&str, &str)] = &[
     // Requests of the API that wait together, each row by its own key.
-    ("api/call", "a call of each request, by account and id"),
-    ("api/keys", "the key of each request, by its digest"),
-    ("api/note_use", "the key of each request, by its id"),
-    ("api/page", "a page of each request, by an index range of its account"),
+    ("store/api_call", "a call of each request, by account and id"),
+    ("store/api_keys", "the key of each request, by its digest"),
+    ("store/api_note_use", "the key of each request, by its id"),
+    ("store/api_page", "a page of each request, by an index range of its account"),
     // The owner of a shard, over endpoints of its shards: by rows that it names, or by the shard.
-    ("alerts/insert", "endpoints that one commit of a sender writes"),
-    ("alerts/remind", "endpoints of the sender's shards"),
+    ("queue/insert_alerts", "endpoints that one commit of a sender writes"),
+    ("queue/lock_disabled", "endpoints of the sender's shards"),
     ("queue/again", "deliveries that a sender names"),
     ("queue/amend", "the results of one commit"),
     ("queue/endpoints", "the endpoints of one commit"),
@@ -59,7 +57,7 @@ const SEVERAL: &[(&str, &str)] = &[
     ("queue/revive", "the results of one commit"),
     ("queue/wait", "the results of one commit"),
     ("queue/write_endpoints", "the endpoints of one commit"),
-    ("recoveries/running", "recoveries of the sender's shards"),
+    ("sender/running_recoveries", "recoveries of the sender's shards"),
     ("sender/deliveries", "what is due in the sender's shards"),
     ("sender/endpoints", "endpoints of the sender's shards"),
     ("sender/log", "the attempts of one commit"),
@@ -67,51 +65,43 @@ const SEVERAL: &[(&str, &str)] = &[
     // One account or endpoint, by rows that were read of it before.
     ("accept/pending", "the endpoints of the event's account"),
     ("accept/skipped", "the endpoints of the event's account"),
-    ("deliveries/attempts", "the deliveries of one page of one account"),
-    ("endpoints/day", "the endpoints of one account"),
-    ("endpoints/last_hour", "the endpoints of one account"),
+    ("store/deliveries_attempts", "the deliveries of one page of one account"),
+    ("store/endpoints_day", "the endpoints of one account"),
+    ("store/endpoints_last_hour", "the endpoints of one account"),
     ("erase/attempts_remove", "the deliveries of one account"),
     ("erase/log_write", "attempts of one account"),
     ("erase/pending_remove", "deliveries of one account"),
     // The operator, or the host for itself.
-    ("accounts/page", "the list of accounts"),
-    ("accounts/search", "the list of accounts"),
-    ("alerts/after", "the feed of all alerts"),
-    ("alerts/drop", "alerts that are older than thirty days"),
-    ("alerts/new", "the feed of all alerts, numbered in order of commit"),
-    ("alerts/number", "the feed of all alerts, numbered in order of commit"),
-    ("days/overdue", "what cannot be ended, whosever it is"),
-    ("days/oldest", "the days of all"),
-    ("days/to_drop", "the days of all"),
-    ("doctor/server", "the server's settings, and the last day of all"),
+    ("store/accounts_page", "the list of accounts"),
+    ("store/accounts_search", "the list of accounts"),
+    ("store/alerts_after", "the feed of all alerts"),
+    ("sender/drop_alerts", "alerts that are older than thirty days"),
+    ("store/alerts_new", "the feed of all alerts, numbered in order of commit"),
+    ("store/alerts_number", "the feed of all alerts, numbered in order of commit"),
+    ("sender/days_overdue", "what cannot be ended, whosever it is"),
+    ("sender/days_oldest", "the days of all"),
+    ("sender/days_to_drop", "the days of all"),
+    ("ops/doctor_server", "the server's settings, and the last day of all"),
     ("erase/endpoints", "an account whose rows are gone is found by what is left"),
-    ("journal/after", "the journal of operators"),
-    ("levers/all", "what operators have set, which every sender reads"),
-    ("monitoring/count", "counts over all"),
-    ("monitoring/rights", "names of tables, and no row"),
-    ("monitoring/secrets", "counts over all"),
-    ("monitoring/state", "counts over all"),
-    ("monitoring/unreadable", "counts over the shards of one sender"),
-    ("endpoints/forget", "what was deleted is forgotten"),
-    ("ring/free", "which keys seal something, whosever it is"),
-    ("rotate/look", "every secret is opened"),
-    ("rotate/read", "every secret is sealed again"),
+    ("store/journal_after", "the journal of operators"),
+    ("ops/monitoring_count", "counts over all"),
+    ("ops/monitoring_rights", "names of tables, and no row"),
+    ("ops/monitoring_secrets", "counts over all"),
+    ("ops/monitoring_state", "counts over all"),
+    ("ops/monitoring_unreadable", "counts over the shards of one sender"),
+    ("sender/forget_endpoints", "what was deleted is forgotten"),
+    ("ops/ring_free", "which keys seal something, whosever it is"),
+    ("ops/rotate_look", "every secret is opened"),
+    ("ops/rotate_read", "every secret is sealed again"),
 ];
 
-/// The files of `sql`, without comments, by their names.
+/// The statements, without comments, by their names.
 fn statements() -> BTreeMap<String, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
-    let mut statements = BTreeMap::new();
-    for room in fs::read_dir(&root).unwrap() {
-        for file in fs::read_dir(room.unwrap().path()).unwrap() {
-            let path = file.unwrap().path();
-            let name = path.strip_prefix(&root).unwrap().with_extension("");
-            let text = fs::read_to_string(&path).unwrap();
-            let code: Vec<_> = text.lines().map(|line| line.split("--").next().unwrap()).collect();
-            statements.insert(name.to_str().unwrap().to_owned(), code.join("\n"));
-        }
-    }
-    statements
+    let code = |text: String| {
+        let code: Vec<_> = text.lines().map(|line| line.split("--").next().unwrap()).collect();
+        code.join("\n")
+    };
+    checker::sql::statements().into_iter().map(|(name, text)| (name, code(text))).collect()
 }
 
 fn is_word(part: &str, end: fn(&str) -> Option<char>) -> bool {

@@ -19,7 +19,6 @@ use super::support::{Dice, connect, second, server, statement, statements};
 const TABLE: &str = include_str!("../../../../../src/guide/sql/server/calls.sql");
 const PAGE: &str = include_str!("../../../../../src/guide/sql/server/page.sql");
 /// The same with the columns of the durable host, for several pages.
-const HOST_PAGE: &str = include_str!("../../sql/api/page.sql");
 const CALL: &str = include_str!("../../../../../src/guide/sql/server/call.sql");
 const NOTE_USE: &str = include_str!("../../../../../src/guide/sql/server/note_use.sql");
 
@@ -151,7 +150,10 @@ async fn the_page_is_what_the_query_matches() {
     // A call's id is its body, too.
     let body = "ALTER TABLE calls ADD body text GENERATED ALWAYS AS (id) STORED";
     client.batch_execute(body).await.unwrap();
-    let pages = [(statement(PAGE, "("), false), (statement(HOST_PAGE, "SELECT"), true)];
+    let pages = [
+        (statement(PAGE, "("), false),
+        (statement(&checker::sql::statement("store/api_page"), "SELECT"), true),
+    ];
     for (plan, (page, of_host)) in
         PLANS.into_iter().flat_map(|plan| pages.iter().map(move |it| (plan, it)))
     {

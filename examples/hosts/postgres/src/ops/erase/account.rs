@@ -1,14 +1,13 @@
 //! Erasing an account.
 
 use deadpool_postgres::Transaction;
-use tokio_postgres::types::ToSql;
 
 use super::{EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step};
 use super::{ended, endpoints, every_step, has_row, is_held, older_have_ended};
 use crate::clock::database as clock;
-use crate::db::statements::{self as sql, Statement};
-use crate::db::{Database, DbError, Fields as _, execute, query, query_opt, span};
+use crate::db::{Database, DbError, span};
 use crate::queue;
+use crate::sql::erase as sql;
 use crate::store::levers;
 use host::store::scope::By;
 
@@ -38,9 +37,7 @@ async fn all(
     found: &mut Found,
 ) -> Result<Option<Left>, EraseError> {
     let has_row = has_row(database, account).await?;
-    database
-        .change(async |change| execute(change, sql::ERASE_ACCOUNT_MARK, &[&account]).await)
-        .await?;
+    database.change(async |change| sql::account_mark(change, account).await).await?;
     stop(database, account).await?;
     let have_ended = older_have_ended(database, patience.older).await?;
     // Those of older transactions, too.
@@ -89,17 +86,19 @@ async fn remove(
 ) -> Result<Vec<i32>, DbError> {
     let numbers = endpoints(database, account, has_row).await?;
     for endpoint in &numbers {
-        for table in [PENDING, ENDED] {
+        for is_pending in [true, false] {
             let step = async |change: &Transaction<'_>, after: &i64| {
-                table.step(change, account, *endpoint, *after).await
+                deliveries(change, account, *endpoint, is_pending, *after).await
             };
             every_step(database, i64::MIN, step, |more| found.add(&more)).await?;
         }
     }
-    for (statement, calls) in [(sql::ERASE_ACCOUNT_EVENTS, false), (sql::ERASE_ACCOUNT_CALLS, true)]
-    {
+    for calls in [false, true] {
         let step = async |change: &Transaction<'_>, (): &()| {
-            let removed = execute(change, statement, &[&account, &STEP]).await?;
+            let removed = match calls {
+                true => sql::account_calls(change, account, STEP).await?,
+                false => sql::account_events(change, account, STEP).await?,
+            };
             Ok(((removed > 0).then_some(()), removed))
         };
         let count = if calls { &mut found.calls } else { &mut found.events };
@@ -108,54 +107,33 @@ async fn remove(
     Ok(numbers)
 }
 
-/// A table of deliveries.
-#[derive(Clone, Copy)]
-struct Deliveries {
-    lock: Statement,
-    remove: Statement,
+/// Removes a page of an endpoint's deliveries with their log, after this one. An attempt in flight
+/// finds no row to write to, and is forgotten.
+async fn deliveries(
+    change: &Transaction<'_>,
+    account: &str,
+    endpoint: i32,
     is_pending: bool,
-}
-
-const PENDING: Deliveries = Deliveries {
-    lock: sql::ERASE_PENDING_LOCK,
-    remove: sql::ERASE_PENDING_REMOVE,
-    is_pending: true,
-};
-const ENDED: Deliveries =
-    Deliveries { lock: sql::ERASE_ENDED_LOCK, remove: sql::ERASE_ENDED_REMOVE, is_pending: false };
-
-impl Deliveries {
-    /// Removes a page of an endpoint's deliveries with their log, after this one. An attempt in flight
-    /// finds no row to write to, and is forgotten.
-    async fn step(
-        self,
-        change: &Transaction<'_>,
-        account: &str,
-        endpoint: i32,
-        after: i64,
-    ) -> Step<i64, Found> {
-        let rows = query(change, self.lock, &[&endpoint, &after, &STEP]).await?;
-        let next = rows.last().map(|row| row.field("id")).transpose()?;
-        let (mut ids, mut created) = (Vec::<i64>::new(), Vec::new());
-        for row in &rows {
-            // After the database went back, a number may have been another's.
-            if row.field::<&str>("account_id")? == account {
-                ids.push(row.field("id")?);
-                created.push(row.instant("event_created_at")?);
-            }
-        }
-        if ids.is_empty() {
-            return Ok((next, Found::default()));
-        }
-        let (first, last) = span(created.into_iter());
-        let log: [&(dyn ToSql + Sync); 3] = [&ids, &first, &last];
-        let attempts = execute(change, sql::ERASE_ATTEMPTS_REMOVE, &log).await?;
-        let ended: [&(dyn ToSql + Sync); 4] = [&endpoint, &ids, &first, &last];
-        let pending: [&(dyn ToSql + Sync); 1] = [&ids];
-        let of = if self.is_pending { &pending[..] } else { &ended[..] };
-        let deliveries = execute(change, self.remove, of).await?;
-        Ok((next, Found { deliveries, attempts, ..Found::default() }))
+    after: i64,
+) -> Step<i64, Found> {
+    let rows = match is_pending {
+        true => sql::pending_lock(change, endpoint, after, STEP).await?,
+        false => sql::ended_lock(change, endpoint, after, STEP).await?,
+    };
+    let next = rows.last().map(|row| row.id);
+    // After the database went back, a number may have been another's.
+    let own = rows.iter().filter(|row| row.account_id == account);
+    let ids: Vec<i64> = own.clone().map(|row| row.id).collect();
+    if ids.is_empty() {
+        return Ok((next, Found::default()));
     }
+    let (first, last) = span(own.map(|row| row.event_created_at));
+    let attempts = sql::attempts_remove(change, &ids, first, last).await?;
+    let deliveries = match is_pending {
+        true => sql::pending_remove(change, &ids).await?,
+        false => sql::ended_remove(change, endpoint, &ids, first, last).await?,
+    };
+    Ok((next, Found { deliveries, attempts, ..Found::default() }))
 }
 
 /// Removes the account's row, if a last look finds nothing else of it.
@@ -165,21 +143,12 @@ async fn finish(
     account: &str,
     numbers: &[i32],
 ) -> Result<Option<Found>, DbError> {
-    let row = query_opt(change, sql::ERASE_ACCOUNT_LEFT, &[&account, &numbers]).await?;
-    if row.map_or(Ok(true), |row| row.field("is_left"))? {
+    if sql::account_left(change, account, numbers).await? {
         return Ok(None);
     }
     levers::forget(change, by, account, None).await?;
-    execute(change, sql::JOURNAL_ERASE, &[&account]).await?;
-    let row = query_opt(change, sql::ERASE_ACCOUNT, &[&account]).await?;
-    let row = row.ok_or_else(|| DbError::row("a count without a row"))?;
-    let count = |name: &str| Ok::<_, DbError>(row.field::<i64>(name)?.unsigned_abs());
-    Ok(Some(Found {
-        alerts: count("alerts")?,
-        recoveries: count("recoveries")?,
-        keys: count("keys")?,
-        endpoints: count("endpoints")?,
-        accounts: count("accounts")?,
-        ..Found::default()
-    }))
+    sql::journal(change, account).await?;
+    let sql::WithAccount { accounts, keys, endpoints, alerts, recoveries } =
+        sql::account(change, account).await?;
+    Ok(Some(Found { alerts, recoveries, keys, endpoints, accounts, ..Found::default() }))
 }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::model::{Call, CallCaller};
 use deadpool_postgres::{Object, Transaction};
-use tokio_postgres::types::ToSql;
 
 use super::{EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step, Subject};
 use super::{ended, endpoints, every_step, has_row, len, older_have_ended};
 use crate::clock::database as clock;
-use crate::db::statements as sql;
-use crate::db::{At, Database, DbError, Fields as _, execute, query, query_opt, span};
+use crate::db::{At, Database, DbError, span};
+use crate::sql::erase as sql;
+use crate::sql::queue::give_up;
 use host::log;
 
 /// What a look has found: changed, held by somebody, or calls that cannot be read, with the reason of each.
@@ -87,10 +87,7 @@ async fn all(
 /// Tells whether a sender has lived in this span, so that something may still be in flight.
 async fn may_be_in_flight(database: &Database, span: Duration) -> Result<bool, DbError> {
     let seconds = span.as_secs_f64();
-    let look =
-        async |client: &Object| query_opt(client, sql::ERASE_MAY_BE_IN_FLIGHT, &[&seconds]).await;
-    let row = database.read(look).await?;
-    row.ok_or_else(|| DbError::row("a look without a row"))?.field("may_be")
+    database.read(async |client: &Object| sql::may_be_in_flight(client, seconds).await).await
 }
 
 /// Looks through all that the account has, once.
@@ -127,18 +124,17 @@ async fn calls(
     change: &Transaction<'_>,
     account: &str,
     subject: &Subject,
-    after: &String,
+    after: &str,
 ) -> Step<String, Look> {
-    let rows = query(change, sql::ERASE_CALLS_READ, &[&account, after, &STEP]).await?;
+    let rows = sql::calls_read(change, account, after, STEP).await?;
     let (mut ids, mut old, mut new) = (Vec::<&str>::new(), Vec::<&str>::new(), Vec::new());
     let mut unreadable = Vec::new();
-    for row in &rows {
-        let (id, body) = (row.field("id")?, row.field("body")?);
+    for (id, body) in &rows {
         if !subject.is_in(body) {
             continue;
         }
         match without_caller(id, body, subject) {
-            Ok(left) if left == body => {}
+            Ok(left) if left == *body => {}
             Ok(left) => {
                 ids.push(id);
                 old.push(body);
@@ -149,10 +145,10 @@ async fn calls(
     }
     let mut calls = 0;
     if !ids.is_empty() {
-        calls = execute(change, sql::ERASE_CALLS_WRITE, &[&account, &ids, &old, &new]).await?;
+        calls = sql::calls_write(change, account, &ids, &old, &new).await?;
     }
-    let next = rows.last().map(|row| row.field("id")).transpose()?;
     let held = len(&ids).saturating_sub(calls);
+    let next = rows.last().map(|(id, _)| id.clone());
     Ok((next, Look { found: Found { calls, ..Found::default() }, held, unreadable }))
 }
 
@@ -174,25 +170,18 @@ async fn events(
     subject: &Subject,
     (after, at): &(String, At),
 ) -> Step<(String, At), Look> {
-    let rows = query(change, sql::ERASE_EVENTS_READ, &[&account, after, at, &STEP]).await?;
-    let (mut ids, mut created) = (Vec::<&str>::new(), Vec::<At>::new());
-    for row in &rows {
-        if subject.is_in(&String::from_utf8_lossy(row.field("body")?)) {
-            ids.push(row.field("id")?);
-            created.push(row.field("created_at")?);
-        }
-    }
+    let rows = sql::events_read(change, account, after, *at, STEP).await?;
+    let mentions = |row: &&sql::Event| subject.is_in(&String::from_utf8_lossy(&row.body));
+    let of_subject: Vec<&sql::Event> = rows.iter().filter(mentions).collect();
+    let ids: Vec<&str> = of_subject.iter().map(|row| row.id.as_str()).collect();
     let mut events = 0;
     if !ids.is_empty() {
-        let (first, last) = span(created.iter().map(|at| at.0));
-        let write: [&(dyn ToSql + Sync); 4] = [&account, &ids, &first, &last];
-        events = execute(change, sql::ERASE_EVENTS_WRITE, &write).await?;
+        let (first, last) = span(of_subject.iter().map(|row| row.created_at));
+        events = sql::events_write(change, account, &ids, first, last).await?;
     }
-    let next =
-        rows.last().map(|row| Ok::<_, DbError>((row.field("id")?, row.field("created_at")?)));
     let held = len(&ids).saturating_sub(events);
     Ok((
-        next.transpose()?,
+        rows.last().map(|row| (row.id.clone(), At(row.created_at))),
         Look { found: Found { events, ..Found::default() }, held, ..Look::default() },
     ))
 }
@@ -200,18 +189,14 @@ async fn events(
 /// Ends what is pending of erased events, in a page of an endpoint's deliveries after this one. Nothing
 /// of them is made pending again.
 async fn pending(change: &Transaction<'_>, endpoint: i32, after: i64) -> Step<i64, Look> {
-    let rows = query(change, sql::ERASE_PENDING_READ, &[&endpoint, &after, &STEP]).await?;
-    let mut ids = Vec::<i64>::new();
-    for row in &rows {
-        if row.field("erased")? {
-            ids.push(row.field("id")?);
-        }
-    }
+    let rows = sql::pending_read(change, endpoint, after, STEP).await?;
+    let next = rows.last().map(|(id, _)| *id);
+    let erased = rows.into_iter().filter(|(_, erased)| *erased);
+    let ids: Vec<i64> = erased.map(|(id, _)| id).collect();
     let mut deliveries = 0;
     if !ids.is_empty() {
-        deliveries = execute(change, sql::QUEUE_GIVE_UP, &[&ids, &At(clock::now())]).await?;
+        deliveries = give_up(change, &ids, At(clock::now())).await?;
     }
-    let next = rows.last().map(|row| row.field("id")).transpose()?;
     let held = len(&ids).saturating_sub(deliveries);
     Ok((next, Look { found: Found { deliveries, ..Found::default() }, held, ..Look::default() }))
 }
@@ -223,24 +208,23 @@ async fn answers(
     subject: &Subject,
     after: i64,
 ) -> Step<i64, Look> {
-    let rows = query(change, sql::ERASE_LOG_READ, &[&endpoint, &after, &STEP]).await?;
+    let rows = sql::log_read(change, endpoint, after, STEP).await?;
     let (mut ids, mut created) = (Vec::<i64>::new(), Vec::<At>::new());
     let (mut began, mut numbers) = (Vec::<At>::new(), Vec::<i16>::new());
     for row in &rows {
-        let Some(began_at) = row.field::<Option<At>>("began_at")? else { continue };
-        if row.field("erased")? || subject.is_in(row.field("response")?) {
-            ids.push(row.field("id")?);
-            created.push(row.field("event_created_at")?);
-            began.push(began_at);
-            numbers.push(row.field("number")?);
+        let Some((began_at, number)) = row.began_at.zip(row.number) else { continue };
+        if row.erased || subject.is_in(&row.response) {
+            ids.push(row.id);
+            created.push(At(row.event_created_at));
+            began.push(At(began_at));
+            numbers.push(number);
         }
     }
     let mut attempts = 0;
     if !ids.is_empty() {
-        let log: [&(dyn ToSql + Sync); 4] = [&ids, &created, &began, &numbers];
-        attempts = execute(change, sql::ERASE_LOG_WRITE, &log).await?;
+        attempts = sql::log_write(change, &ids, &created, &began, &numbers).await?;
     }
-    let next = rows.last().map(|row| row.field("id")).transpose()?;
+    let next = rows.last().map(|row| row.id);
     let held = len(&ids).saturating_sub(attempts);
     Ok((next, Look { found: Found { attempts, ..Found::default() }, held, ..Look::default() }))
 }

@@ -17,11 +17,10 @@ use std::time::Duration;
 
 use deadpool_postgres::{Object, Transaction};
 use serde_json::{Value, json};
-use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 
-use crate::db::statements as sql;
-use crate::db::{Database, DbError, Fields as _, StepError, query, query_opt};
+use crate::db::{Database, DbError, StepError};
+use crate::sql::{erase as sql, queue, store};
 use host::log;
 
 pub use self::account::account;
@@ -217,11 +216,7 @@ async fn every_step<P, F>(
 
 /// Tells whether the account has a row.
 async fn has_row(database: &Database, account: &str) -> Result<bool, EraseError> {
-    let known = async |client: &Object| {
-        let row = query_opt(client, sql::ERASE_ACCOUNT_KNOWN, &[&account]).await?;
-        let row = row.ok_or_else(|| DbError::row("a look without a row"))?;
-        Ok::<_, DbError>((row.field("has_row")?, row.field("is_known")?))
-    };
+    let known = async |client: &Object| sql::account_known(client, account).await;
     match database.read(known).await? {
         (has_row, true) => Ok(has_row),
         (_, false) => Err(EraseError::NoAccount),
@@ -232,38 +227,25 @@ async fn has_row(database: &Database, account: &str) -> Result<bool, EraseError>
 /// and the deliveries tell.
 async fn endpoints(database: &Database, account: &str, has_row: bool) -> Result<Vec<i32>, DbError> {
     if has_row {
-        let all =
-            async |client: &Object| query(client, sql::ENDPOINTS_ALL, &[&account, &true]).await;
-        let rows: Vec<Row> = database.read(all).await?;
-        return rows.iter().map(|row| row.field("number")).collect();
+        let all = async |client: &Object| store::endpoints_all(client, account, true).await;
+        return Ok(database.read(all).await?.iter().map(|row| row.number).collect());
     }
     let (mut numbers, mut last) = (Vec::new(), -1);
     loop {
-        let page =
-            async |client: &Object| query(client, sql::ERASE_ENDPOINTS, &[&last, &STEP]).await;
-        let rows: Vec<Row> = database.read(page).await?;
-        let Some(row) = rows.last() else { return Ok(numbers) };
-        last = row.field("endpoint")?;
-        for row in &rows {
-            if row.field::<&str>("account_id")? == account {
-                numbers.push(row.field("endpoint")?);
-            }
-        }
+        let page = async |client: &Object| sql::endpoints(client, last, STEP).await;
+        let rows = database.read(page).await?;
+        let Some((reached, _)) = rows.last() else { return Ok(numbers) };
+        last = *reached;
+        numbers.extend(rows.iter().filter(|(_, of)| of == account).map(|(number, _)| *number));
     }
 }
 
 /// Waits for every transaction that had begun before this call. Returns whether all have ended.
 async fn older_have_ended(database: &Database, patience: Duration) -> Result<bool, DbError> {
-    let own = async |change: &Transaction<'_>| {
-        let row = query_opt(change, sql::ENDPOINTS_TRANSACTION, &[]).await?;
-        row.ok_or_else(|| DbError::row("there is no transaction"))?.field::<String>(0)
-    };
+    let own = async |change: &Transaction<'_>| queue::transaction(change).await;
     let own = database.change(own).await?;
-    let ended = async || {
-        let settled =
-            async |client: &Object| query_opt(client, sql::ENDPOINTS_SETTLED, &[&own]).await;
-        database.read(settled).await?.map_or(Ok(true), |row| row.field::<bool>(0))
-    };
+    let ended =
+        async || database.read(async |client: &Object| queue::settled(client, &own).await).await;
     let wait = async {
         while !ended().await? {
             tokio::time::sleep(EVERY).await;

@@ -13,7 +13,7 @@ use super::rows::{Filled, KINDS, Row, shard};
 #[tokio::test]
 async fn a_page_of_deliveries_is_what_its_filter_says() {
     let Filled { world: _world, session, now, mut dice, rows } = Filled::new(54).await;
-    let sql = session.prepare(include_str!("../../../sql/deliveries/page.sql")).await.unwrap();
+    let sql = session.prepare(&checker::sql::statement("store/deliveries_page")).await.unwrap();
     for round in 0..200 {
         let endpoints = dice.one_of::<&[i32]>(&[&[0], &[1], &[0, 1]]).to_vec();
         let shards: Vec<i16> = endpoints.iter().map(|number| shard(*number)).collect();
@@ -80,7 +80,7 @@ async fn a_page_of_deliveries_is_what_its_filter_says() {
 #[tokio::test]
 async fn the_hours_of_a_day_are_what_its_rows_say() {
     let Filled { world: _world, session, now, mut dice, rows } = Filled::new(58).await;
-    let sql = session.prepare(include_str!("../../../sql/endpoints/day.sql")).await.unwrap();
+    let sql = session.prepare(&checker::sql::statement("store/endpoints_day")).await.unwrap();
     let hour_of = |at: Timestamp, from: Timestamp| {
         (at.unix_micros() - from.unix_micros()).div_euclid(3_600_000_000)
     };
@@ -148,7 +148,7 @@ async fn the_hours_of_a_day_are_what_its_rows_say() {
 #[tokio::test]
 async fn what_is_parked_is_what_is_pending() {
     let filled = Filled::new(55).await;
-    let sql = filled.session.prepare(include_str!("../../../sql/queue/park.sql")).await.unwrap();
+    let sql = filled.session.prepare(&checker::sql::statement("queue/park")).await.unwrap();
     for number in 0..2_i32 {
         for after in [i64::MIN, 0, 57, 200, 399] {
             let found = filled.session.query(&sql, &[&number, &after]).await.unwrap();
@@ -166,9 +166,10 @@ async fn what_is_parked_is_what_is_pending() {
 async fn what_is_redelivered_is_what_the_library_says() {
     let mut filled = Filled::new(56).await;
     let change = filled.session.transaction().await.unwrap();
-    let statement = async |sql: &str| change.prepare(sql).await.unwrap();
-    let ended = statement(include_str!("../../../sql/deliveries/redeliver_ended.sql")).await;
-    let pending = statement(include_str!("../../../sql/deliveries/redeliver_pending.sql")).await;
+    let statement =
+        async |name: &str| change.prepare(&checker::sql::statement(name)).await.unwrap();
+    let ended = statement("store/deliveries_redeliver_ended").await;
+    let pending = statement("store/deliveries_redeliver_pending").await;
     let mut redelivered = 0;
     for row in &filled.rows {
         let (read, other) = match row.delivery.is_pending() {

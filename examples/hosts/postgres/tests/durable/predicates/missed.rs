@@ -23,8 +23,8 @@ async fn what_was_missed_is_what_the_library_says() {
         let missed = endpoint.enable(now).unwrap();
         for number in 0..2_i32 {
             let from = At(oldest_kept(now).floor_to_micros());
-            let sql = include_str!("../../../sql/missed/newest.sql");
-            let found = filled.session.query(sql, &[&number, &from]).await.unwrap();
+            let sql = checker::sql::statement("queue/missed_newest");
+            let found = filled.session.query(&sql, &[&number, &from]).await.unwrap();
             let found: Vec<i64> = found
                 .iter()
                 .filter(|row| missed.includes(&delivery_of(row).unwrap()))
@@ -67,9 +67,9 @@ fn some_missed(dice: &mut Dice, now: Timestamp) -> RecoveryFilter {
 async fn what_is_recovered_is_what_the_library_says() {
     let mut filled = Filled::new(22).await;
     let session = &filled.session;
-    let count = session.prepare(include_str!("../../../sql/missed/count.sql")).await.unwrap();
-    let pending = session.prepare(include_str!("../../../sql/missed/pending.sql")).await.unwrap();
-    let ended = session.prepare(include_str!("../../../sql/missed/ended.sql")).await.unwrap();
+    let count = session.prepare(&checker::sql::statement("queue/missed_count")).await.unwrap();
+    let pending = session.prepare(&checker::sql::statement("queue/missed_pending")).await.unwrap();
+    let ended = session.prepare(&checker::sql::statement("queue/missed_ended")).await.unwrap();
     let (mut counted_in_all, mut pending_in_all) = (0, 0);
     for round in 0..500 {
         let missed = some_missed(&mut filled.dice, filled.now);
@@ -156,7 +156,7 @@ async fn what_is_recovered_is_what_the_library_says() {
 async fn a_window_leaves_out_nothing_that_was_missed() {
     let mut filled = Filled::new(22).await;
     let window =
-        filled.session.prepare(include_str!("../../../sql/missed/window.sql")).await.unwrap();
+        filled.session.prepare(&checker::sql::statement("queue/missed_window")).await.unwrap();
     let mut ended = 0;
     for round in 0..500 {
         let missed = some_missed(&mut filled.dice, filled.now);
@@ -184,8 +184,8 @@ async fn a_window_leaves_out_nothing_that_was_missed() {
 async fn redeliveries_under_way_are_counted() {
     let filled = Filled::new(7).await;
     for number in 0..2_i32 {
-        let sql = include_str!("../../../sql/recoveries/pending.sql");
-        let row = filled.session.query_one(sql, &[&shard(number), &number]).await.unwrap();
+        let sql = checker::sql::statement("queue/count_redeliveries");
+        let row = filled.session.query_one(&sql, &[&shard(number), &number]).await.unwrap();
         let is_under_way =
             |row: &&Row| row.delivery.is_pending() && DeliveryColumns::from(row.delivery).manual;
         let expected = filled.of(number).filter(is_under_way).count();

@@ -38,7 +38,8 @@ async fn become_endpoint(filled: &Filled, endpoint: EndpointHealth) {
 #[tokio::test]
 async fn who_is_to_be_reminded_is_found() {
     let mut filled = Filled::new(1).await;
-    let sql = filled.session.prepare(include_str!("../../../sql/alerts/remind.sql")).await.unwrap();
+    let sql =
+        filled.session.prepare(&checker::sql::statement("queue/lock_disabled")).await.unwrap();
     let all = [
         None,
         Some(DisabledReason::Gone),
@@ -85,7 +86,8 @@ async fn a_use_of_a_key_is_noted_when_the_library_says() {
     let sql = "INSERT INTO keys (id, account_id, digest, livemode, name, hint, scopes, created_at)
         VALUES ('cred_1', 'acct_1', $1, true, '', '', '{}', now())";
     filled.session.execute(sql, &[&key.digest.as_bytes().as_slice()]).await.unwrap();
-    let note = filled.session.prepare(include_str!("../../../sql/api/note_use.sql")).await.unwrap();
+    let note =
+        filled.session.prepare(&checker::sql::statement("store/api_note_use")).await.unwrap();
     let minute = Duration::from_secs(60);
     let mut noted = 0;
     for round in 0..300 {
@@ -108,7 +110,7 @@ async fn a_use_of_a_key_is_noted_when_the_library_says() {
 #[tokio::test]
 async fn an_event_goes_to_what_is_not_deleted() {
     let filled = Filled::new(3).await;
-    let sql = include_str!("../../../sql/accept/endpoints.sql");
+    let sql = checker::sql::statement("accept/endpoints");
     let mut endpoint = EndpointHealth::new(1, filled.now);
     for deleted in [false, true] {
         if deleted {
@@ -121,7 +123,7 @@ async fn an_event_goes_to_what_is_not_deleted() {
             (vec!["pro"], Some(1), vec![1]),
             (vec!["business"], None, vec![]),
         ] {
-            let rows = filled.session.query(sql, &[&"acct_1", &plans, &only]).await.unwrap();
+            let rows = filled.session.query(&sql, &[&"acct_1", &plans, &only]).await.unwrap();
             let found: Vec<i32> = rows.iter().map(|row| row.get("number")).collect();
             let expected: Vec<i32> =
                 expected.into_iter().filter(|number| *number != 0 || !deleted).collect();
@@ -149,14 +151,14 @@ async fn a_page_of_calls_is_what_its_bounds_say() {
     let ids: Vec<&str> = calls.iter().map(|(_, id, _)| id.as_str()).collect();
     let started: Vec<At> = calls.iter().map(|(started, ..)| At(*started)).collect();
     let created: Vec<At> = calls.iter().map(|(.., created)| At(*created)).collect();
-    let insert = include_str!("../../../sql/calls/insert.sql");
+    let insert = checker::sql::statement("store/calls_insert");
     // A call's id is its body, too.
     let values: [&(dyn ToSql + Sync); 6] = [&"acct_1", &true, &ids, &started, &created, &ids];
-    filled.session.execute(insert, &values).await.unwrap();
+    filled.session.execute(&insert, &values).await.unwrap();
     calls.sort_unstable();
     let late = "SELECT count(*) FROM calls WHERE late AND created_at >= $1 AND created_at < $2";
 
-    let sql = filled.session.prepare(include_str!("../../../sql/api/page.sql")).await.unwrap();
+    let sql = filled.session.prepare(&checker::sql::statement("store/api_page")).await.unwrap();
     let (mut few, mut many) = (0, 0);
     for batch in 0..60 {
         let mut asked = Vec::new();
@@ -225,16 +227,16 @@ async fn the_newest_calls_are_those_of_both_indexes() {
         }
     }
     calls.sort_unstable();
-    let sql = include_str!("../../../sql/calls/latest.sql");
+    let sql = checker::sql::statement("store/calls_latest");
     for most in [1_usize, 20, 70, 300] {
         let limit = i64::try_from(most).unwrap();
-        let rows = filled.session.query(sql, &[&"acct_1", &limit]).await.unwrap();
+        let rows = filled.session.query(&sql, &[&"acct_1", &limit]).await.unwrap();
         let found: Vec<&str> = rows.iter().map(|row| row.get("id")).collect();
         let expected: Vec<&str> =
             calls.iter().rev().take(most).map(|(_, id)| id.as_str()).collect();
         assert_eq!(found, expected, "{most}");
     }
-    let sql = include_str!("../../../sql/accounts/one.sql");
-    let row = filled.session.query_one(sql, &[&"acct_1"]).await.unwrap();
+    let sql = checker::sql::statement("store/accounts_one");
+    let row = filled.session.query_one(&sql, &[&"acct_1"]).await.unwrap();
     assert_eq!(usize::try_from(row.get::<_, i64>("calls")), Ok(calls.len()));
 }

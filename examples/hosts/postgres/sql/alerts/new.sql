@@ -1,1 +1,0 @@
-SELECT EXISTS (SELECT FROM alerts WHERE number IS NULL) AS has_new;

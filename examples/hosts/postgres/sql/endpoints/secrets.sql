@@ -1,2 +1,0 @@
-UPDATE endpoints SET secrets = $2
-WHERE number = $1;

@@ -1,2 +1,0 @@
--- The number of this transaction, which it has from here on.
-SELECT pg_current_xact_id()::text;

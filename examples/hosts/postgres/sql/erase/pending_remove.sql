@@ -1,2 +1,0 @@
-DELETE FROM deliveries
-WHERE id = ANY ($1);

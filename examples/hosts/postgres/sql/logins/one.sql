@@ -1,1 +1,0 @@
-SELECT account_id, expires_at, ended FROM logins WHERE digest = $1;

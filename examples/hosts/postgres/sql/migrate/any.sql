@@ -1,2 +1,0 @@
--- Whether any migration was ever applied.
-SELECT to_regclass('migrations') IS NOT NULL;

@@ -1,1 +1,0 @@
-SELECT number, digest, applied_at FROM migrations ORDER BY number;

@@ -1,2 +1,0 @@
-INSERT INTO migrations (number, digest)
-VALUES ($1, $2);

@@ -1,5 +1,0 @@
-SELECT r.id, r.recovery, r.ended_at, r.paused, r.counted, r.counted_to, e.id AS endpoint_id,
-    e.account_id
-FROM recoveries AS r
-JOIN endpoints AS e ON e.number = r.endpoint
-WHERE r.id = $1;

@@ -1,1 +1,0 @@
-SELECT number, check_value FROM ring_keys;
