@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use call_assistant::Timestamp;
 
-use super::rows::{Change, Lease, Record};
+use super::record::{Change, Lease, Record};
 use super::{Lost, is_lost};
 
 /// Returns each attempt that was begun by whom and when it should not.

@@ -11,7 +11,7 @@ use call_assistant::webhook::sender::{
 use host::sender::UNSENT;
 
 use super::endpoints::{self, States};
-use super::rows::{Change, Entry, Noted, Record};
+use super::record::{Change, Entry, Noted, Record};
 
 /// What one transaction did to one delivery.
 #[derive(Default)]
@@ -93,7 +93,7 @@ pub(super) fn check<'a>(record: &'a Record, states: &States) -> (Outcomes<'a>, V
             // By the clock of the database: its sender's may be wrong.
             endpoints::lives(states, endpoint, noted.at.saturating_sub(entry.took))
         };
-        match replay(step, lives) {
+        match replay(step, lives, record.time_scale) {
             Ok(reports) => {
                 let told = |(position, noted, at, reports): Reported| Told {
                     tx: *tx,
@@ -139,6 +139,7 @@ type Reported<'a> = (usize, &'a Noted, Timestamp, Vec<AttemptReport>);
 fn replay<'a>(
     step: &Step<'a>,
     lives: impl Fn(&Noted, &Entry) -> Vec<EndpointHealth>,
+    time_scale: f64,
 ) -> Result<Vec<Reported<'a>>, &'static str> {
     let Some(after) = step.after else {
         if step.before.is_some() {
@@ -189,17 +190,16 @@ fn replay<'a>(
             owned.push(attempt);
         }
     }
-    let others = lives.iter().map(|life| other(entry, life)).collect();
     // When it ended, by what it has left.
     let left = DeliveryColumns::from(after).at;
     let ends = || {
-        let waits = RETRY_WAITS.iter().copied().map(shorter);
+        let waits = RETRY_WAITS.iter().map(|wait| shorter(*wait, time_scale));
         [Duration::ZERO, UNSENT].into_iter().chain(waits).map(|wait| left.saturating_sub(wait))
     };
     let report = |mut row: Delivery, attempt: &Attempt, at| {
         let report = row.finish(attempt, entry.outcome, at).unwrap();
         if !report.is_late() {
-            row = on_the_wall(row, at);
+            row = on_the_wall(row, at, time_scale);
             // An attempt that could not be made leaves a wait that no schedule has.
             let _ = entry.outcome == Outcome::Unsent && row.postpone(UNSENT, at);
         }
@@ -208,28 +208,31 @@ fn replay<'a>(
         let fits = [row, parked].contains(&after) && report.is_late() == entry.late;
         fits.then_some(report)
     };
-    let reports = [(begun, owned), (before, others)].into_iter().find_map(|(row, attempts)| {
+    let replayed = |row, attempts: &[Attempt]| {
         ends().find_map(|at| {
             let reports: Vec<AttemptReport> =
                 attempts.iter().filter_map(|attempt| report(row, attempt, at)).collect();
             (!reports.is_empty()).then(|| vec![(*position, *noted, at, reports)])
         })
-    });
-    reports.ok_or("a result is stored over a row that was not read")
+    };
+    let others = || lives.iter().map(|life| other(entry, life)).collect::<Vec<_>>();
+    replayed(begun, &owned)
+        .or_else(|| replayed(before, &others()))
+        .ok_or("a result is stored over a row that was not read")
 }
 
-/// Returns a row whose attempt ended at an instant, with its wait by the wall clock: [`super::TIME_SCALE`].
-fn on_the_wall(row: Delivery, ended: Timestamp) -> Delivery {
+/// Returns a row whose attempt ended at an instant, with its wait by the wall clock.
+fn on_the_wall(row: Delivery, ended: Timestamp, time_scale: f64) -> Delivery {
     let mut columns = DeliveryColumns::from(row);
     if columns.status == DeliveryStatus::Waiting {
-        columns.at = ended.saturating_add(shorter(columns.at.since(ended)));
+        columns.at = ended.saturating_add(shorter(columns.at.since(ended), time_scale));
     }
     Delivery::from_columns(row.id(), row.endpoint(), columns).unwrap()
 }
 
 /// Returns a wait of the schedule by the wall clock, as precise as it is stored.
-fn shorter(wait: Duration) -> Duration {
-    let wait = wait.mul_f64(super::TIME_SCALE.parse().unwrap());
+fn shorter(wait: Duration, time_scale: f64) -> Duration {
+    let wait = wait.mul_f64(time_scale);
     Duration::from_micros(u64::try_from(wait.as_micros()).unwrap())
 }
 

@@ -9,7 +9,7 @@ use call_assistant::webhook::sender::{
 };
 
 use super::deliveries::{Assumed, Assumption, Outcomes, Told};
-use super::rows::{Change, Record};
+use super::record::{Change, Record};
 use super::{Lost, is_lost};
 
 /// A state that an endpoint had.
@@ -76,7 +76,7 @@ pub(super) fn check(
     for noted in &record.rows {
         let Change::Endpoint { number, before, after } = &noted.change else { continue };
         let told = reports.remove(&(noted.tx, *number)).unwrap_or_default();
-        if !follows(*before, *after, &told) {
+        if !follows(*before, *after, &told, noted.at) {
             wrong.push(format!(
                 "endpoint {number}: its state is not what it was told: {before:?} became {after:?}"
             ));
@@ -122,16 +122,22 @@ fn is_right(states: &[State], assumed: &Assumed<'_>) -> bool {
     })
 }
 
-fn follows(before: Option<EndpointHealth>, after: Option<EndpointHealth>, told: &[Told]) -> bool {
+fn follows(
+    before: Option<EndpointHealth>,
+    after: Option<EndpointHealth>,
+    told: &[Told],
+    at: Timestamp,
+) -> bool {
     let (Some(before), Some(after)) = (before, after) else { return before.is_none() };
     if told.is_empty() {
-        // Its owner did something.
-        let (mut enabled, mut paused, mut moved) = (before, before, before);
+        // Its owner did something, or is reminded.
+        let (mut enabled, mut paused, mut moved, mut reminded) = (before, before, before, before);
+        let _ = reminded.remind(at);
         enabled.enable(after.since());
         paused.pause(after.since());
         moved.moved(after.since());
         // One that is disabled has another address, and is the same.
-        return [enabled, paused, moved].contains(&after);
+        return [enabled, paused, moved, reminded].contains(&after);
     }
     let mut states = HashSet::from([before]);
     for told in told {
