@@ -283,7 +283,15 @@ fn nothing_begins_without_a_lease_or_with_a_wrong_clock() {
     assert!(world.hears(Event::Owned(renewed)).is_empty(), "the clock is wrong");
     world.at.is_true = true;
     let [read] = <[Command; 1]>::try_from(world.turns()).unwrap();
-    // The shard goes while its row is read.
+    // The shard goes while its row is read, with all others or alone.
+    let mut read = read;
+    for rest in [Owned::default(), Owned { shards: [(4, 1)].into(), until: Duration::MAX }] {
+        world.hears(Event::Owned(rest));
+        let nothing = world.reads(read);
+        assert!(nothing.is_empty(), "{nothing:?}");
+        world.hears(Event::Owned(Owned { shards: [(3, 1)].into(), until: Duration::MAX }));
+        [read] = <[Command; 1]>::try_from(world.finds([1])).unwrap();
+    }
     let [begins] = <[Command; 1]>::try_from({
         world.hears(Event::Owned(Owned::default()));
         let nothing = world.reads(read);

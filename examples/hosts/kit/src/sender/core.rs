@@ -293,7 +293,8 @@ impl Core {
             return self.put_back(planned, None, out);
         }
         let again_at = |instant| Some((instant, kind_of(&read.delivery)));
-        if self.is_stopping || !self.owned.is_valid(at) {
+        let is_owned = self.owned.shards.contains_key(&planned.shard);
+        if self.is_stopping || !self.owned.is_valid(at) || !is_owned {
             // If its shard is still this sender's, it waits until the lease is renewed.
             return self.put_back(planned, again_at(at.now), out);
         }
