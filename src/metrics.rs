@@ -292,7 +292,7 @@ macro_rules! side_metrics {
 pub(crate) use side_metrics;
 
 /// The upper bounds of histograms, in milliseconds. The first eleven are for what ends within ten
-/// seconds. The others are for events: one for each of the five attempts that may follow the first.
+/// seconds. The others are for events: one for each retry.
 #[cfg(feature = "service")]
 const BOUNDS: [u64; 16] = [
     5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 120_000, 900_000, 5_400_000,

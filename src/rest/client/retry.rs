@@ -37,13 +37,13 @@ pub struct Retry {
     longest_backoff: Duration,
 }
 
-/// The longest `Retry-After` that is honoured: an hour. A longer one is capped: a wrong header of some
-/// proxy must not put a client to sleep for a year.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
-
 impl Retry {
+    /// The longest `Retry-After` that is honoured: an hour. A longer one is capped: a wrong header of some
+    /// proxy must not put a client to sleep for a year.
+    pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
+
     /// Creates a policy of five tries, with backoffs of half a second, one, two and four seconds
-    /// before they are stretched. A `Retry-After` of up to an hour is honoured.
+    /// before they are stretched.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -85,7 +85,7 @@ impl Retry {
         }
         let asked = error.retry_after.map_or(Duration::ZERO, |after| after.wait_from(now));
         let backoff = self.wait_unasked(tried, random)?;
-        Some(asked.min(LONGEST_RETRY_AFTER).saturating_add(backoff))
+        Some(asked.min(Self::MAX_RETRY_AFTER).saturating_add(backoff))
     }
 
     /// Returns how long to wait where no answer says it.

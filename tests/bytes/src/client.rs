@@ -71,8 +71,8 @@ pub fn reply(bytes: &[u8]) {
         match Retry::new().wait(&error, tried, [*high; 8], Timestamp::MIN) {
             Some(span) => {
                 assert!(is_transient && !(400..=404).contains(&status));
-                // An hour at most of what was asked for, and twice the longest backoff.
-                assert!(span <= Duration::from_secs(3600 + 2 * 60), "{span:?}");
+                // The longest `Retry-After`, and twice the longest backoff.
+                assert!(span <= Retry::MAX_RETRY_AFTER + Duration::from_secs(2 * 30), "{span:?}");
             }
             None => assert!(!is_transient || tried >= 5),
         }
@@ -117,10 +117,10 @@ pub fn retry_after(bytes: &[u8]) {
         }
         None => assert!(!digits),
     }
-    let hour = Duration::from_secs(3600);
+    let most = Retry::MAX_RETRY_AFTER;
     let asked = match read {
-        Some(RetryAfter::Seconds(seconds)) => Duration::from_secs(seconds).min(hour),
-        Some(RetryAfter::At(instant)) => instant.since(now).min(hour),
+        Some(RetryAfter::Seconds(seconds)) => Duration::from_secs(seconds).min(most),
+        Some(RetryAfter::At(instant)) => instant.since(now).min(most),
         None => Duration::ZERO,
     };
     let mut failure = ClientError::no_response("reset");

@@ -1,7 +1,7 @@
 //! What holds for any bytes whatever: each property under random input, and replayed over the
 //! corpus that fuzzing has left in `fuzz/corpus`.
 
-#![allow(clippy::panic, clippy::unwrap_used)]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 use std::fs;
 use std::path::Path;

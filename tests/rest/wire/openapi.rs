@@ -466,26 +466,3 @@ fn what_is_not_specified_is_open() {
         assert_ne!(schema["additionalProperties"], false, "objects may grow");
     }
 }
-
-/// The rules that are told in words name the numbers that are used.
-#[test]
-fn numbers_in_words_are_those_in_use() {
-    use call_assistant::webhook::sender::{ATTEMPT_TIMEOUT, FAILURES_TO_DISABLE, RETRY_WAITS};
-    let document = document();
-    let components = &document["components"];
-    let failed = components["responses"]["Failed"]["description"].as_str().unwrap();
-    let waits = RETRY_WAITS.iter().map(|wait| match wait.as_secs() {
-        seconds @ 0..60 => format!("{seconds} s"),
-        seconds @ 60..3600 => format!("{} min", seconds / 60),
-        seconds => format!("{} h", seconds / 3600),
-    });
-    let waits: Vec<String> = waits.collect();
-    let (last, first) = waits.split_last().unwrap();
-    assert!(failed.contains(&format!("{} and {last}", first.join(", "))), "{failed}");
-    assert!(failed.contains(&format!("{} seconds", ATTEMPT_TIMEOUT.as_secs())));
-    assert!(failed.contains("six attempts") && RETRY_WAITS.len() + 1 == 6);
-    assert!(failed.contains("Twenty deliveries") && FAILURES_TO_DISABLE == 20);
-    let signature = components["parameters"]["Signature"]["description"].as_str().unwrap();
-    let tolerance = call_assistant::webhook::Verifier::TOLERANCE.as_secs();
-    assert!(signature.contains(&format!("{tolerance} seconds")));
-}
