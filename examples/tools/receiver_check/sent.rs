@@ -130,7 +130,7 @@ impl Maker {
         let mut all = secrets.into_iter();
         let newest = all.next().ok_or("no signing secret")?;
         // Longer than a check takes, and ten minutes ahead.
-        let (now, a_day) = (clock::machine(), Duration::from_secs(86_400));
+        let (now, a_day) = (clock::now(), Duration::from_secs(86_400));
         let signer = all.try_fold(Signer::new(newest), |signer, older| {
             signer.with_previous(older, now.saturating_add(a_day), now)
         });
@@ -155,12 +155,12 @@ impl Maker {
 
     /// Returns the signature that all secrets make now.
     pub(crate) fn signature(&self, event: &Event) -> String {
-        self.signer.sign(&event.body, clock::machine()).as_str().to_owned()
+        self.signer.sign(&event.body, clock::now()).as_str().to_owned()
     }
 
     /// Makes a request that is signed ten minutes ago, or ahead.
     pub(crate) fn untimely(&self, event: &Event, ahead: bool) -> Sent {
-        let now = clock::machine();
+        let now = clock::now();
         let at = match ahead {
             true => now.saturating_add(TEN_MINUTES),
             false => now.saturating_sub(TEN_MINUTES),
@@ -170,7 +170,7 @@ impl Maker {
 
     /// Makes a request that is signed by somebody else.
     pub(crate) fn forged(&self, event: &Event, by: &Signer) -> Sent {
-        self.signed(event, by.sign(&event.body, clock::machine()).as_str())
+        self.signed(event, by.sign(&event.body, clock::now()).as_str())
     }
 
     /// Makes a request that only the oldest secret signs.
@@ -181,7 +181,7 @@ impl Maker {
 
     /// Makes requests whose keys are what some take for the key.
     pub(crate) fn mistaken(&self, event: &Event) -> Vec<(String, Sent)> {
-        let now = clock::machine().unix_seconds();
+        let now = clock::now().unix_seconds();
         let sign = |(what, key): &(&str, Vec<u8>)| {
             let mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
             let mac = mac.chain_update(format!("{now}.")).chain_update(&event.body);
@@ -233,7 +233,7 @@ fn titled(name: &str) -> String {
 
 /// Returns the body of a ping, as JSON.
 fn ping(id: &str) -> String {
-    let now: Timestamp = clock::machine();
+    let now: Timestamp = clock::now();
     let made = || {
         let account = AccountId::parse("acct_receiver_check").ok()?;
         let version = ApiVersion::parse("2026-01-15").ok()?;

@@ -5,8 +5,9 @@ use http_body_util::Full;
 use tokio::time::{Instant, timeout};
 
 use crate::progress::Report;
+use host::clock::MovedClock;
 use host::program::shutdown::Shutdown;
-use host::{clock, random};
+use host::random;
 use tools::client::Client;
 
 /// The longest answer, in bytes. A page of a hundred calls has a few hundred kilobytes.
@@ -18,6 +19,8 @@ pub(crate) struct Host {
     pub(crate) report: Report,
     pub(crate) shutdown: Shutdown,
     pub(crate) time_scale: f64,
+    /// Ahead by what the scale has cut off of waits.
+    pub(crate) clock: MovedClock,
 }
 
 /// The reason why a flow did not finish.
@@ -39,7 +42,7 @@ impl Host {
         mut store: impl FnMut(&mut Report, &T::Batch) -> Result<(), String>,
     ) -> Result<T::Output, Failed> {
         loop {
-            match flow.next(random::bytes(), clock::now()) {
+            match flow.next(random::bytes(), self.clock.now()) {
                 Step::Send { request, time_limit, ticket } => {
                     let what = format!("{} {}", request.method(), request.uri().path());
                     let (began, stop) = (Instant::now(), self.shutdown.clone());
@@ -51,16 +54,16 @@ impl Host {
                     let answered = answered
                         .unwrap_or_else(|_| Err(format!("no response within {time_limit:?}")));
                     let took = began.elapsed().as_millis();
-                    flow.report(ticket, answered, clock::now());
+                    flow.report(ticket, answered, self.clock.now());
                     match flow.last_error() {
                         Some(error) => self.report.say(&format!("{what}: {error}")),
                         None => self.report.asked(&format!("{what} {took} ms")),
                     }
                 }
                 Step::Wait(until) => {
-                    let span = until.since(clock::now()).mul_f64(self.time_scale);
+                    let span = until.since(self.clock.now()).mul_f64(self.time_scale);
                     crate::pause(span, &self.shutdown).await?;
-                    clock::move_to(until); // what the scale has cut off
+                    self.clock.move_to(until);
                 }
                 Step::Store(batch) => {
                     store(&mut self.report, batch).map_err(Failed::Store)?;

@@ -45,7 +45,7 @@ use call_assistant::Timestamp;
 use call_assistant::rest::ApiKey;
 use call_assistant::rest::client::{Action, CallSync, Client, Pace, Retry, Step};
 use call_assistant::rest::{BaseUrl, GetAccount, Quota};
-use host::clock;
+use host::clock::{self, MovedClock};
 use host::flags::{Flag, Flags, Help};
 use host::program::shutdown::Shutdown;
 use host::program::{self, shutdown};
@@ -177,7 +177,8 @@ async fn run(set_up: SetUp) -> Result<(), String> {
     let (_trigger, shutdown) = shutdown::on_ctrl_c(Duration::ZERO)
         .map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let mut store = Store::open(&state, &out, begin)?;
-    let mut host = Host { http, report: Report::new(), shutdown, time_scale };
+    let mut host =
+        Host { http, report: Report::new(), shutdown, time_scale, clock: MovedClock::default() };
     match keep(&mut host, &client, &mut store, every).await {
         Ok(()) | Err(Failed::Stopped) => Ok(()),
         Err(Failed::Flow(error)) => {

@@ -1,31 +1,35 @@
 //! The one place where an example reads a clock.
 #![allow(clippy::disallowed_methods)]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use call_assistant::Timestamp;
 
-/// How far this program's time is ahead of the machine's, in microseconds. A sandbox moves it.
-static AHEAD: AtomicU64 = AtomicU64::new(0);
-
-/// Returns the current instant, the last argument of the library's functions.
+/// Returns the machine's time, the last argument of the library's functions.
 pub fn now() -> Timestamp {
-    machine().saturating_add(ahead())
-}
-
-/// Returns the machine's time.
-pub fn machine() -> Timestamp {
     Timestamp::from(SystemTime::now())
 }
 
-/// Returns how far this program's time is ahead of the machine's.
-pub fn ahead() -> Duration {
-    Duration::from_micros(AHEAD.load(Ordering::Acquire))
-}
+/// A clock that somebody moves: it is ahead of the machine's, by nothing at first. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct MovedClock(Arc<AtomicU64>);
 
-/// Moves this program's time forward to an instant.
-pub fn move_to(instant: Timestamp) {
-    let missing = instant.since(now()).as_nanos().div_ceil(1_000);
-    AHEAD.fetch_add(u64::try_from(missing).unwrap_or(0), Ordering::AcqRel);
+impl MovedClock {
+    /// Returns its time.
+    pub fn now(&self) -> Timestamp {
+        now().saturating_add(self.ahead())
+    }
+
+    /// Returns how far it is ahead of the machine's.
+    pub fn ahead(&self) -> Duration {
+        Duration::from_micros(self.0.load(Ordering::Acquire))
+    }
+
+    /// Moves it forward to an instant.
+    pub fn move_to(&self, instant: Timestamp) {
+        let missing = instant.since(self.now()).as_nanos().div_ceil(1_000);
+        self.0.fetch_add(u64::try_from(missing).unwrap_or(0), Ordering::AcqRel);
+    }
 }

@@ -27,7 +27,7 @@
 //! | [`dashboard`] | the dashboard: page, routes, JSON |
 //! | [`auth`] | who may use the dashboard; cookies and links |
 //! | [`post`] | one POST to an endpoint; its request, shown again |
-//! | [`sender`] | the sender of webhooks, over any store of rows |
+//! | [`sender`] | the sender of webhooks, over any store of rows; [`sender::leases`] of its shards, where several share them |
 //! | [`data`], [`input`] | accounts to begin with, from a file or the demonstration; how JSON is read |
 //! | [`program`], [`flags`] | how a program begins and ends: first lines, tasks, shutdown; its command line |
 //! | [`log`], [`terminal`] | the log; how it and commands print what customers wrote |

@@ -77,14 +77,10 @@ impl Local {
 impl ApiStore for Local {
     type Found = ();
 
-    async fn identify(
-        &self,
-        received: Received,
-        now: Timestamp,
-    ) -> Result<(Identified, ()), Rejected> {
+    async fn identify(&self, received: Received) -> Result<(Identified, ()), Rejected> {
         let mut tables = self.store.lock();
         let key = received.digest().and_then(|digest| tables.key_of(digest.as_bytes()));
-        let identified = received.identify(key.as_deref(), now)?;
+        let identified = received.identify(key.as_deref(), self.store.now())?;
         // A page shows it to the second.
         let every = Duration::from_secs(1);
         if key.is_some_and(|key| key.note_use(every, identified.used_at())) {
@@ -93,9 +89,9 @@ impl ApiStore for Local {
         Ok((identified, ()))
     }
 
-    async fn admit(&self, identified: Identified, now: Timestamp) -> Result<Admitted, Rejected> {
+    async fn admit(&self, identified: Identified) -> Result<Admitted, Rejected> {
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(identified.admit(&mut rates, now)?)
+        Ok(identified.admit(&mut rates, self.store.now())?)
     }
 
     async fn status(&self, id: &AccountId, (): ()) -> Done<(model::Account, AccountStatus)> {
@@ -127,6 +123,10 @@ impl ApiStore for Local {
 }
 
 impl Shared for Local {
+    fn now(&self) -> Timestamp {
+        self.store.now()
+    }
+
     fn version(&self) -> Option<u64> {
         Some(self.store.lock().version())
     }
@@ -333,7 +333,7 @@ impl Shared for Local {
         account: Allowed<'_, Account>,
         filter: &DeliveryFilter,
     ) -> Done<DeliveryPage> {
-        self.store.lock().page(account.as_str(), filter, clock::now())
+        self.store.lock().page(account.as_str(), filter, self.store.now())
     }
 
     async fn delivery(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
@@ -341,7 +341,7 @@ impl Shared for Local {
         let row = tables.delivery(id.as_str())?;
         let signer = tables.endpoint_of(row.endpoint).map(|endpoint| &endpoint.signer);
         // Requests are signed by the machine's clock, wherever the service's has been moved to.
-        Ok(tables.shown_delivery(row, clock::now())?.with_requests(signer, clock::machine()))
+        Ok(tables.shown_delivery(row, self.store.now())?.with_requests(signer, clock::now()))
     }
 
     async fn redeliver(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
@@ -423,7 +423,7 @@ impl Shared for Local {
 
     async fn write_login(&self, _: By, digest: [u8; 32], row: LoginRow) -> Done<()> {
         let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = clock::machine();
+        let now = clock::now();
         logins.retain(|_, login| login.expires_at > now);
         if logins.len() >= LOGINS && !logins.contains_key(&digest) {
             return Err(Refused::Conflict(format!("there are {LOGINS} links and ended logins")));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use deadpool_postgres::Object;
 use tokio::time::Instant;
 
-use crate::clock::database::{self, Heard};
+use crate::clock::Heard;
 use crate::counted::Counted;
 use crate::db::{self, Address, Database, DbError};
 use crate::sql::accept as sql;
@@ -73,7 +73,7 @@ pub(crate) async fn reach(address: &Address) -> Result<Database, Box<dyn Error>>
     Ok(database)
 }
 
-/// Asks the database its time, for [`database::now`] too.
+/// Asks the database its time, for [`Database::now`] too.
 pub(crate) async fn ask(database: &Database) -> Result<Heard, DbError> {
     let heard = database
         .read(async |client: &Object| {
@@ -88,7 +88,7 @@ pub(crate) async fn ask(database: &Database) -> Result<Heard, DbError> {
             Ok::<_, DbError>(best)
         })
         .await?;
-    database::hear(heard);
+    database.clock().hear(heard);
     Ok(heard)
 }
 
@@ -97,6 +97,6 @@ async fn once(client: &Object) -> Result<Heard, DbError> {
     let began = Instant::now();
     let at = sql::now(client).await?.at;
     let half = began.elapsed().mul_f64(0.5);
-    let when = began.checked_add(half).unwrap_or(began).into_std();
+    let when = began.checked_add(half).unwrap_or(began);
     Ok(Heard { when, at, error: half })
 }

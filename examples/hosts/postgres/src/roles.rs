@@ -80,7 +80,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         }
         Role::Recover { database, by, account, from, until } => {
             let database = clocks::reach(&database).await?;
-            let now = clock::database::now();
+            let now = database.now();
             let missed = RecoveryFilter::between(from, until, now);
             let which = account.as_deref().unwrap_or("all accounts");
             let after = serde_json::json!({ "from": missed.from(), "until": missed.until() });
@@ -93,7 +93,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         Role::RotateKeys { database, by, ring } => {
             let database = clocks::reach(&database).await?;
             note(&database, &Deed::new(by, "rotate-keys", None, "signing secrets")).await?;
-            let rotated = rotate::keys(&database, &ring, clock::database::now()).await;
+            let rotated = rotate::keys(&database, &ring, database.now()).await;
             let rotated = rotated.map_err(exit::refused)?;
             exit::print(rotated.line())?;
             if rotated.unreadable > 0 {
@@ -102,7 +102,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         }
         Role::RingCheck { database, ring, json } => {
             let database = clocks::reach(&database).await?;
-            let checked = ring::check(&database, &ring, clock::database::now()).await?;
+            let checked = ring::check(&database, &ring, database.now()).await?;
             match json {
                 true => exit::print(checked.line())?,
                 false => exit::print(checked.text())?,

@@ -125,7 +125,7 @@ impl Logins {
         let holder = Holder::of(holders, sent.as_bytes());
         let holder = holder.ok_or_else(|| self.wrong(Kind::Token, peer))?;
         let cookie =
-            Cookie { expires_at: clock::machine().saturating_add(SPAN), number: random::bytes() };
+            Cookie { expires_at: clock::now().saturating_add(SPAN), number: random::bytes() };
         let mut answer = ok(&json!({
             "expires_at": cookie.expires_at.to_string(),
             "name": holder.by.as_str(),
@@ -160,7 +160,7 @@ impl Logins {
         account: AccountId,
     ) -> Result<Answer, Error> {
         let secret = Secret(random::bytes());
-        let expires_at = clock::machine().saturating_add(SPAN);
+        let expires_at = clock::now().saturating_add(SPAN);
         let shown = json!({
             "account_id": account,
             "path": format!("/portal#link={}", secret.text()),
@@ -188,7 +188,7 @@ impl Logins {
         let (secret, (account, expires_at)) =
             secret.zip(found).ok_or_else(|| self.wrong(Kind::Link, peer))?;
         let mut answer = ok(&secret.shown(&account, expires_at));
-        let left = expires_at.since(clock::machine());
+        let left = expires_at.since(clock::now());
         set(&mut answer, headers, OWNER, &secret.text(), left, self.attributes(headers))?;
         Ok(answer)
     }
@@ -352,7 +352,7 @@ async fn lasting(
 /// Returns whether a login that expires then is one now. A clock that was ahead has made none that lasts
 /// for years.
 fn lasts(expires_at: Timestamp) -> bool {
-    let now = clock::machine();
+    let now = clock::now();
     expires_at > now && expires_at <= now.saturating_add(SPAN).saturating_add(SKEW)
 }
 

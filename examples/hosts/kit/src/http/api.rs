@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use call_assistant::Timestamp;
 use call_assistant::id::RequestId;
 use call_assistant::rest::Operation;
 use call_assistant::rest::server::{Authorized, CursorKeys, Received, RequestHead};
@@ -17,7 +16,7 @@ use super::serve;
 use crate::program::shutdown::Shutdown;
 use crate::store::{ApiStore, Rejected};
 use crate::trace::TraceParent;
-use crate::{clock, log, random};
+use crate::{log, random};
 
 /// The public API over a store. Clones share it.
 #[derive(Clone, Debug)]
@@ -56,7 +55,7 @@ impl<S: ApiStore> Api<S> {
         request: Request<Incoming>,
         _peer: SocketAddr,
     ) -> Response<Full<Bytes>> {
-        let (began, timer) = (clock::now(), Instant::now());
+        let timer = Instant::now();
         let (parts, _body) = request.into_parts();
         let request_id = RequestId::from_random(random::bytes());
         let id = request_id.clone();
@@ -69,7 +68,7 @@ impl<S: ApiStore> Api<S> {
                 let why = Some("shutdown was requested".to_owned());
                 Err(Rejected { rejection: received.internal_error(), why })
             }
-            Ok(received) => self.host.serve(received, &mut account, began).await,
+            Ok(received) => self.host.serve(received, &mut account).await,
             Err(rejection) => Err(rejection.into()),
         };
         let (answered, why) = match answered {
@@ -109,11 +108,10 @@ impl<S: ApiStore> Host<S> {
         &self,
         received: Received,
         account_id: &mut Option<String>,
-        now: Timestamp,
     ) -> Result<Response<Vec<u8>>, Rejected> {
-        let (identified, found) = self.store.identify(received, now).await?;
+        let (identified, found) = self.store.identify(received).await?;
         *account_id = Some(identified.account_id().as_str().to_owned());
-        let admitted = self.store.admit(identified, now).await?;
+        let admitted = self.store.admit(identified).await?;
         let (account, status) = match self.store.status(admitted.account_id(), found).await {
             Ok(found) => found,
             Err(refused) => return Err(refused.rejecting(admitted.internal_error())),

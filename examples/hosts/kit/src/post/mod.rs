@@ -22,8 +22,8 @@ use self::connect::{Trust, connect};
 use self::connection::{Connection, ExchangeError};
 use self::failure::Failure;
 use self::kept::Kept;
+use crate::log;
 use crate::post::signed::Signed;
-use crate::{clock, log};
 
 pub use self::connect::on_thread;
 
@@ -57,15 +57,6 @@ impl Sent {
     pub fn without_answer(outcome: Outcome, at: Timestamp) -> Self {
         let took = Duration::ZERO;
         Self { outcome, at, took, reason: None, headers: None, body: None, signed: None }
-    }
-
-    /// Creates the result of an attempt that was cancelled because the host shuts down.
-    pub fn stopped(began: Instant) -> Self {
-        Self {
-            took: began.elapsed(),
-            reason: Some(FailureReason::Stopping),
-            ..Self::without_answer(Outcome::Unsent, clock::now())
-        }
     }
 
     /// Tells whether this machine had no socket, port or memory for it. A shortage has hundreds of these in a second,
@@ -119,12 +110,13 @@ impl Client {
     }
 
     /// Sends a request and waits for the head of the response, `patience` for everything up to
-    /// there.
+    /// there. It is `now` when this begins.
     pub async fn send(
         &self,
         target: &EndpointUrl,
         request: Request<Full<Bytes>>,
         patience: Duration,
+        now: Timestamp,
         held: &impl Held,
     ) -> Sent {
         let began = Instant::now();
@@ -134,7 +126,8 @@ impl Client {
             self.exchange(target, in_origin_form(target, request), patience, held, &mut reached),
         );
         let answered = answered.await;
-        let (at, took) = (clock::now(), began.elapsed());
+        let took = began.elapsed();
+        let at = now.saturating_add(took).floor_to_micros();
         match answered {
             Err(_) => {
                 Sent { took, reason: Some(reached), ..Sent::without_answer(Outcome::TimedOut, at) }

@@ -37,11 +37,11 @@ impl<C: Clock> Post for Poster<C> {
             return Sent::without_answer(Outcome::Unsent, begun.at.now);
         };
         let waited = self.clock.at().steady.saturating_sub(begun.at.steady);
+        let now = begun.at.now.saturating_add(waited);
         let patience = self.patience(begun);
         let request = request.map(Full::from);
-        let sent = self.client.send(destination.target(), request, patience, slot).await;
-        let at = begun.at.now.saturating_add(waited.saturating_add(sent.took)).floor_to_micros();
-        Sent { at, signed: Some(Signed::new(&begun.opened.signer, machine)), ..sent }
+        let sent = self.client.send(destination.target(), request, patience, now, slot).await;
+        Sent { signed: Some(Signed::new(&begun.opened.signer, machine)), ..sent }
     }
 }
 

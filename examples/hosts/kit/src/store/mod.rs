@@ -55,7 +55,6 @@ use call_assistant::rest::server::{
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{PlanError, RecoveryFilter};
 
-use crate::clock;
 use crate::flags::{Flag, Flags};
 use crate::input::Bad;
 use crate::store::levers::{Cancelled, LeverOf, LeverRow, Levers};
@@ -200,14 +199,12 @@ pub trait ApiStore: Clone + Send + Sync + 'static {
     fn identify(
         &self,
         received: Received,
-        now: Timestamp,
     ) -> impl Future<Output = Result<(Identified, Self::Found), Rejected>> + Send;
 
     /// Counts the request in the window of its credential, exactly.
     fn admit(
         &self,
         identified: Identified,
-        now: Timestamp,
     ) -> impl Future<Output = Result<Admitted, Rejected>> + Send;
 
     /// Returns an account as the public API shows it, and its status.
@@ -227,9 +224,7 @@ pub trait ApiStore: Clone + Send + Sync + 'static {
 /// The operations of the dashboard.
 pub trait Store: Clone + Send + Sync + 'static {
     /// Returns the time, as precise as this store keeps it.
-    fn now(&self) -> Timestamp {
-        clock::now()
-    }
+    fn now(&self) -> Timestamp;
 
     /// Returns a number that changes with anything that a page shows. `None` if it is not known: then
     /// each poll reads everything.

@@ -24,7 +24,7 @@ use crate::store::Store;
 use host::http::api::{Api, route};
 use host::http::serve;
 use host::store::ApiStore;
-use host::{clock, log, random};
+use host::{log, random};
 
 /// A body, whole or not.
 pub type Body = Either<Full<Bytes>, Channel<Bytes, io::Error>>;
@@ -56,8 +56,8 @@ pub async fn answer<S: ApiStore>(
         Some(RequestFault::Error(code)) => error(testing::error(code)),
     };
     // A client that copies calls goes by this clock. The HTTP library's is the machine's.
-    if !clock::ahead().is_zero()
-        && let Ok(date) = HeaderValue::try_from(http_date(clock::now()))
+    if !sandbox.store.clock.ahead().is_zero()
+        && let Ok(date) = HeaderValue::try_from(http_date(sandbox.store.now()))
     {
         answer.headers_mut().insert(DATE, date);
     }

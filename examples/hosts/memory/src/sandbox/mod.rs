@@ -64,8 +64,8 @@ impl Extension for Sandbox {
                 true => Ok(ok(&json!({ "data": faults.shown() }))),
                 false => Err(Refused::NotFound("fault").into()),
             },
-            ["clock"] if get => Ok(ok(&time())),
-            ["clock"] if post => advance(asked, mover).await,
+            ["clock"] if get => Ok(ok(&time(store))),
+            ["clock"] if post => advance(asked, mover, store).await,
             ["faults"] => Err(Error::Method("GET, HEAD, POST, DELETE".to_owned())),
             ["faults", _] => Err(Error::Method("DELETE".to_owned())),
             ["clock"] => Err(Error::Method("GET, HEAD, POST".to_owned())),
@@ -74,7 +74,7 @@ impl Extension for Sandbox {
     }
 
     fn shown(&self) -> Value {
-        json!({ "faults": self.faults.shown(), "clock": time() })
+        json!({ "faults": self.faults.shown(), "clock": time(&self.store) })
     }
 }
 
@@ -92,9 +92,9 @@ fn order(asked: &Asked<'_>, faults: &Faults, store: &Store) -> Result<Answer, Er
 
 /// Moves the clock. On the way it stops whenever something is due, and goes on when the attempts of
 /// that time have ended.
-async fn advance(asked: &Asked<'_>, mover: &Mover) -> Result<Answer, Error> {
+async fn advance(asked: &Asked<'_>, mover: &Mover, store: &Store) -> Result<Answer, Error> {
     let fields = Fields::of("", &asked.body, "advance_seconds, to")?;
-    let now = clock::now();
+    let now = store.now();
     let span = |value: &Value| Duration::try_from_secs_f64(value.as_f64()?).ok();
     let by = fields.number("advance_seconds", span, "a number of at least 0")?;
     let (field, to) = match (by, fields.read("to", Timestamp::parse)?) {
@@ -116,15 +116,15 @@ async fn advance(asked: &Asked<'_>, mover: &Mover) -> Result<Answer, Error> {
     })?;
     log::info(format!("sandbox clock moved by {} s, {stops} stops", to.since(now).as_secs()))
         .write();
-    let mut shown = time();
+    let mut shown = time(store);
     shown["stops"] = stops.into();
     Ok(ok(&shown))
 }
 
-fn time() -> Value {
+fn time(store: &Store) -> Value {
     json!({
-        "now": clock::now().to_string(),
-        "machine": clock::machine().to_string(),
-        "ahead_seconds": clock::ahead().as_secs_f64(),
+        "now": store.now().to_string(),
+        "machine": clock::now().to_string(),
+        "ahead_seconds": store.clock.ahead().as_secs_f64(),
     })
 }

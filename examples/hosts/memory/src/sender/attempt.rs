@@ -63,7 +63,7 @@ async fn send(
     faults: &Faults,
 ) -> Sent {
     // Receivers go by the machine's clock, wherever the service's has been moved to.
-    let mut now = HostClock.machine();
+    let mut now = poster.clock.machine();
     let endpoint = begun.key.endpoint;
     let mut body = Cow::Borrowed(&begun.body);
     let mut client = Cow::Borrowed(&poster.client);
@@ -101,8 +101,8 @@ async fn send(
         return Sent::without_answer(Outcome::Unsent, begun.at.now);
     };
     change_headers(fault, request.headers_mut(), body.as_bytes(), now);
-    let patience = poster.patience(begun);
-    let post = || client.send(target, request.clone().map(Full::from), patience, slot);
+    let (patience, at) = (poster.patience(begun), poster.clock.at().now);
+    let post = || client.send(target, request.clone().map(Full::from), patience, at, slot);
     if fault == DeliveryFault::Twice {
         let _ = post().await;
     }
@@ -110,7 +110,7 @@ async fn send(
     for _ in 1..at_once {
         let (client, target, slot) = (client.clone().into_owned(), target.clone(), slot.clone());
         let request = request.clone().map(Full::from);
-        others.spawn(async move { client.send(&target, request, patience, &slot).await });
+        others.spawn(async move { client.send(&target, request, patience, at, &slot).await });
     }
     let sent = Sent { signed: Some(signed), ..post().await };
     others.join_all().await;

@@ -1,10 +1,10 @@
 //! The sender's clock, which a sandbox moves.
 
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use host::clock;
+use host::clock::{self, MovedClock};
 use host::sender::{Clock, Core, Moment, Owned, remind};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
@@ -15,19 +15,21 @@ use crate::store::{Rows, Store};
 /// How often what is older than thirty days is forgotten.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
 
-static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-
 /// The clocks of the sender.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct HostClock;
+#[derive(Clone, Debug)]
+pub(super) struct HostClock {
+    pub(super) moved: MovedClock,
+    pub(super) began: Instant,
+}
 
 impl Clock for HostClock {
     fn at(&self) -> Moment {
-        Moment { now: clock::now().floor_to_micros(), steady: START.elapsed(), is_true: true }
+        let now = self.moved.now().floor_to_micros();
+        Moment { now, steady: self.began.elapsed(), is_true: true }
     }
 
     fn machine(&self) -> Timestamp {
-        clock::machine()
+        clock::now()
     }
 
     async fn sleep(&self, wait: Duration) {
@@ -40,7 +42,7 @@ pub(super) async fn forget_old(store: Arc<Store>) {
     let mut ticks = tokio::time::interval(HOUSEKEEPING);
     loop {
         ticks.tick().await;
-        store.lock().forget_old(clock::now());
+        store.lock().forget_old(store.now());
     }
 }
 
@@ -80,7 +82,7 @@ impl Mover {
         {
             let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
             // No clock goes back.
-            if to < clock::now() {
+            if to < self.store.now() {
                 return None;
             }
             *under_way = Some(Advance { to, stops: 0, was_idle: false, done });
@@ -105,14 +107,14 @@ impl Mover {
         advance.was_idle = false;
         if let Some(due) = next.filter(|due| *due <= advance.to) {
             advance.stops = advance.stops.saturating_add(1);
-            clock::move_to(due);
+            self.store.clock.move_to(due);
             return true;
         }
-        clock::move_to(advance.to);
+        self.store.clock.move_to(advance.to);
         if let Some(Advance { stops, done, .. }) = under_way.take() {
             let store = Arc::clone(&self.store);
             tokio::spawn(async move {
-                let now = clock::now();
+                let now = store.now();
                 store.lock().forget_old(now);
                 let _ = remind(&Rows(store), &[(0, 0)].into(), now).await;
                 let _ = done.send(stops);

@@ -13,6 +13,7 @@ use host::program::scale::Scale;
 use host::program::watch::Watch;
 use host::sender::{Core, History, Load, Notes, Owned, Poster, Shell};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use self::attempt::FaultyPoster;
 pub use self::clock::Mover;
@@ -63,13 +64,14 @@ impl Sender {
     /// have not are given up, uncounted: the store has them as not sent.
     pub async fn run(self, watch: Watch) {
         let Self { store, client, pace, faults, load, mover } = self;
-        let poster = Poster { client, scale: pace.scale, clock: HostClock };
+        let clock = HostClock { moved: store.clock.clone(), began: Instant::now() };
+        let poster = Poster { client, scale: pace.scale, clock: clock.clone() };
         let old = forget_old(Arc::clone(&store));
         let old = tokio::spawn(watch.until_shutdown("forgetting what is old", old));
         let shell = Shell {
             rows: Rows(Arc::clone(&store)),
             poster: FaultyPoster { poster, faults },
-            clock: HostClock,
+            clock,
             notes: Tallied(store),
             schedule: pace.scale.schedule(),
             owned: mover.owned(),

@@ -40,7 +40,7 @@ impl Tables {
     /// # Errors
     /// No alert has come as far as this number.
     pub fn alerts_after(&self, after: u64, limit: usize) -> Result<AlertPage, Refused> {
-        if after > self.alerts.last.max(micros(clock::machine())) {
+        if after > self.alerts.last.max(micros(clock::now())) {
             return Err(Refused::Conflict(AFTER.into()));
         }
         let mut found: Vec<_> = self.alerts.by_account.values().flatten().collect();
@@ -75,7 +75,7 @@ impl Tables {
     /// Tells the owner of an endpoint.
     pub(super) fn alert(&mut self, endpoint: u32, alert: &Alert, now: Timestamp) {
         let Some(row) = self.endpoint_of(endpoint) else { return };
-        let number = self.alerts.last.saturating_add(1).max(micros(clock::machine()));
+        let number = self.alerts.last.saturating_add(1).max(micros(clock::now()));
         let (of, account_id) = ((endpoint, row.health.version()), row.account_id.clone());
         let shown = AlertRow {
             id: format!("alrt_{number}"),

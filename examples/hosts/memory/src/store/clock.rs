@@ -40,7 +40,7 @@ impl ClockStep {
 
 impl Default for Watch {
     fn default() -> Self {
-        Self { wall: clock::machine(), steady: Instant::now(), was_set: false }
+        Self { wall: clock::now(), steady: Instant::now(), was_set: false }
     }
 }
 
@@ -63,7 +63,7 @@ impl Tables {
     /// Checks whether somebody has set the machine's clock, before anything is written by it: what is written
     /// afterwards must not be moved.
     pub(super) fn look_at_clock(&mut self) {
-        if let Some(step) = self.watch.look(clock::machine()) {
+        if let Some(step) = self.watch.look(clock::now()) {
             log::info(format!("the clock was set: {step:?}")).write();
             self.clock_was_set(step);
             self.watch.was_set = true;

@@ -25,6 +25,7 @@ use call_assistant::rest::Mode;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::sender::SenderMetrics;
 
+use host::clock::MovedClock;
 use host::store::NewAccount;
 use host::store::{EndpointLimit, Refused};
 use tokio::sync::Notify;
@@ -44,6 +45,8 @@ pub use rows::Rows;
 pub struct Store {
     tables: Mutex<Tables>,
     told: Notify,
+    /// The time of this service.
+    pub clock: MovedClock,
 }
 
 /// The tables.
@@ -79,7 +82,7 @@ impl Store {
     /// Creates an empty store.
     pub fn new(endpoint_limit: EndpointLimit) -> Self {
         let tables = Tables { endpoint_limit, ..Tables::default() };
-        Self { tables: Mutex::new(tables), told: Notify::new() }
+        Self { tables: Mutex::new(tables), told: Notify::new(), clock: MovedClock::default() }
     }
 
     /// Locks the tables, for as long as the guard lives.
@@ -102,7 +105,12 @@ impl Store {
     pub fn write(&self) -> (MutexGuard<'_, Tables>, Timestamp) {
         let mut tables = self.lock();
         tables.look_at_clock();
-        (tables, host::clock::now())
+        (tables, self.now())
+    }
+
+    /// Returns the time of this service, which its sandbox moves.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 }
 

@@ -267,7 +267,7 @@ fn faults_of_deliveries_reach_the_receiver() {
         order(&hook.service, &json!({ "fault": fault }));
         hook.call();
         let got = hook.got(at + 1).pop().unwrap();
-        let verified = hook.verifier.verify(&got.headers, &got.body, clock::machine());
+        let verified = hook.verifier.verify(&got.headers, &got.body, clock::now());
         match (fault, verified) {
             ("wrong_signature", Err(VerifyError::Mismatch))
             | ("old_timestamp", Err(VerifyError::TooOld { .. })) => {}
@@ -311,7 +311,7 @@ fn faults_that_only_look_like_right_or_wrong() {
         let signature = got.headers.get("x-service-signature").map(|value| value.to_str().unwrap());
         let digests = signature.unwrap_or_default().matches("v1=").count();
         // The verifier has the older secret only.
-        let verified = hook.verifier.verify(&got.headers, &got.body, clock::machine());
+        let verified = hook.verifier.verify(&got.headers, &got.body, clock::now());
         match (fault, verified) {
             ("no_signature", Err(_)) => assert_eq!(signature, None),
             ("future_timestamp", Err(VerifyError::TooNew { .. })) => {}
@@ -436,7 +436,7 @@ fn a_delivery_is_overtaken() {
     let event = |delivery: &str| hook.delivery(delivery)["event_id"].as_str().unwrap().to_owned();
     let mut came = 0;
     eventually("one is overtaken", || {
-        let ordered_at = clock::machine();
+        let ordered_at = clock::now();
         order(&hook.service, &json!({ "fault": "out_of_order" }));
         let first = event(&hook.call());
         hook.service.logged_times(&format!("fault out_of_order call.ended {first} "), 1);
@@ -482,7 +482,7 @@ fn a_whole_schedule_in_a_moment() {
     }
     // Receivers have the machine's clock, whatever the service's says.
     for (at, got) in hook.got(MAX_ATTEMPTS.into()).iter().enumerate() {
-        let verified = hook.verifier.verify(&got.headers, &got.body, clock::machine());
+        let verified = hook.verifier.verify(&got.headers, &got.body, clock::now());
         assert!(verified.is_ok(), "attempt {at}: {verified:?}");
     }
     let endpoint = hook.service.show(&format!("/endpoints/{}", hook.endpoint));

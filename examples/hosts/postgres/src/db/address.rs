@@ -10,6 +10,7 @@ use tokio_postgres::config::{Host, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_rustls::rustls::{self, CertificateError};
 
+use crate::clock::DatabaseClock;
 use host::tls;
 
 /// The address of a database. TLS is as its `sslmode` says: `disable`, `prefer` or `require`. With TLS,
@@ -19,6 +20,8 @@ use host::tls;
 pub struct Address {
     url: String,
     ca: Option<PathBuf>,
+    /// The clock of the database: all who reach it by this address go by what one of them heard.
+    pub(super) clock: DatabaseClock,
 }
 
 // A URL may have a password.
@@ -30,7 +33,7 @@ impl fmt::Debug for Address {
 
 impl<T: Into<String>> From<T> for Address {
     fn from(url: T) -> Self {
-        Self { url: url.into(), ca: None }
+        Self { url: url.into(), ca: None, clock: DatabaseClock::default() }
     }
 }
 

@@ -6,6 +6,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
+use call_assistant::Timestamp;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, QueueMode, RecyclingMethod,
     Runtime, TimeoutType, Timeouts,
@@ -16,6 +17,7 @@ use super::address::Address;
 use super::class::{Class, named, named_of};
 use super::connect::{Connector, Hosts};
 use super::step::Breaker;
+use crate::clock::DatabaseClock;
 
 /// How long to wait for a connection of the pool, and for all of a step.
 const WAIT: Duration = Duration::from_secs(2);
@@ -53,6 +55,7 @@ pub struct Database {
     hosts: Arc<Hosts>,
     patience: Duration,
     breaker: Arc<Breaker>,
+    clock: DatabaseClock,
 }
 
 // How to connect may have a password.
@@ -170,7 +173,16 @@ impl Database {
             .build()
             .map_err(|error| error.to_string())?;
         let breaker = Arc::new(Breaker::new(Duration::ZERO));
-        Ok(Self { pool, hosts, patience: STEP, breaker })
+        Ok(Self { pool, hosts, patience: STEP, breaker, clock: address.clock.clone() })
+    }
+
+    /// Returns the current instant by its clock, as was last heard of it.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) fn clock(&self) -> &DatabaseClock {
+        &self.clock
     }
 
     /// Returns the same database for callers that prefer an error to a wait: its steps are short, and are

@@ -5,7 +5,6 @@ use deadpool_postgres::Object;
 use serde::Serialize;
 
 use super::ring;
-use crate::clock;
 use crate::clocks;
 use crate::db::{self, Address, At, Class, Database, DbError, MigrationError};
 use crate::key_ring::KeyRing;
@@ -92,7 +91,7 @@ pub(crate) async fn look(
         Err(error) => checks.push(Check::failed("server", &error)),
     }
     checks.push(clock_of(&database).await);
-    match ring::check(&database, ring, clock::database::now()).await {
+    match ring::check(&database, ring, database.now()).await {
         Ok(checked) => checks.push(of_ring(&checked)),
         Err(error) => checks.push(Check::failed("ring", &error)),
     }
@@ -255,7 +254,7 @@ fn of_ring(checked: &ring::Checked) -> Check {
 
 /// Checks that somebody sends, and drops what is old.
 async fn of_work(database: &Database) -> Result<Vec<Check>, DbError> {
-    let now = At(clock::database::now());
+    let now = At(database.now());
     let (state, (oldest,)) = database
         .read(async |client: &Object| {
             let state = sql::monitoring_state(client).await?;

@@ -56,7 +56,7 @@ pub(super) async fn drop_old(database: Database, ring: KeyRing, counted: Counted
     loop {
         ticks.tick().await;
         // Dropping is irreversible, so the earlier of the two clocks counts.
-        let now = clock::database::now().min(clock::now());
+        let now = database.now().min(clock::now());
         let has_tried = began.elapsed() > TRIES;
         let dropped = drop_days(&database, &ring, &counted, has_tried, now).await;
         log::tried("old days", &dropped);
@@ -149,7 +149,9 @@ async fn give_up(
 ) -> Result<bool, DbError> {
     let (mut last, mut any) = (i64::MIN, false);
     let page = async |last| {
-        let page = async |change: &Transaction<'_>| page(change, ring, has_tried, last, now).await;
+        let page = async |change: &Transaction<'_>| {
+            page(change, ring, has_tried, last, (now, At(database.now()))).await
+        };
         database.change(page).await
     };
     while let (Some(reached), told) = page(last).await? {
@@ -178,7 +180,7 @@ async fn page(
     ring: &KeyRing,
     has_tried: bool,
     last: i64,
-    now: Timestamp,
+    (now, at): (Timestamp, At),
 ) -> Result<Page, DbError> {
     let before = At(now.saturating_sub(OVERDUE));
     let rows = sql::days_overdue(change, before, last).await?;
@@ -194,7 +196,7 @@ async fn page(
         let version = row.endpoint_version;
         group.or_insert(Group { version, names, ids: Vec::new() }).ids.push(row.id);
     }
-    let (mut told, at) = (Vec::new(), At(clock::database::now()));
+    let mut told = Vec::new();
     for ((endpoint, reason), Group { version, names, ids }) in groups {
         let parked = of_queue::give_up(change, &ids, at).await?;
         if parked == 0 {

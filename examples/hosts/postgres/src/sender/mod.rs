@@ -18,6 +18,7 @@ use std::time::Duration;
 use call_assistant::webhook::sender::SenderMetrics;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 pub(crate) use self::days::add as add_days;
 use self::owner::Leased;
@@ -112,12 +113,12 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box
     counted.uses("leases", &leases);
     let told = counted.clone();
     let history = History::new(move || told.went_back());
-    let clock = HostClock;
+    let clock = HostClock { database: database.clock().clone(), began: Instant::now() };
     let (own, owned) = watch::channel(Owned::default());
     let mut owner = Owner {
         leases: Leases::new(name.clone(), SHARDS),
         rows: Leased::new(leases, name, counted.clone()),
-        clock,
+        clock: clock.clone(),
         notes: counted.clone(),
         owned: own,
         load: load.clone(),
@@ -129,8 +130,8 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box
     let reader = Arc::new(Reader::new(database.clone(), ring, allow_loopback, counted.clone()));
     let shell = Shell {
         rows: Rows { database: database.clone(), reader, told: Arc::default() },
-        poster: Poster { client, scale: options.scale, clock },
-        clock,
+        poster: Poster { client, scale: options.scale, clock: clock.clone() },
+        clock: clock.clone(),
         notes: counted.clone(),
         schedule: options.scale.schedule(),
         owned,

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use call_assistant::Timestamp;
 use call_assistant::id::AccountId;
 use call_assistant::model;
 use call_assistant::rest::server::{
@@ -15,7 +14,6 @@ use super::calls;
 use super::together::Together;
 use super::windows::{self, Refusals, Window};
 use super::{Postgres, keys};
-use crate::clock;
 use crate::sql::store::{Id, Page, StoredCall};
 use host::store::{ApiStore, Done, Refused, Rejected};
 
@@ -32,11 +30,7 @@ pub(super) struct Shared {
 impl ApiStore for Postgres {
     type Found = Option<(model::Account, AccountStatus)>;
 
-    async fn identify(
-        &self,
-        received: Received,
-        _now: Timestamp,
-    ) -> Result<(Identified, Self::Found), Rejected> {
+    async fn identify(&self, received: Received) -> Result<(Identified, Self::Found), Rejected> {
         let found = match received.digest().map(|digest| *digest.as_bytes()) {
             Some(digest) => {
                 let database = self.api.clone();
@@ -46,7 +40,7 @@ impl ApiStore for Postgres {
             None => Ok(None),
         };
         // When a key expires, all processes agree on.
-        let now = clock::database::now();
+        let now = self.api.now();
         match found {
             Ok(Some((key, standing))) => Ok((received.identify(Some(&key), now)?, Some(standing))),
             Ok(None) => Ok((received.identify(None, now)?, None)),
@@ -54,7 +48,7 @@ impl ApiStore for Postgres {
         }
     }
 
-    async fn admit(&self, identified: Identified, _now: Timestamp) -> Result<Admitted, Rejected> {
+    async fn admit(&self, identified: Identified) -> Result<Admitted, Rejected> {
         let (window, refusals) = (Window::of(&identified), &self.shared.refusals);
         if let Some(wait) = refusals.wait(&window) {
             return Ok(identified.admit_decided(Err(wait))?);

@@ -17,7 +17,6 @@ use super::{
     recoveries,
 };
 // What is stored here is compared by other processes: nothing of it is of this one's clock.
-use crate::clock::database as clock;
 use crate::db::Class;
 use crate::journal::{self, Deed};
 use crate::queue::{self, Accepted};
@@ -34,7 +33,7 @@ use host::trace::TraceParent;
 
 impl Store for Postgres {
     fn now(&self) -> Timestamp {
-        clock::now()
+        self.dashboard.now()
     }
 
     async fn load(&self, new: Vec<NewAccount>) -> Done<()> {
@@ -108,7 +107,7 @@ impl Store for Postgres {
 
     async fn revoke_key(&self, id: Allowed<'_, StoredKey>) -> Done<StoredKey> {
         self.act(async |change: &Transaction<'_>| {
-            let (before, key) = accounts::revoke(change, id.as_str(), clock::now()).await?;
+            let (before, key) = accounts::revoke(change, id.as_str(), self.now()).await?;
             let revoked = |at: Option<Timestamp>| json!({ "revoked_at": at });
             let deed = Deed::to(id, "key.revoked", &key.account_id);
             let deed = deed.changing(revoked(before), revoked(key.revoked_at));
@@ -189,7 +188,7 @@ impl Store for Postgres {
     }
 
     async fn endpoints(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<EndpointRow>>> {
-        let now = clock::now();
+        let now = self.now();
         let account = account.as_str();
         self.dashboard
             .read(async |client| endpoints::all(client, &self.ring, account, now).await)
@@ -197,7 +196,7 @@ impl Store for Postgres {
     }
 
     async fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
-        let now = clock::now();
+        let now = self.now();
         Ok(self
             .dashboard
             .read(async |client| endpoints::one(client, &self.ring, id.as_str(), now).await)
@@ -210,7 +209,7 @@ impl Store for Postgres {
         account: Allowed<'_, Account>,
         new: NewEndpoint,
     ) -> Done<EndpointRow> {
-        let now = clock::now();
+        let now = self.now();
         self.act(async |change: &Transaction<'_>| {
             let owner = accounts::one(change, new.account_id.as_str()).await?;
             owner.plan.webhooks.check_webhooks()?;
@@ -227,7 +226,7 @@ impl Store for Postgres {
         id: Allowed<'_, EndpointRow>,
         edit: EndpointEdit,
     ) -> Done<EndpointRow> {
-        let now = clock::now();
+        let now = self.now();
         self.act(async |change: &Transaction<'_>| {
             let (ring, by, id) = (&self.ring, id.by(), id.as_str());
             let before = endpoints::locked(change, ring, id, now).await?;
@@ -244,7 +243,7 @@ impl Store for Postgres {
 
     async fn enable(&self, id: Allowed<'_, EndpointRow>) -> Done<Enabled> {
         let (id, by) = (id.as_str(), id.by());
-        let now = clock::now();
+        let now = self.now();
         let enable = self.act(async |change: &Transaction<'_>| {
             let before = endpoints::locked(change, &self.ring, id, now).await?;
             let enabled = endpoints::enable(change, &self.ring, id, now).await?;
@@ -285,7 +284,7 @@ impl Store for Postgres {
         id: Allowed<'_, EndpointRow>,
         new: NewSecret,
     ) -> Done<EndpointRow> {
-        let now = clock::now();
+        let now = self.now();
         self.act(async |change: &Transaction<'_>| {
             let row = endpoints::rotate(change, &self.ring, id.as_str(), new, now).await?;
             let deed = endpoint_deed(id.by(), "endpoint.rotated", None, &row);
@@ -296,7 +295,7 @@ impl Store for Postgres {
 
     async fn last_hour(&self, account: Allowed<'_, Account>) -> Done<Vec<(EndpointId, LastHour)>> {
         let account = account.as_str();
-        let now = clock::now();
+        let now = self.now();
         self.dashboard.read(async |client| endpoints::last_hour(client, account, now).await).await
     }
 
@@ -315,7 +314,7 @@ impl Store for Postgres {
         filter: &DeliveryFilter,
     ) -> Done<DeliveryPage> {
         let account = account.as_str();
-        let now = clock::now();
+        let now = self.now();
         self.dashboard
             .snapshot(async |client| {
                 let of = endpoints::places(client, account, true).await?;
@@ -328,13 +327,13 @@ impl Store for Postgres {
         let key: DeliveryKey = id.as_str().parse()?;
         self.dashboard
             .snapshot(async |client| {
-                deliveries::one_with_requests(client, &self.ring, key, clock::now()).await
+                deliveries::one_with_requests(client, &self.ring, key, self.now()).await
             })
             .await
     }
 
     async fn redeliver(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
-        let (key, now): (DeliveryKey, _) = (id.as_str().parse()?, clock::now());
+        let (key, now): (DeliveryKey, _) = (id.as_str().parse()?, self.now());
         self.act(async |change: &Transaction<'_>| {
             deliveries::redeliver(change, key, now).await?;
             let row = deliveries::one(change, key, now).await?;
@@ -345,7 +344,7 @@ impl Store for Postgres {
     }
 
     async fn send_now(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
-        let (key, now): (DeliveryKey, _) = (id.as_str().parse()?, clock::now());
+        let (key, now): (DeliveryKey, _) = (id.as_str().parse()?, self.now());
         self.act(async |change: &Transaction<'_>| {
             deliveries::send_now(change, key, now).await?;
             let row = deliveries::one(change, key, now).await?;
@@ -360,7 +359,7 @@ impl Store for Postgres {
         endpoint: Allowed<'_, EndpointRow>,
         missed: &RecoveryFilter,
     ) -> Done<Missed> {
-        let now = clock::now();
+        let now = self.now();
         self.dashboard
             .snapshot(async |client| {
                 let found = endpoints::one(client, &self.ring, endpoint.as_str(), now).await?;
@@ -374,7 +373,7 @@ impl Store for Postgres {
         endpoint: Allowed<'_, EndpointRow>,
         missed: RecoveryFilter,
     ) -> Done<RecoveryRow> {
-        let now = clock::now();
+        let now = self.now();
         self.act(async |change: &Transaction<'_>| {
             let found = endpoints::one(change, &self.ring, endpoint.as_str(), now).await?;
             let row = recoveries::start(change, &found, missed, now).await?;
@@ -392,7 +391,7 @@ impl Store for Postgres {
         missed: RecoveryFilter,
         after: Option<&str>,
     ) -> Done<RecoveryPage> {
-        let now = clock::now();
+        let now = self.now();
         self.act(async |change: &Transaction<'_>| {
             let page = recoveries::start_all(change, of.one(), &missed, after, now).await?;
             let target = of.one().unwrap_or("all accounts");
@@ -428,7 +427,7 @@ impl Store for Postgres {
 
     async fn cancel_recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {
         self.act(async |change: &Transaction<'_>| {
-            let (row, is_changed) = recoveries::cancel(change, id.as_str(), clock::now()).await?;
+            let (row, is_changed) = recoveries::cancel(change, id.as_str(), self.now()).await?;
             let deed = is_changed.then(|| Deed::to(id, "recovery.cancelled", &row.account_id));
             Ok((row, deed))
         })
@@ -448,7 +447,7 @@ impl Store for Postgres {
     }
 
     async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: Option<&str>) -> Done<AlertRow> {
-        let now = clock::now();
+        let now = self.now();
         self.act(async |change: &Transaction<'_>| {
             let (row, is_first) = alerts::acknowledge(change, id.as_str(), by, now).await?;
             let deed = is_first.then(|| Deed::to(id, "alert.acknowledged", &row.account_id));
@@ -473,7 +472,7 @@ impl Store for Postgres {
         per_second: u32,
         instead_of: Option<&str>,
     ) -> Done<LeverRow> {
-        let (by, now) = (by.by(), clock::now());
+        let (by, now) = (by.by(), self.now());
         self.act(async |change: &Transaction<'_>| {
             let who = by.as_str();
             let (before, set) = levers::set(change, &of, per_second, instead_of, who, now).await?;
@@ -507,7 +506,7 @@ impl Store for Postgres {
         event_type: &str,
         after: Option<&str>,
     ) -> Done<Cancelled> {
-        let (account, now) = (account.as_str(), clock::now());
+        let (account, now) = (account.as_str(), self.now());
         self.act(async |change: &Transaction<'_>| {
             let done = levers::cancel(change, account, event_type, after, now).await?;
             if done.cancelled == 0 {
@@ -620,7 +619,7 @@ impl Postgres {
             }
             for endpoint in &new.endpoints {
                 let limit = self.endpoint_limit;
-                endpoints::insert(change, &self.ring, limit, endpoint, clock::now()).await?;
+                endpoints::insert(change, &self.ring, limit, endpoint, self.now()).await?;
             }
             calls::insert(change, id, Mode::Live, &new.calls).await?;
             calls::insert(change, id, Mode::Test, &new.test_calls).await?;
@@ -651,7 +650,7 @@ impl Postgres {
     }
 
     async fn disable(&self, id: Allowed<'_, EndpointRow>, how: Change) -> Done<EndpointRow> {
-        let (id, by, now) = (id.as_str(), id.by(), clock::now());
+        let (id, by, now) = (id.as_str(), id.by(), self.now());
         let action = match how {
             Change::Pause => "endpoint.disabled",
             Change::Delete => "endpoint.deleted",

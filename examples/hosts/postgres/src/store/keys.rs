@@ -7,7 +7,6 @@ use call_assistant::model;
 use call_assistant::rest::server::{AccountStatus, StoredKey};
 
 use super::accounts;
-use crate::clock;
 use crate::db::{At, Database, DbError};
 use crate::sql::store::{self as sql, FoundKey};
 use host::store::{Done, Refused};
@@ -24,7 +23,7 @@ pub(super) async fn look_up(
         let asked: Vec<&[u8]> = digests.iter().map(<[u8; 32]>::as_slice).collect();
         let rows = sql::api_keys(client, &asked).await?;
         // When its use was noted, all processes agree on.
-        let now = clock::database::now();
+        let now = database.now();
         let used: BTreeSet<String> = rows.iter().filter_map(|row| to_note(row, now)).collect();
         if !used.is_empty() {
             let used: Vec<String> = used.into_iter().collect();

@@ -12,7 +12,6 @@ use call_assistant::webhook::sender::SenderGauges;
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::clock::database as clock;
 use crate::counted::Counted;
 use crate::db::{At, Class, Database, DbError};
 use crate::sql::{accept, ops as sql, sender};
@@ -147,7 +146,8 @@ pub(super) async fn writes(database: &Database) -> Result<Writes, DbError> {
 async fn read(database: &Database) -> Result<Read, DbError> {
     let mut read = database
         .read(async |client: &Object| {
-            let (families, counts) = tokio::try_join!(what_is_set(client), last_counts(client))?;
+            let (families, counts) =
+                tokio::try_join!(what_is_set(client, At(database.now())), last_counts(client))?;
             Ok::<_, DbError>(Read { families, counts })
         })
         .await?;
@@ -161,11 +161,9 @@ async fn read(database: &Database) -> Result<Read, DbError> {
     Ok(read)
 }
 
-async fn what_is_set(client: &impl GenericClient) -> Result<Vec<Family>, DbError> {
-    let (state, (oldest,)) = tokio::try_join!(
-        sql::monitoring_state(client),
-        sender::days_oldest(client, At(clock::now())),
-    )?;
+async fn what_is_set(client: &impl GenericClient, now: At) -> Result<Vec<Family>, DbError> {
+    let (state, (oldest,)) =
+        tokio::try_join!(sql::monitoring_state(client), sender::days_oldest(client, now),)?;
     let mut families = vec![
         Family::gauge(
             "call_assistant_shards_unowned",

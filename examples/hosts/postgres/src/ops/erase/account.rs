@@ -4,7 +4,6 @@ use deadpool_postgres::Transaction;
 
 use super::{EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step};
 use super::{ended, endpoints, every_step, has_row, is_held, older_have_ended};
-use crate::clock::database as clock;
 use crate::db::{Database, DbError, span};
 use crate::queue;
 use crate::sql::erase as sql;
@@ -69,7 +68,7 @@ async fn stop(database: &Database, account: &str) -> Result<(), DbError> {
     let stop = async |change: &Transaction<'_>| {
         let mut writes = Vec::new();
         for (number, mut endpoint) in queue::lock_endpoints(change, &numbers).await? {
-            endpoint.delete(clock::now());
+            endpoint.delete(database.now());
             writes.extend(endpoint.if_version().map(|_| (number, endpoint)));
         }
         queue::write_locked_endpoints(change, &writes).await

@@ -9,7 +9,6 @@ use deadpool_postgres::{Object, Transaction};
 
 use super::{EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step, Subject};
 use super::{ended, endpoints, every_step, has_row, len, older_have_ended};
-use crate::clock::database as clock;
 use crate::db::{At, Database, DbError, span};
 use crate::sql::erase as sql;
 use crate::sql::queue::give_up;
@@ -108,8 +107,9 @@ async fn look(
     };
     every_step(database, (String::new(), At(Timestamp::MIN)), step, &mut add).await?;
     for endpoint in endpoints(database, account, has_row).await? {
-        let step =
-            async |change: &Transaction<'_>, after: &i64| pending(change, endpoint, *after).await;
+        let step = async |change: &Transaction<'_>, after: &i64| {
+            pending(change, endpoint, *after, At(database.now())).await
+        };
         every_step(database, i64::MIN, step, &mut add).await?;
         let step = async |change: &Transaction<'_>, after: &i64| {
             answers(change, endpoint, subject, *after).await
@@ -188,14 +188,14 @@ async fn events(
 
 /// Ends what is pending of erased events, in a page of an endpoint's deliveries after this one. Nothing
 /// of them is made pending again.
-async fn pending(change: &Transaction<'_>, endpoint: i32, after: i64) -> Step<i64, Look> {
+async fn pending(change: &Transaction<'_>, endpoint: i32, after: i64, now: At) -> Step<i64, Look> {
     let rows = sql::pending_read(change, endpoint, after, STEP).await?;
     let next = rows.last().map(|(id, _)| *id);
     let erased = rows.into_iter().filter(|(_, erased)| *erased);
     let ids: Vec<i64> = erased.map(|(id, _)| id).collect();
     let mut deliveries = 0;
     if !ids.is_empty() {
-        deliveries = give_up(change, &ids, At(clock::now())).await?;
+        deliveries = give_up(change, &ids, now).await?;
     }
     let held = len(&ids).saturating_sub(deliveries);
     Ok((next, Look { found: Found { deliveries, ..Found::default() }, held, ..Look::default() }))
