@@ -16,3 +16,4 @@ pub mod port;
 pub mod receiver;
 pub mod running;
 pub mod shifted;
+pub mod store;

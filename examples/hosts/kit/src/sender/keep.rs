@@ -33,19 +33,19 @@ const OWNED: Duration = Duration::from_secs(1);
 
 /// The loops of a sender, and all that they work with.
 #[derive(Clone, Debug)]
-pub(super) struct Keeper<R, C, N> {
-    pub(super) rows: R,
-    pub(super) clock: C,
-    pub(super) notes: N,
-    pub(super) owned: watch::Receiver<Owned>,
-    pub(super) history: History,
-    pub(super) inbox: mpsc::UnboundedSender<Event>,
+pub struct Keeper<R, C, N> {
+    pub rows: R,
+    pub clock: C,
+    pub notes: N,
+    pub owned: watch::Receiver<Owned>,
+    pub history: History,
+    pub inbox: mpsc::UnboundedSender<Event>,
 }
 
 impl<R: Rows, C: Clock, N: Notes> Keeper<R, C, N> {
     /// Looks for what became pending, and for what operators have set: what is paused is known before anything is
     /// found.
-    pub(super) async fn news(self) {
+    pub async fn news(self) {
         let mut seen = R::Seen::default();
         let mut limits_at = None;
         loop {
@@ -91,7 +91,7 @@ impl<R: Rows, C: Clock, N: Notes> Keeper<R, C, N> {
     }
 
     /// Makes the steps of recoveries of what is owned.
-    pub(super) async fn recoveries(self) {
+    pub async fn recoveries(self) {
         let mut failed: BTreeMap<u64, Duration> = BTreeMap::new();
         loop {
             let at = self.clock.at();
@@ -143,7 +143,7 @@ impl<R: Rows, C: Clock, N: Notes> Keeper<R, C, N> {
     }
 
     /// Reminds the owners of endpoints of what is owned.
-    pub(super) async fn reminders(self) {
+    pub async fn reminders(self) {
         let mut looked_at = Shards::new();
         let mut due_at = Duration::ZERO;
         loop {

@@ -34,10 +34,11 @@ use call_assistant::webhook::sender::{
 
 pub use self::core::Core;
 pub use self::history::History;
+pub use self::keep::Keeper;
 pub use self::load::{Load, Slot};
 pub use self::park::park;
 pub use self::post::{Post, Poster};
-pub use self::remind::remind;
+pub use self::remind::{count_missed, remind};
 pub use self::settle::{How, postpone, settle};
 pub use self::shell::Shell;
 use crate::post::Sent;

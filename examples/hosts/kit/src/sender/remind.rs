@@ -44,7 +44,7 @@ pub async fn remind(rows: &impl Changes, shards: &Shards, now: Timestamp) -> Don
 /// Adds to the alert of a disabled endpoint how much it had missed, once that is stored, in pages: a count that
 /// takes long holds up nobody. One more than [`MOST_COUNTED`] stands for any number beyond it. An alert whose
 /// count is lost is told without it.
-pub(super) async fn count_missed(
+pub async fn count_missed(
     rows: &impl Changes,
     health: &EndpointHealth,
     names: &Names,

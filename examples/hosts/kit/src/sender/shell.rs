@@ -8,8 +8,8 @@ use tokio::sync::{mpsc, watch};
 
 use super::keep::Keeper;
 use super::{
-    Begun, Clock, Command, Core, Ended, Event, History, Moment, Notes, Owned, Post, Slot, park,
-    remind, settle,
+    Begun, Clock, Command, Core, Ended, Event, History, Moment, Notes, Owned, Post, Slot,
+    count_missed, park, settle,
 };
 use crate::log;
 use crate::post::{Sent, host};
@@ -135,8 +135,7 @@ where
             Command::CountMissed(health, opened) => {
                 self.spawn("counting of what was missed", async move {
                     let now = own.clock.at().now;
-                    let counted =
-                        remind::count_missed(&own.rows, &health, &opened.names, now).await;
+                    let counted = count_missed(&own.rows, &health, &opened.names, now).await;
                     if let Err(error) = counted {
                         log::warn("counting what was missed").because(&error).write();
                     }

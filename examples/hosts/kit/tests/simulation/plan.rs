@@ -1,0 +1,230 @@
+//! What is to happen in a day, by its seed.
+
+use std::fmt;
+use std::time::Duration;
+
+use support::dice::Dice;
+
+use crate::faults::{Aimed, Blow, POINTS};
+
+/// The shards of the world.
+pub(crate) const SHARDS: u16 = 8;
+
+/// When the last event is accepted. Its sixth attempt is more than seven hours later.
+pub(crate) const LAST_EVENT: Duration = Duration::from_secs(12 * 3600);
+
+/// When faults, pauses and limits end.
+pub(crate) const MENDED: Duration = Duration::from_secs(16 * 3600);
+
+/// When everything has ended.
+pub(crate) const END: Duration = Duration::from_secs(26 * 3600);
+
+/// All that happens to a world. Taking anything out leaves a plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) senders: usize,
+    pub(crate) endpoints: Vec<EndpointPlan>,
+    /// When an event of which account is accepted.
+    pub(crate) events: Vec<(Duration, u32)>,
+    pub(crate) deeds: Vec<(Duration, Deed)>,
+    pub(crate) faults: Vec<Aimed>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndpointPlan {
+    /// It keeps its number when others are taken out.
+    pub(crate) number: u32,
+    pub(crate) account: u32,
+    pub(crate) manner: Manner,
+}
+
+/// How a receiver answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    Good,
+    /// It takes up to ten seconds, and answers well.
+    Slow,
+    Silent,
+    Failing,
+    Refusing,
+    /// It answers 410 from then on.
+    GoneFrom(Duration),
+    /// It fails so many times of a hundred.
+    Flaky(u64),
+    DownBetween(Duration, Duration),
+}
+
+/// What somebody does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// An owner, with an endpoint.
+    Pause(u32),
+    Enable(u32),
+    Move(u32),
+    Recover(u32),
+    Redeliver(u32),
+    /// An operator.
+    LimitAll(u32),
+    LimitAccount(u32, u32),
+    LimitEndpoint(u32, u32),
+    NoLimits,
+    /// A transaction that accepts an event for an account, and is open for so many seconds.
+    Hold(u32, u64),
+    /// To one of the senders that run.
+    Kill(u64),
+    Still(u64, u64),
+    Drain(u64),
+    Start,
+}
+
+impl Plan {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let accounts = 2 + dice.below(10);
+        let mut endpoints = Vec::new();
+        for account in 1..=accounts {
+            for _ in 0..1 + dice.below(3) {
+                let number = u32::try_from(endpoints.len()).unwrap() + 1;
+                let (account, manner) = (u32::try_from(account).unwrap(), manner(&mut dice));
+                endpoints.push(EndpointPlan { number, account, manner });
+            }
+        }
+        let count = [40, 150, 400, 900][usize::try_from(dice.below(4)).unwrap()];
+        let mut events = Vec::new();
+        while events.len() < count {
+            let (at, account) = (instant(&mut dice), account(&mut dice, accounts));
+            // Sometimes many at once.
+            let burst = if dice.chance(5) { 20 } else { 1 };
+            events.extend((0..burst).map(|nth| (at + Duration::from_millis(nth * 3), account)));
+        }
+        events.sort();
+        let mut plan =
+            Self { seed, senders: 0, endpoints, events, deeds: Vec::new(), faults: Vec::new() };
+        plan.senders = 1 + usize::try_from(dice.below(4)).unwrap();
+        for _ in 0..dice.below(30) {
+            let at = instant(&mut dice);
+            let deed = plan.deed(&mut dice, accounts);
+            plan.deeds.push((at, deed));
+            match deed {
+                Deed::Kill(_) | Deed::Drain(_) => {
+                    let later = Duration::from_millis(dice.below(20_000));
+                    plan.deeds.push((at + later, Deed::Start));
+                }
+                Deed::Pause(endpoint) => {
+                    let later = Duration::from_millis(u64::try_from(dice.span(7_200_000)).unwrap());
+                    plan.deeds.push((at + later, Deed::Enable(endpoint)));
+                }
+                Deed::LimitAll(_) | Deed::LimitAccount(..) | Deed::LimitEndpoint(..) => {
+                    let later = Duration::from_millis(u64::try_from(dice.span(7_200_000)).unwrap());
+                    plan.deeds.push((at + later, Deed::NoLimits));
+                }
+                _ => {}
+            }
+        }
+        plan.deeds.sort_by_key(|(at, _)| *at);
+        // In a day without faults nobody waits.
+        if seed.is_multiple_of(8) {
+            plan.deeds.retain(|(_, deed)| !deed.delays());
+            return plan;
+        }
+        for _ in 0..dice.below(12) {
+            let (step, blow) = POINTS[usize::try_from(dice.below(POINTS.len() as u64)).unwrap()];
+            let most = 1 << dice.below(11);
+            let nth = u32::try_from(1 + dice.below(most)).unwrap();
+            plan.faults.push(Aimed { step, nth, blow });
+        }
+        plan
+    }
+
+    fn deed(&self, dice: &mut Dice, accounts: u64) -> Deed {
+        let nth = usize::try_from(dice.below(self.endpoints.len() as u64)).unwrap();
+        let endpoint = self.endpoints[nth].number;
+        let rate = u32::try_from(dice.below(4)).unwrap();
+        let account = account(dice, accounts);
+        match dice.below(20) {
+            0 | 1 => Deed::Pause(endpoint),
+            2 | 3 => Deed::Enable(endpoint),
+            4 | 5 => Deed::Move(endpoint),
+            6..=8 => Deed::Recover(endpoint),
+            9 | 10 => Deed::Redeliver(endpoint),
+            11 => Deed::LimitAll(rate),
+            12 => Deed::LimitAccount(account, rate),
+            13 => Deed::LimitEndpoint(endpoint, rate),
+            14 | 15 => Deed::Hold(account, 1 + dice.below(100)),
+            16 | 17 => Deed::Kill(dice.bits()),
+            18 => Deed::Still(dice.bits(), 1 + dice.below(15)),
+            _ => Deed::Drain(dice.bits()),
+        }
+    }
+
+    /// Returns how long an attempt of an account whose receivers are all good may wait.
+    pub(crate) fn patience(&self) -> Duration {
+        match self.faults.is_empty() && !self.deeds.iter().any(|(_, deed)| deed.delays()) {
+            true => Duration::from_secs(2),
+            false => Duration::from_secs(180),
+        }
+    }
+
+    /// Tells whether an operator holds something back.
+    pub(crate) fn is_limited(&self) -> bool {
+        let limits = |deed: &Deed| {
+            matches!(deed, Deed::LimitAll(_) | Deed::LimitAccount(..) | Deed::LimitEndpoint(..))
+        };
+        self.deeds.iter().any(|(_, deed)| limits(deed))
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        let lists = self.endpoints.len() + self.events.len() + self.deeds.len() + self.faults.len();
+        lists + self.senders
+    }
+
+    /// Tells whether the store goes back.
+    pub(crate) fn goes_back(&self) -> bool {
+        self.faults.iter().any(|aimed| matches!(aimed.blow, Blow::GoesBack(_)))
+    }
+}
+
+impl Deed {
+    /// Tells whether attempts may be delayed by it.
+    fn delays(&self) -> bool {
+        !matches!(self, Self::Move(_) | Self::Redeliver(_) | Self::Start)
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (endpoints, events) = (self.endpoints.len(), self.events.len());
+        write!(
+            f,
+            "seed {}: {} senders, {endpoints} endpoints, {events} events, deeds {:?}, faults {:?}",
+            self.seed, self.senders, self.deeds, self.faults
+        )
+    }
+}
+
+fn manner(dice: &mut Dice) -> Manner {
+    match dice.below(16) {
+        0..=6 => Manner::Good,
+        7 => Manner::Slow,
+        8 => Manner::Silent,
+        9 => Manner::Failing,
+        10 => Manner::Refusing,
+        11 => Manner::GoneFrom(instant(dice)),
+        12 | 13 => Manner::Flaky(10 + dice.below(80)),
+        _ => {
+            let (one, other) = (instant(dice), instant(dice));
+            Manner::DownBetween(one.min(other), one.max(other))
+        }
+    }
+}
+
+fn account(dice: &mut Dice, accounts: u64) -> u32 {
+    u32::try_from(1 + dice.below(accounts)).unwrap()
+}
+
+/// Half of it happens within an hour, so that it meets.
+fn instant(dice: &mut Dice) -> Duration {
+    let last = if dice.chance(50) { 3_600_000 } else { LAST_EVENT.as_millis().try_into().unwrap() };
+    Duration::from_millis(dice.below(last))
+}
