@@ -6,6 +6,7 @@ mod api;
 mod features;
 mod habits;
 mod imports;
+mod machines;
 mod paths;
 
 use std::fs;
