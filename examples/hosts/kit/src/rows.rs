@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fmt;
 use std::sync::Arc;
 
 use call_assistant::Timestamp;
@@ -30,37 +29,21 @@ pub trait Step<T>: Future<Output = Done<T>> + Send {}
 impl<T, F: Future<Output = Done<T>> + Send> Step<T> for F {}
 
 /// Why a step has not happened, as far as the store knows.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// Nothing has happened.
+    #[error("{0}")]
     Refused(Cause),
     /// A stored row has another version than the one that was read: roll back, lock it and read it again.
+    #[error("somebody has changed the row since it was read")]
     Outdated,
     /// It may have happened: read again, and assume nothing. Only a commit fails so.
+    #[error("{0}; it may have happened")]
     Unknown(Cause),
 }
 
 /// The cause of a failure, for the log.
 pub type Cause = Box<dyn Error + Send + Sync>;
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(cause) => cause.fmt(f),
-            Self::Outdated => f.write_str("somebody has changed the row since it was read"),
-            Self::Unknown(cause) => write!(f, "{cause}; it may have happened"),
-        }
-    }
-}
-
-impl From<Failure> for Box<dyn Error> {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Refused(cause) | Failure::Unknown(cause) => cause,
-            Failure::Outdated => failure.to_string().into(),
-        }
-    }
-}
 
 /// The shards that a sender owns, with the epoch of each lease: a shard with another epoch was another
 /// sender's in between.

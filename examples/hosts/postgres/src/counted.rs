@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::db::{Class, Database};
 use crate::key_ring::in_use::Unfit;
-use host::sender::Load;
+use host::sender::{History, Load};
 use host::store::Family;
 
 /// What this process counts. Clones share it.
@@ -24,7 +24,7 @@ struct Inner {
     sender: OnceLock<(String, Load)>,
     owned: AtomicU64,
     taken: AtomicU64,
-    went_back: AtomicU64,
+    history: History,
     /// By how many seconds this process's clock is ahead of the database's.
     ahead: Mutex<Option<f64>>,
     /// When each loop last succeeded.
@@ -103,9 +103,9 @@ impl Counted {
         self.0.taken.store(u64::try_from(taken).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Counts that the database went back.
-    pub(crate) fn went_back(&self) {
-        self.0.went_back.fetch_add(1, Ordering::Relaxed);
+    /// Returns where this process's sender reports that the database went back.
+    pub(crate) fn history(&self) -> &History {
+        &self.0.history
     }
 
     /// Notes by how many seconds this process's clock is ahead of the database's; negative if it is behind.
@@ -193,7 +193,7 @@ impl Counted {
             Family::counter(
                 "call_assistant_database_went_back",
                 "How often the database was found to be at an earlier time.",
-                count(&self.0.went_back),
+                self.0.history.times(),
             ),
             Family::gauge(
                 "call_assistant_unreadable_secrets",

@@ -27,6 +27,7 @@ use host::log;
 use host::program::first_line::Shown;
 use host::program::shutdown;
 use host::program::watch::Watch;
+use host::rows::Failure;
 use host::terminal;
 
 /// A function that starts a database server for `demo`. It returns the URL, and a value that ends the server when it is
@@ -176,7 +177,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let line = line.into();
             say(&line);
             tell(started, &line, &counted, &watch);
-            running.ended().await;
+            let _ = running.await;
             if let Some((_, monitoring)) = monitor {
                 monitoring.end().await;
             }
@@ -236,7 +237,7 @@ async fn all(
     say(&api.line);
     log::banner(&format!("{}{note}", api.banner));
     tell(started, &api.line, &counted, &watch);
-    api.ended(sender.ended()).await;
+    api.ended(sender).await;
     Ok(stopped(&watch)?)
 }
 
@@ -325,6 +326,10 @@ fn status(error: &(dyn Error + 'static)) -> i32 {
             Ended::Again(_) => exit::AGAIN,
         };
     }
+    let error = match error.downcast_ref() {
+        Some(Failure::Refused(cause) | Failure::Unknown(cause)) => &**cause,
+        _ => error,
+    };
     let of_database = if let Some(EraseError::Db(error)) = error.downcast_ref() {
         Some(error)
     } else if let Some(MigrationError::Db(error)) = error.downcast_ref() {

@@ -123,7 +123,7 @@ pub(crate) async fn start(
 
 impl Running {
     /// Waits until shutdown was requested, what had begun has been answered, and the other has ended.
-    pub(crate) async fn ended(self, other: impl Future<Output = ()>) {
+    pub(crate) async fn ended(self, other: impl Future) {
         let tasks = self.tasks;
         let servers = async {
             for task in tasks {

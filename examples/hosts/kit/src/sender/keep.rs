@@ -72,8 +72,8 @@ impl<R: Rows, C: Clock, N: Notes> Keeper<R, C, N> {
             match news {
                 Ok(news) => {
                     self.notes.round("looks");
-                    if let Some(why) = &news.went_back {
-                        self.history.went_back(why);
+                    if news.went_back.is_some() {
+                        self.history.look_again(news.went_back.as_deref());
                     }
                     if news.again || !news.rows.is_empty() {
                         self.hear(Event::News(news));

@@ -141,7 +141,7 @@ where
                     }
                 })
             }
-            Command::LookAgain(why) => self.history.report(why),
+            Command::LookAgain(why) => self.history.look_again(why.as_deref()),
         }
     }
 

@@ -67,7 +67,7 @@ pub(crate) fn start(
 ) -> Stop {
     let (inbox, events) = mpsc::unbounded_channel();
     let (owned, receiver) = watch::channel(Owned::default());
-    let history = History::new(|| {});
+    let history = History::default();
     let clock = Watch { time: time.clone(), store: store.clone(), looks: false };
     let keeper = Keeper {
         rows: store.clone(),
@@ -224,13 +224,9 @@ impl Hands {
             Command::CountMissed(health, opened) => self.spawner.spawn(self.process, async move {
                 let _ = count_missed(&rows, &health, &opened.names, now).await;
             }),
-            Command::LookAgain(Some(why)) => {
-                self.trace.say(|| format!("look {}: {why}", self.process));
-                self.keeper.history.went_back(why);
-                rows.nudge();
-            }
-            Command::LookAgain(None) => {
-                self.keeper.history.look_again();
+            Command::LookAgain(why) => {
+                self.trace.say(|| format!("look {}: {why:?}", self.process));
+                self.keeper.history.look_again(why.as_deref());
                 rows.nudge();
             }
         }

@@ -75,7 +75,7 @@ impl Sender {
             notes: Tallied(store),
             schedule: pace.scale.schedule(),
             owned: mover.owned(),
-            history: History::new(|| {}),
+            history: History::default(),
             watch,
             grace: GRACE,
         };

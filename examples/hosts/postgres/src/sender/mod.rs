@@ -36,7 +36,7 @@ use host::program::scale::Scale;
 use host::program::watch::Watch;
 use host::random;
 use host::sender::leases::{Event, Leases, Owner};
-use host::sender::{Core, History, Load, Notes, Owned, Poster, Shell};
+use host::sender::{Core, Load, Notes, Owned, Poster, Shell};
 
 /// The options of the command line.
 #[derive(Clone, Debug)]
@@ -83,24 +83,15 @@ impl Notes for Counted {
     }
 }
 
-/// A running sender.
-#[derive(Debug)]
-pub(crate) struct Running {
-    task: JoinHandle<()>,
-}
-
-impl Running {
-    /// Waits until it has ended: shutdown was requested, and results in flight are stored.
-    pub(crate) async fn ended(self) {
-        let _ = self.task.await;
-    }
-}
-
 /// Starts a sender, which owns its share of the shards when this returns, unless its clock and the database's differ.
+/// Its task ends once shutdown is requested, and results in flight are stored.
 ///
 /// # Errors
 /// The database is unavailable, or not of this version.
-pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box<dyn Error>> {
+pub(crate) async fn start(
+    options: Options,
+    watch: Watch,
+) -> Result<JoinHandle<()>, Box<dyn Error>> {
     let database = Database::at(&options.database, WORK)?;
     let leases = Database::at(&options.database, LEASES)?;
     db::check(&database).await?;
@@ -111,8 +102,6 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box
     counted.sends(name.clone(), load.clone());
     counted.uses("sender", &database);
     counted.uses("leases", &leases);
-    let told = counted.clone();
-    let history = History::new(move || told.went_back());
     let clock = HostClock { database: database.clock().clone(), began: Instant::now() };
     let (own, owned) = watch::channel(Owned::default());
     let mut owner = Owner {
@@ -122,7 +111,7 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box
         notes: counted.clone(),
         owned: own,
         load: load.clone(),
-        history: history.clone(),
+        history: counted.history().clone(),
     };
     owner.round(Event::Woken).await.1?;
 
@@ -135,7 +124,7 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box
         notes: counted.clone(),
         schedule: options.scale.schedule(),
         owned,
-        history,
+        history: counted.history().clone(),
         watch: watch.clone(),
         grace: DRAIN,
     };
@@ -159,5 +148,5 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Box
         drop(end);
         let _ = owner.await;
     };
-    Ok(Running { task: tokio::spawn(run) })
+    Ok(tokio::spawn(run))
 }

@@ -63,7 +63,7 @@ impl<L: LeaseRows, C: Clock, N: Notes> Owner<L, C, N> {
                         continue;
                     }
                     Command::LookAgain(why) => {
-                        self.history.report(why);
+                        self.history.look_again(why.as_deref());
                         continue;
                     }
                     Command::Compare => self.rows.agrees().await.map(Event::Compared),
