@@ -148,53 +148,54 @@ impl ListCalls {
     /// The first parameter that is unknown, repeated, empty or out of its bounds, or bounds of
     /// `created_at` in the wrong order.
     pub fn from_query(query: &str) -> Result<Self, ParameterError> {
-        let mut parameters = Parameters::default();
+        let (mut list, mut seen) = (Self::new(), [false; READERS.len()]);
         let pieces = query.split('&').filter(|piece| !piece.is_empty());
         for (position, piece) in (1..).zip(pieces) {
             let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
-            parameters.read(name, value, position)?;
+            let decoded = decode_query(name);
+            let mut known = READERS.iter().zip(&mut seen);
+            let known = known.find(|((known, _), _)| decoded.as_deref() == Ok(*known));
+            let Some(((parameter, read), seen)) = known else {
+                return Err(ParameterError::unknown(name, position));
+            };
+            if core::mem::replace(seen, true) {
+                return Err(ParameterError::Repeated { parameter });
+            }
+            read(&mut list, parameter, value)?;
         }
-        let Parameters { limit, cursor, created_after, created_before } = parameters;
-        let limit = limit.unwrap_or(Self::DEFAULT_LIMIT);
-        let list = Self { limit, cursor, created_after, created_before };
         list.created()?;
         Ok(list)
     }
 }
 
-/// The parameters read so far, to find repeated ones.
-#[derive(Default)]
-struct Parameters {
-    limit: Option<usize>,
-    cursor: Option<String>,
-    created_after: Option<Timestamp>,
-    created_before: Option<Timestamp>,
-}
+type Reader = fn(&mut ListCalls, &'static str, &str) -> Result<(), ParameterError>;
 
-impl Parameters {
-    fn read(&mut self, name: &str, value: &str, position: usize) -> Result<(), ParameterError> {
-        match decode_query(name).as_deref() {
-            Ok("limit") => set(&mut self.limit, "limit", value, limit),
-            Ok("cursor") => set(&mut self.cursor, "cursor", value, cursor),
-            Ok("created_after") => set(&mut self.created_after, "created_after", value, instant),
-            Ok("created_before") => set(&mut self.created_before, "created_before", value, instant),
-            _ => Err(ParameterError::unknown(name, position)),
-        }
-    }
-}
+/// The parameters, each with the reader of its value, in the protocol's order.
+const READERS: [(&str, Reader); 4] = [
+    ("limit", |list, name, value| limit(name, value).map(|limit| list.limit = limit)),
+    ("cursor", |list, _, value| {
+        // No cursor contains a `%`, so text that cannot be decoded is kept: it will not be valid.
+        list.cursor = Some(decode_query(value).map_or_else(|_| value.into(), Into::into));
+        Ok(())
+    }),
+    ("created_after", |list, name, value| {
+        instant(name, value).map(|instant| list.created_after = Some(instant))
+    }),
+    ("created_before", |list, name, value| {
+        instant(name, value).map(|instant| list.created_before = Some(instant))
+    }),
+];
 
-fn set<T>(
-    slot: &mut Option<T>,
-    parameter: &'static str,
-    value: &str,
-    read: fn(&'static str, &str) -> Result<T, ParameterError>,
-) -> Result<(), ParameterError> {
-    if slot.is_some() {
-        return Err(ParameterError::Repeated { parameter });
+/// The names of the parameters.
+#[expect(clippy::indexing_slicing, reason = "both have as many entries")]
+pub(super) const PARAMETERS: &[&str] = &{
+    let (mut names, mut at) = ([""; READERS.len()], 0);
+    while at < READERS.len() {
+        names[at] = READERS[at].0;
+        at += 1;
     }
-    *slot = Some(read(parameter, value)?);
-    Ok(())
-}
+    names
+};
 
 fn limit(parameter: &'static str, value: &str) -> Result<usize, ParameterError> {
     let text = decoded(parameter, value)?;
@@ -208,12 +209,6 @@ fn limit(parameter: &'static str, value: &str) -> Result<usize, ParameterError> 
         }
         _ => Err(ParameterError::LimitForm),
     }
-}
-
-/// Reads a cursor. None contains a `%`, so text that cannot be decoded is kept: it will not be
-/// valid.
-fn cursor(_parameter: &'static str, value: &str) -> Result<String, ParameterError> {
-    Ok(decode_query(value).map_or_else(|_| value.into(), Into::into))
 }
 
 fn instant(parameter: &'static str, value: &str) -> Result<Timestamp, ParameterError> {

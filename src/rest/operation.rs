@@ -6,6 +6,7 @@ use core::fmt;
 
 use http::Method;
 
+use super::list_calls;
 use super::percent::decode_segment;
 use crate::rest::{ErrorCode, Quota, Scope};
 
@@ -77,7 +78,7 @@ impl Operation {
     pub const fn parameters(self) -> &'static [&'static str] {
         match self {
             Self::GetAccount => &[],
-            Self::ListCalls => &["limit", "cursor", "created_after", "created_before"],
+            Self::ListCalls => list_calls::PARAMETERS,
             Self::GetCall => &["call_id"],
         }
     }

@@ -3,6 +3,7 @@
 use alloc::string::String;
 
 use super::ListCalls;
+use super::list_calls::PARAMETERS;
 use super::percent::Undecodable;
 use crate::ParseTimestampError;
 use crate::id;
@@ -25,8 +26,9 @@ pub enum ParameterError {
     /// A parameter that the operation does not take. Ignoring a misspelled `created_after` would
     /// silently widen the result.
     #[error(
-        "unknown parameter {}: expected limit, cursor, created_after or created_before",
-        describe(name.as_deref(), *position)
+        "unknown parameter {}: expected {}",
+        describe(name.as_deref(), *position),
+        expected()
     )]
     #[non_exhaustive]
     Unknown {
@@ -133,6 +135,13 @@ impl ParameterError {
             Self::CallIdLength | Self::CallIdDots => Some("call_id"),
             Self::CursorLength => Some("cursor"),
         }
+    }
+}
+
+fn expected() -> String {
+    match PARAMETERS {
+        [others @ .., last] => alloc::format!("{} or {last}", others.join(", ")),
+        [] => String::new(),
     }
 }
 

@@ -1,10 +1,16 @@
-//! Facts that stand in one place of the library, and every text that says them: the types of events and the
-//! numbers of the protocol, over all text of the repository.
+//! Facts that stand in one place of the library, and every text that says them: types of events, numbers of the
+//! protocol, parameters and fields of the API.
 
-#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::unwrap_used)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod events;
 mod numbers;
+mod parameters;
 
 use std::fs;
 use std::path::Path;

@@ -1,0 +1,107 @@
+//! The parameters and the fields of the API, and that each filter selects.
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, CallId};
+use call_assistant::model::{Account, Call, CallList};
+use call_assistant::rest::client::Client;
+use call_assistant::rest::testing::Service;
+use call_assistant::rest::{ListCalls, Operation};
+use http::{Request, Response, StatusCode};
+use serde_json::Value;
+
+use crate::text;
+
+const KEY: &str = "service_test_kept-where-secrets-are";
+
+/// The names in the first cells of a table of the protocol.
+fn first_cells(head: &str) -> Vec<String> {
+    let page = text("src/guide/protocol.md");
+    let (_, table) = page.split_once(head).unwrap_or_else(|| panic!("no table {head}"));
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let cells = rows.flat_map(|row| row.split('|').nth(1).unwrap().split(','));
+    cells.map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
+}
+
+#[test]
+fn the_protocol_lists_the_parameters() {
+    let parameters = Operation::ALL.iter().flat_map(|of| of.parameters().iter().copied());
+    assert_eq!(first_cells("| name | of | grammar | default |"), parameters.collect::<Vec<_>>());
+    let unknown = ListCalls::from_query("x=1").unwrap_err().to_string();
+    for parameter in Operation::ListCalls.parameters() {
+        assert!(unknown.contains(parameter), "no {parameter} in {unknown}");
+    }
+}
+
+/// RES-1, RES-3: and a program in TypeScript has the fields of a call, too.
+#[test]
+fn the_protocol_lists_the_fields() {
+    let now = Timestamp::UNIX_EPOCH;
+    let names = |json: Vec<u8>| {
+        let json: Value = serde_json::from_slice(&json).unwrap();
+        let mut names: Vec<String> = json.as_object().unwrap().keys().cloned().collect();
+        names.sort();
+        names
+    };
+    let listed = |head: &str| {
+        let mut listed = first_cells(head);
+        listed.sort();
+        listed
+    };
+    let account = Account::new(AccountId::parse("acct_1").unwrap(), "UTC");
+    assert_eq!(listed("| field of an account | type | note |"), names(account.to_json()));
+    let call = names(Call::new(CallId::parse("call_1").unwrap(), now, now).to_json());
+    assert_eq!(listed("| field of a call | type | note |"), call);
+    let program = text("src/guide/languages/calls.ts");
+    for field in call {
+        assert!(program.contains(&format!("  {field}: ")), "src/guide/languages/calls.ts: {field}");
+    }
+}
+
+/// A filter, two of its values, and the calls of [`service`] that the first one selects: at least two, and not all.
+const FILTERS: [(&str, &str, &str, &[&str]); 2] = [
+    ("created_after", "1970-01-01T00:03:20Z", "1970-01-01T00:00:00Z", &["call_3", "call_2"]),
+    ("created_before", "1970-01-01T00:05:00Z", "1970-01-02T00:00:00Z", &["call_2", "call_1"]),
+];
+
+fn service() -> Service {
+    let client = Client::new("https://api.example.com", KEY).unwrap();
+    let mut service = Service::new(client.key(), Timestamp::from_unix(1_767_225_600).unwrap());
+    for (id, seconds) in [("call_1", 100), ("call_2", 200), ("call_3", 300)] {
+        let at = Timestamp::from_unix(seconds).unwrap();
+        service.add(Call::new(CallId::parse(id).unwrap(), at, at));
+    }
+    service
+}
+
+fn get(service: &mut Service, query: &str) -> Response<Vec<u8>> {
+    let request = Request::get(format!("https://api.example.com/v1/calls?{query}"));
+    service.respond(&request.header("authorization", format!("Bearer {KEY}")).body(()).unwrap())
+}
+
+/// LIST-5: each filter selects, over all pages of its list, and its cursor belongs to its list. A filter
+/// without a row is found.
+#[test]
+fn each_filter_selects_on_all_pages() {
+    let filters = Operation::ListCalls.parameters().iter();
+    let filters: Vec<_> = filters.filter(|name| !["limit", "cursor"].contains(name)).collect();
+    assert_eq!(filters, FILTERS.each_ref().map(|(name, ..)| name), "FILTERS of this file");
+    let (mut service, programs) = (service(), ["calls.ts", "calls.py"]);
+    for (filter, value, other, selected) in FILTERS {
+        for program in programs.map(|name| format!("src/guide/languages/{name}")) {
+            assert!(text(&program).contains(filter), "{program} has no {filter}");
+        }
+        let (mut found, mut query) = (Vec::new(), format!("limit=1&{filter}={value}"));
+        loop {
+            let page = CallList::from_json(get(&mut service, &query).body()).unwrap();
+            found.extend(page.calls().map(|call| call.id.as_str().to_owned()));
+            let Some(cursor) = page.next_cursor else { break };
+            let of_another = format!("limit=1&cursor={cursor}&{filter}={other}");
+            let refused = get(&mut service, &of_another);
+            assert_eq!(refused.status(), StatusCode::BAD_REQUEST, "the cursor of {filter}");
+            query = format!("limit=1&cursor={cursor}");
+        }
+        assert_eq!(found, selected, "{filter}");
+        let written = ListCalls::from_query(&format!("{filter}={value}")).unwrap().query().unwrap();
+        assert!(written.contains(&format!("{filter}=")), "{filter} in {written}");
+    }
+}
