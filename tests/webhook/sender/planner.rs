@@ -155,14 +155,15 @@ fn an_account_leaves_as_much_free_as_it_has_in_flight() {
     }
 }
 
-/// An endpoint does not change its account, whatever is said later.
+/// An endpoint does not change its account and its shard, whatever is said later.
 #[test]
 fn an_endpoint_stays_in_its_account() {
     let mut planner = Planner::new(SenderLimits { overall: 4, per_endpoint: 4 });
-    for (delivery, account) in [(1, 5), (2, 6), (3, 0)] {
-        planner.add(DueDelivery { account, ..pending(delivery, 0, start(), false) });
+    for (delivery, account, shard) in [(1, 5, 7), (2, 6, 8), (3, 0, 0)] {
+        planner.add(DueDelivery { account, shard, ..pending(delivery, 0, start(), false) });
     }
     assert_eq!(drain(&mut planner, start()), [1, 2]);
+    assert_eq!([0, 7, 8].map(|shard| planner.in_hand(Some(shard))), [0, 2, 0]);
     (0..2).for_each(|_| finish(&mut planner, 0, DONE));
     assert_eq!((drain(&mut planner, start()), planner.in_flight()), (vec![3], 1));
 }

@@ -14,7 +14,8 @@ pub struct DueDelivery {
     pub endpoint: u32,
     /// The host's number of the account. An endpoint stays in the account that is given first.
     pub account: u32,
-    /// The [shard](super::super::shard_of) of the endpoint; 0 where there are none.
+    /// The [shard](super::super::shard_of) of the endpoint; 0 where there are none. An endpoint stays in the
+    /// shard that is given first.
     pub shard: u16,
     /// When its [event](crate::webhook::sender::Delivery::event_created_at) was created, to the
     /// microsecond: another instant under the same number is another delivery.
@@ -63,7 +64,6 @@ pub(super) struct Known {
     event_created_at: i64,
     pub(super) due: i64,
     pub(super) endpoint: u32,
-    pub(super) shard: u16,
     pub(super) kind: DueKind,
     pub(super) state: State,
 }
@@ -79,10 +79,9 @@ pub(super) enum State {
 
 impl Known {
     pub(super) fn new(of: DueDelivery) -> Self {
-        let DueDelivery { endpoint, shard, kind, .. } = of;
-        let event_created_at = of.event_created_at.unix_micros();
-        let due = round_up(of.due);
-        Self { event_created_at, due, endpoint, shard, kind, state: State::Waits }
+        let DueDelivery { endpoint, kind, .. } = of;
+        let (event_created_at, due) = (of.event_created_at.unix_micros(), round_up(of.due));
+        Self { event_created_at, due, endpoint, kind, state: State::Waits }
     }
 
     /// Tells whether both are of one delivery: the number alone says nothing once a store went back.
@@ -90,18 +89,17 @@ impl Known {
         (self.endpoint, self.event_created_at) == (other.endpoint, other.event_created_at)
     }
 
-    /// Sets when it is due again, and as what.
-    pub(super) fn wait(&mut self, due: Timestamp, kind: DueKind) {
-        (self.due, self.kind, self.state) = (round_up(due), kind, State::Waits);
+    /// Returns it as it waits again.
+    pub(super) fn again(self, due: Timestamp, kind: DueKind) -> Self {
+        Self { due: round_up(due), kind, state: State::Waits, ..self }
     }
 
     pub(super) fn entry(self, delivery: u64) -> Entry {
-        let Self { endpoint, kind, due, .. } = self;
-        Entry { endpoint, kind, due, delivery }
+        Entry { kind: self.kind, due: self.due, delivery }
     }
 
-    pub(super) fn due_delivery(self, delivery: u64, account: u32) -> DueDelivery {
-        let Self { endpoint, shard, kind, .. } = self;
+    pub(super) fn due_delivery(self, delivery: u64, account: u32, shard: u16) -> DueDelivery {
+        let Self { endpoint, kind, .. } = self;
         let (event_created_at, due) = (timestamp(self.event_created_at), timestamp(self.due));
         DueDelivery { delivery, endpoint, account, shard, event_created_at, due, kind }
     }

@@ -24,28 +24,6 @@ pub struct SenderLimits {
     pub per_endpoint: u32,
 }
 
-impl SenderLimits {
-    /// Returns the part of all slow endpoints: an eighth, and one at least.
-    pub(super) fn of_slow(self) -> u32 {
-        (self.overall / 8).max(1)
-    }
-
-    /// Returns the part of accounts that have nothing in flight: an eighth.
-    pub(super) fn of_idle(self) -> u32 {
-        self.overall / 8
-    }
-
-    /// Returns the part of second and further attempts of one account's endpoints: a quarter.
-    pub(super) fn of_further(self) -> u32 {
-        self.overall.div_ceil(4)
-    }
-
-    /// Returns the part of an endpoint's redeliveries: three quarters.
-    pub(super) fn of_redeliveries(self) -> u32 {
-        self.per_endpoint.saturating_sub(self.per_endpoint / 4)
-    }
-}
-
 /// Whose attempts an operator [limits](super::Planner::limit).
 ///
 /// Closed: these are what a planner knows.
@@ -81,7 +59,7 @@ pub(super) struct Rates(BTreeMap<LimitOf, Valve>);
 struct Valve {
     /// The microseconds from one attempt to the next; [`NEVER`] while it is paused.
     interval: i64,
-    /// When the next attempt may begin.
+    /// When the next attempt may begin; [`NEVER`] while it is paused.
     next: i64,
 }
 
@@ -91,11 +69,6 @@ pub(super) const NEVER: i64 = i64::MAX;
 /// How much of what was allowed, and not used, may be used later, in microseconds.
 const BURST: i64 = 100_000;
 
-/// The microseconds from one attempt to the next: one at least.
-pub(super) fn interval(per_second: NonZeroU32) -> i64 {
-    i64::from((1_000_000 / per_second).max(1))
-}
-
 impl Rates {
     /// Sets a limit. One that is set as before goes on.
     pub(super) fn set(&mut self, of: LimitOf, rate: Rate, now: i64) {
@@ -104,23 +77,21 @@ impl Rates {
                 self.0.remove(&of);
                 return;
             }
-            Rate::PerSecond(number) => interval(number),
+            Rate::PerSecond(number) => i64::from((1_000_000 / number).max(1)),
             Rate::Paused => NEVER,
         };
         if self.0.get(&of).is_none_or(|valve| valve.interval != interval) {
-            self.0.insert(of, Valve { interval, next: now });
+            let next = if interval == NEVER { NEVER } else { now };
+            self.0.insert(of, Valve { interval, next });
         }
     }
 
     /// Returns from when on a limit allows an attempt; [`NEVER`] while it is paused.
     pub(super) fn from(&self, of: LimitOf, now: i64) -> i64 {
-        match self.0.get(&of) {
-            None => i64::MIN,
-            Some(valve) if valve.interval == NEVER => NEVER,
-            // What is too far ahead was set by another clock.
-            Some(valve) if valve.next > now.saturating_add(valve.interval) => now,
-            Some(valve) => valve.next,
-        }
+        let Some(valve) = self.0.get(&of) else { return i64::MIN };
+        // What is too far ahead was set by another clock.
+        let is_wrong = valve.next.saturating_sub(now) > valve.interval;
+        if is_wrong { now } else { valve.next }
     }
 
     /// Uses up an attempt of each limit that applies.

@@ -1,72 +1,31 @@
 //! Which endpoint is next.
 //!
 //! An endpoint and an account have a place each, which follows from what they have: in flight, waiting, and
-//! limits. The sets here are indexes of these places. [`Places::change`] alone takes an endpoint out of its
-//! place and puts it into the one where it then belongs, and [`Places::change_account`] an account.
+//! limits. The sets are indexes of these places. [`Planner::change`] alone takes an endpoint out of its
+//! place and puts it into the one where it then belongs, and [`Planner::change_account`] an account.
 
-use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec::Vec;
+use alloc::collections::BTreeSet;
 use core::time::Duration;
 
-use super::super::delivery::Outcome;
-use super::due_delivery::{Added, DueDelivery, DueKind, Known, State};
-use super::limits::{LimitOf, NEVER, Rate, Rates, SenderLimits};
-use super::waiting::{self, Clock, Entry};
-use crate::Timestamp;
+use super::Planner;
+use super::due_delivery::DueDelivery;
+use super::limits::{LimitOf, NEVER};
+use super::waiting::{Clock, Entry, Waiting};
 
-/// The endpoints and accounts, and their places.
-pub(super) struct Places {
-    pub(super) limits: SenderLimits,
-    /// The microseconds between two attempts of one endpoint; 0 without a rate.
-    pub(super) interval: i64,
-    pub(super) clock: Clock,
-    rates: Rates,
-    /// The deliveries that wait or are in hand, by number.
-    pub(super) known: BTreeMap<u64, Known>,
-    /// How many are in hand, by shard.
-    pub(super) in_hand: BTreeMap<u16, usize>,
-    /// The deliveries that wait, due or not: none moves when its time comes.
-    pub(super) waiting: BTreeSet<Entry>,
-    endpoints: Vec<Endpoint>,
-    accounts: Vec<Account>,
-    /// Until when endpoints and accounts sleep.
-    asleep: BTreeSet<(i64, Sleeper)>,
-    /// The endpoints that have something due and room of their own: account, room, turn, endpoint.
-    rooms: BTreeSet<(u32, Room, u64, u32)>,
-    /// The accounts that wait for a turn, of their slow endpoints or of their others: attempts in flight,
-    /// turn, account.
-    turns: [BTreeSet<(u32, u64, u32)>; 2],
-    /// The turn that was given last.
-    turn: u64,
-    pub(super) in_flight: u32,
-    /// The attempts of slow endpoints among those.
-    slow: u32,
-    /// Which of these two is next if there is room for both.
-    next: usize,
-    /// The endpoints below this number were not looked at since the clock went back.
-    unseen: u32,
-}
-
-/// Who has nothing to send before some instant.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Sleeper {
-    Endpoint(u32),
-    /// For its limit.
-    Account(u32),
-}
-
-#[derive(Clone, Copy, Default)]
-struct Endpoint {
+#[derive(Default)]
+pub(super) struct Endpoint {
     /// `None` while it is not known.
-    account: Option<u32>,
-    in_flight: u16,
+    pub(super) account: Option<u32>,
+    pub(super) shard: u16,
+    pub(super) in_flight: u16,
     /// The redeliveries that are in hand.
-    redeliveries: u16,
+    pub(super) redeliveries: u16,
     /// Attempts in a row that lasted long, up to [`SLOW`].
-    long: u8,
+    pub(super) long: u8,
     /// When its rate allows the next attempt.
-    from: i64,
+    pub(super) from: i64,
     place: Place,
+    pub(super) waiting: Waiting,
 }
 
 /// Where an endpoint is.
@@ -81,38 +40,36 @@ enum Place {
     Waits(Room, u64),
 }
 
-/// The room that the next attempt of an endpoint takes, in the order in which an account gives it.
+/// The room that the next attempt of an endpoint takes. A second or further attempt goes after those of
+/// endpoints that have nothing in flight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Room {
-    /// The part of slow endpoints.
-    Slow,
-    /// Any, for an endpoint that has nothing in flight.
-    Any,
-    /// The part of second and further attempts.
-    Further,
+struct Room {
+    is_slow: bool,
+    is_further: bool,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Account {
+#[derive(Default)]
+pub(super) struct Account {
     in_flight: u32,
     /// The second and further attempts of its endpoints among those.
     further: u32,
-    /// Its turns; 0 if it does not wait for one.
-    turns: [u64; 2],
-    /// How many it had in flight when it got these turns.
-    held: u32,
-    /// Until when it sleeps.
+    /// The endpoints that have something due and room of their own; the second set has the slow ones: room,
+    /// turn, endpoint.
+    rooms: [BTreeSet<(Room, u64, u32)>; 2],
+    /// Its turns for each of the two: attempts in flight, turn.
+    turns: [Option<(u32, u64)>; 2],
+    /// Until when its limit has it sleep.
     until: Option<i64>,
 }
 
-/// The turns of slow endpoints. Those of others are 1.
-const SLOW_ONES: usize = 0;
+/// The index of slow endpoints in a pair of sets: 1. That of all others is 0.
+pub(super) const SLOW_ONES: usize = 1;
 
 /// The number of long attempts in a row that make an endpoint slow: 2.
-const SLOW: u8 = 2;
+pub(super) const SLOW: u8 = 2;
 
 /// The duration of the longest attempt that is not long: 8 s.
-const LONG: Duration = Duration::from_secs(8);
+pub(super) const LONG: Duration = Duration::from_secs(8);
 
 /// The most endpoints that a step wakes, or looks at after the clock went back: 256. Endpoints
 /// that are all due at once do not stop the process.
@@ -122,132 +79,19 @@ const BATCH: usize = 256;
 /// as a rate has an endpoint wait.
 const STEP_BACK: i64 = 1_000_000;
 
-#[expect(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    reason = "counts what is in memory and within its limits; an account is known before it is used"
-)]
-impl Places {
-    pub(super) fn new(limits: SenderLimits) -> Self {
-        Self {
-            limits,
-            interval: 0,
-            clock: Clock { now: i64::MIN, farthest: i64::MAX },
-            rates: Rates::default(),
-            known: BTreeMap::new(),
-            in_hand: BTreeMap::new(),
-            waiting: BTreeSet::new(),
-            endpoints: Vec::new(),
-            accounts: Vec::new(),
-            asleep: BTreeSet::new(),
-            rooms: BTreeSet::new(),
-            turns: Default::default(),
-            turn: 0,
-            in_flight: 0,
-            slow: 0,
-            next: SLOW_ONES,
-            unseen: 0,
-        }
-    }
-
-    pub(super) fn add(&mut self, of: DueDelivery) -> Added {
-        let new = Known::new(of);
-        let added = match self.known.get_mut(&of.delivery) {
-            None => Added::New,
-            Some(known) if known.state == State::Waits => {
-                let before = *known;
-                if before.is_of(new) && before.due <= new.due {
-                    return Added::Known;
-                }
-                self.known.remove(&of.delivery);
-                self.waiting.remove(&before.entry(of.delivery));
-                if !before.is_of(new) {
-                    self.look(before.endpoint);
-                    return Added::Other;
-                }
-                Added::Earlier
-            }
-            Some(known) if known.state == State::InHand && !known.is_of(new) => {
-                known.state = State::Replaced;
-                return Added::Other;
-            }
-            Some(_) => return Added::InHand,
-        };
-        self.belongs(of.endpoint, of.account);
-        self.known.insert(of.delivery, new);
-        self.waiting.insert(new.entry(of.delivery));
-        self.look(of.endpoint);
-        added
-    }
-
+impl Planner {
     /// Notes whose endpoint it is, unless that is known.
-    fn belongs(&mut self, endpoint: u32, account: u32) {
-        if index(endpoint) >= self.endpoints.len() {
-            self.endpoints.resize(index(endpoint) + 1, Endpoint::default());
+    pub(super) fn belongs(&mut self, of: DueDelivery) {
+        let endpoints = self.endpoints.len().max(index(of.endpoint) + 1);
+        self.endpoints.resize_with(endpoints, Endpoint::default);
+        let endpoint = &mut self.endpoints[index(of.endpoint)];
+        if endpoint.account.is_none() {
+            (endpoint.account, endpoint.shard) = (Some(of.account), of.shard);
+            let accounts = self.accounts.len().max(index(of.account) + 1);
+            self.accounts.resize_with(accounts, || None);
+            let shards = self.in_hand.len().max(usize::from(of.shard) + 1);
+            self.in_hand.resize(shards, 0);
         }
-        let account = *self.endpoints[index(endpoint)].account.get_or_insert(account);
-        let accounts = self.accounts.len().max(index(account) + 1);
-        self.accounts.resize(accounts, Account::default());
-    }
-
-    /// Ends what is in hand of a delivery. Returns whether its number is another's by now.
-    pub(super) fn release(&mut self, delivery: u64, again: Option<(Timestamp, DueKind)>) -> bool {
-        let Some(known) = self.known.get_mut(&delivery).filter(|of| of.state != State::Waits)
-        else {
-            return false;
-        };
-        let before = *known;
-        match again.filter(|_| before.state == State::InHand) {
-            Some((due, kind)) => {
-                known.wait(due, kind);
-                self.waiting.insert(known.entry(delivery));
-            }
-            None => _ = self.known.remove(&delivery),
-        }
-        if let Some(count) = self.in_hand.get_mut(&before.shard) {
-            *count -= 1;
-        }
-        let is_redelivery = u16::from(before.kind == DueKind::Redelivery);
-        self.change(before.endpoint, |of| of.redeliveries -= is_redelivery);
-        before.state == State::Replaced
-    }
-
-    /// Forgets those that wait and for which this returns true.
-    pub(super) fn forget(&mut self, is_meant: impl Fn(Known) -> bool) {
-        let mut forgotten = BTreeSet::new();
-        self.known.retain(|delivery, known| {
-            let stays = known.state != State::Waits || !is_meant(*known);
-            if !stays {
-                self.waiting.remove(&known.entry(*delivery));
-                forgotten.insert(known.endpoint);
-            }
-            stays
-        });
-        forgotten.into_iter().for_each(|endpoint| self.look(endpoint));
-    }
-
-    /// Forgets those that wait for an endpoint.
-    pub(super) fn forget_endpoint(&mut self, endpoint: u32) {
-        let all: Vec<_> = waiting::of(&self.waiting, endpoint).copied().collect();
-        for entry in all {
-            self.waiting.remove(&entry);
-            self.known.remove(&entry.delivery);
-        }
-        self.look(endpoint);
-    }
-
-    pub(super) fn limit(&mut self, of: LimitOf, rate: Rate) {
-        self.rates.set(of, rate, self.clock.now);
-        match of {
-            LimitOf::All => {}
-            LimitOf::Account(account) => self.change_account(account, |_| {}),
-            LimitOf::Endpoint(endpoint) => self.look(endpoint),
-        }
-    }
-
-    /// Puts an endpoint where it belongs, after what waits for it or the time has changed.
-    fn look(&mut self, endpoint: u32) {
-        self.change(endpoint, |_| {});
     }
 
     /// Sets the time, and wakes whoever may send by now.
@@ -257,153 +101,87 @@ impl Places {
         }
         self.clock = clock;
         for _ in 0..BATCH {
-            match self.asleep.first().copied() {
-                Some((until, Sleeper::Endpoint(endpoint))) if until <= clock.now => {
-                    self.look(endpoint);
-                }
-                Some((until, Sleeper::Account(account))) if until <= clock.now => {
-                    self.change_account(account, |_| {});
-                }
-                _ if self.unseen == 0 => break,
-                _ => {
-                    self.unseen -= 1;
-                    self.look(self.unseen);
-                }
-            }
+            let awake = self.asleep.first().filter(|first| first.0 <= clock.now);
+            let awake = awake.map(|first| first.1).or_else(|| {
+                self.unseen = self.unseen.checked_sub(1)?;
+                Some(LimitOf::Endpoint(self.unseen))
+            });
+            let Some(awake) = awake else { break };
+            self.look(awake);
         }
-    }
-
-    /// Returns when an endpoint may be sent to, or is to be woken.
-    pub(super) fn next_due(&self) -> Option<i64> {
-        let now = self.clock.now;
-        if self.unseen > 0 {
-            return Some(now);
-        }
-        let turn = self.most_held().and_then(|most| self.next_turn(most));
-        let from = turn.map(|_| self.rates.from(LimitOf::All, now).max(now));
-        let wake = self.asleep.first().map(|(until, _)| *until);
-        from.into_iter().chain(wake).min().filter(|at| *at != NEVER)
-    }
-
-    /// Takes the first delivery of the endpoint whose turn it is.
-    pub(super) fn take(&mut self) -> Option<DueDelivery> {
-        let now = self.clock.now;
-        if self.rates.from(LimitOf::All, now) > now {
-            return None;
-        }
-        let (part, endpoint) = self.next_turn(self.most_held()?)?;
-        let of = self.endpoints[index(endpoint)];
-        let account = of.account?;
-        let first = self.first(endpoint, of)?;
-        let known = self.known.get_mut(&first.delivery)?;
-        known.state = State::InHand;
-        let known = *known;
-        *self.in_hand.entry(known.shard).or_default() += 1;
-        self.next = 1 - part;
-        self.waiting.remove(&first);
-        self.rates.use_up(account, endpoint, now);
-        let from = now.saturating_add(self.interval);
-        self.change(endpoint, |of| {
-            of.in_flight += 1;
-            of.redeliveries += u16::from(known.kind == DueKind::Redelivery);
-            of.from = from;
-        });
-        Some(known.due_delivery(first.delivery, account))
     }
 
     /// Returns whose turn it is among accounts that have at most so many in flight.
-    fn next_turn(&self, most: u32) -> Option<(usize, u32)> {
-        let rooms = |part| match part {
-            SLOW_ONES if self.slow < self.limits.of_slow() => &[Room::Slow][..],
-            SLOW_ONES => &[],
-            _ => &[Room::Any, Room::Further],
-        };
+    pub(super) fn next_turn(&self, most: u32) -> Option<(usize, u32)> {
         [self.next, 1 - self.next].into_iter().find_map(|part| {
-            let (_, _, account) = self.turns[part].first().filter(|of| of.0 <= most)?;
-            let first = |room: &Room| self.first_in(*account, *room);
-            Some((part, rooms(part).iter().find_map(first)?))
+            // All slow endpoints together have an eighth, and one attempt at least.
+            let is_full = part == SLOW_ONES && self.slow >= (self.limits.overall / 8).max(1);
+            let (.., account) = self.turns[part].first().filter(|of| of.0 <= most && !is_full)?;
+            Some((part, self.accounts[index(*account)].as_ref()?.rooms[part].first()?.2))
         })
     }
 
     /// Returns how many attempts an account may have in flight at most to begin one more: it then
     /// leaves as many free as it has, and the part of first attempts. `None` if nothing is free.
-    fn most_held(&self) -> Option<u32> {
+    pub(super) fn most_held(&self) -> Option<u32> {
         let left = self.limits.overall.checked_sub(self.in_flight)?.checked_sub(1)?;
-        Some(if left < self.limits.of_idle() { 0 } else { left.saturating_sub(1) })
+        // An eighth is for those that have nothing in flight.
+        Some(if left < self.limits.overall / 8 { 0 } else { left.saturating_sub(1) })
     }
 
-    /// Tells whether somebody waits for more than a limit of its own.
-    pub(super) fn is_behind(&self, now: i64) -> bool {
-        let may_send = self.rates.from(LimitOf::All, now) <= now;
-        let is_full = self.in_flight >= self.limits.overall;
-        let is_held_up = may_send && is_full && self.next_turn(u32::MAX).is_some();
-        let is_due = self.next_due().is_some_and(|due| due <= now);
-        self.limits.overall > 0 && (is_due || is_held_up)
-    }
-
-    pub(super) fn finished(&mut self, endpoint: u32, outcome: Outcome, took: Duration) {
-        self.change(endpoint, |of| {
-            if of.in_flight == 0 {
-                return;
-            }
-            of.in_flight -= 1;
-            match outcome {
-                Outcome::Unsent => {}
-                Outcome::TimedOut => of.long = SLOW.min(of.long + 1),
-                _ if took > LONG => of.long = SLOW.min(of.long + 1),
-                Outcome::Answered(_) => of.long = 0,
-                _ => {}
-            }
-        });
+    /// Puts an endpoint or an account where it belongs, after the time or a limit has changed.
+    pub(super) fn look(&mut self, of: LimitOf) {
+        match of {
+            LimitOf::All => {}
+            LimitOf::Account(account) => self.change_account(account, |_| {}),
+            LimitOf::Endpoint(endpoint) => self.change(endpoint, |_| {}),
+        }
     }
 
     /// Changes an endpoint, counts what it has in flight, and puts it where it belongs: behind those that
     /// wait for the same room, also after its turn. Nothing happens to one that is not known.
-    fn change(&mut self, endpoint: u32, change: impl FnOnce(&mut Endpoint)) {
+    pub(super) fn change(&mut self, endpoint: u32, change: impl FnOnce(&mut Endpoint)) {
         let Some(of) = self.endpoints.get_mut(index(endpoint)) else { return };
         let Some(account) = of.account else { return };
-        let before = *of;
+        let (before, [in_flight, further, slow]) = (of.place, of.counts());
         change(of);
-        let after = *of;
-        let place = match (before.place, self.place(endpoint, after)) {
-            (Place::Waits(was, turn), Place::Waits(room, _))
-                if was == room && after.in_flight <= before.in_flight =>
-            {
-                Place::Waits(room, turn)
-            }
-            (_, place) => place,
+        let [in_flight_now, further_now, slow_now] = of.counts();
+        let mut place = self.place(endpoint, &self.endpoints[index(endpoint)]);
+        if let (Place::Waits(was, turn), Place::Waits(room, new)) = (before, &mut place)
+            && was == *room
+            && in_flight_now <= in_flight
+        {
+            *new = turn;
+        }
+        self.endpoints[index(endpoint)].place = place;
+        self.turn += 1;
+        self.in_flight = self.in_flight - in_flight + in_flight_now;
+        self.slow = self.slow - slow + slow_now;
+        let asleep = |place| match place {
+            Place::Asleep(until) => Some((until, LimitOf::Endpoint(endpoint))),
+            _ => None,
         };
-        if place != before.place {
-            self.turn += 1;
-            match before.place {
-                Place::Nowhere => false,
-                Place::Asleep(until) => self.asleep.remove(&(until, Sleeper::Endpoint(endpoint))),
-                Place::Waits(room, turn) => self.rooms.remove(&(account, room, turn, endpoint)),
-            };
-            match place {
-                Place::Nowhere => false,
-                Place::Asleep(until) => self.asleep.insert((until, Sleeper::Endpoint(endpoint))),
-                Place::Waits(room, turn) => self.rooms.insert((account, room, turn, endpoint)),
-            };
-            self.endpoints[index(endpoint)].place = place;
+        replace(&mut self.asleep, asleep(before), asleep(place));
+        let waiting = |place| match place {
+            Place::Waits(room, turn) => Some((room, turn, endpoint)),
+            _ => None,
+        };
+        let (left, entered) = (waiting(before), waiting(place));
+        if left != entered || in_flight != in_flight_now {
+            self.change_account(account, |of| {
+                left.map(|entry| of.rooms[usize::from(entry.0.is_slow)].remove(&entry));
+                entered.map(|entry| of.rooms[usize::from(entry.0.is_slow)].insert(entry));
+                of.in_flight = of.in_flight - in_flight + in_flight_now;
+                of.further = of.further - further + further_now;
+            });
         }
-        let waits = [before.place, place].iter().any(|of| matches!(of, Place::Waits(..)));
-        if !waits && before.in_flight == after.in_flight {
-            return;
-        }
-        self.in_flight = self.in_flight - u32::from(before.in_flight) + u32::from(after.in_flight);
-        self.slow = self.slow - before.slow() + after.slow();
-        self.change_account(account, |of| {
-            of.in_flight = of.in_flight - u32::from(before.in_flight) + u32::from(after.in_flight);
-            of.further = of.further - before.further() + after.further();
-        });
     }
 
     /// Returns where an endpoint belongs, with the next turn.
-    fn place(&self, endpoint: u32, of: Endpoint) -> Place {
-        let Clock { now, .. } = self.clock;
+    fn place(&self, endpoint: u32, of: &Endpoint) -> Place {
+        let now = self.clock.now;
         let Some(room) = self.room(of) else { return Place::Nowhere };
-        let Some(first) = self.first(endpoint, of) else { return Place::Nowhere };
+        let Some(first) = self.first(of) else { return Place::Nowhere };
         // An interval that ends too far ahead was begun by another clock.
         let paced = if of.from > now.saturating_add(self.interval) { now } else { of.from };
         let limited = self.rates.from(LimitOf::Endpoint(endpoint), now);
@@ -415,92 +193,71 @@ impl Places {
     }
 
     /// Returns the delivery of an endpoint that is next. A redelivery only while it has its part.
-    fn first(&self, endpoint: u32, of: Endpoint) -> Option<Entry> {
-        let most = self.limits.of_redeliveries().min(u16::MAX.into());
-        waiting::first(&self.waiting, endpoint, u32::from(of.redeliveries) < most, self.clock)
+    pub(super) fn first(&self, of: &Endpoint) -> Option<Entry> {
+        // Redeliveries have three quarters of an endpoint's attempts.
+        let most = self.limits.per_endpoint.saturating_sub(self.limits.per_endpoint / 4);
+        of.waiting.first(u32::from(of.redeliveries) < most.min(u16::MAX.into()), self.clock)
     }
 
     /// Returns the room that the next attempt of an endpoint takes. `None` if an attempt of its own has to
     /// end first.
-    fn room(&self, of: Endpoint) -> Option<Room> {
-        match of.in_flight {
-            u16::MAX => None,
-            in_flight if u32::from(in_flight) >= self.limits.per_endpoint => None,
-            0 if of.is_slow() => Some(Room::Slow),
-            0 => Some(Room::Any),
-            _ if of.is_slow() => None,
-            _ => Some(Room::Further),
-        }
+    fn room(&self, of: &Endpoint) -> Option<Room> {
+        let is_slow = of.long == SLOW;
+        let most = if is_slow { 1 } else { u16::MAX };
+        let has_room = of.in_flight < most && u32::from(of.in_flight) < self.limits.per_endpoint;
+        has_room.then_some(Room { is_slow, is_further: of.in_flight > 0 })
     }
 
-    /// Changes what an account has in flight, and puts it where it belongs. If it waits and has another
-    /// number in flight than before, it goes behind those that have as many.
+    /// Changes an account, and puts it where it belongs. If it waits and has another number in flight than
+    /// before, it goes behind those that have as many.
     fn change_account(&mut self, account: u32, change: impl FnOnce(&mut Account)) {
-        let Some(before) = self.accounts.get(index(account)).copied() else { return };
-        let mut after = before;
-        change(&mut after);
-        let mut own = self
-            .rooms
-            .range((account, Room::Slow, 0, 0)..=(account, Room::Further, u64::MAX, u32::MAX));
-        let first = own.next().map(|of| of.1);
-        let last = own.next_back().map_or(first, |of| Some(of.1));
-        let has_any = [first, last].contains(&Some(Room::Any))
-            || first != last && self.first_in(account, Room::Any).is_some();
-        let has_further = last == Some(Room::Further) && after.further < self.limits.of_further();
-        let waits = [first == Some(Room::Slow), has_any || has_further];
-        let from = self.rates.from(LimitOf::Account(account), self.clock.now);
-        let may_send = from <= self.clock.now;
-        let sleeps = waits.contains(&true) && !may_send && from != NEVER;
-        after.until = sleeps.then_some(from);
-        if after.until != before.until {
-            let entry = |until| (until, Sleeper::Account(account));
-            before.until.map(|until| self.asleep.remove(&entry(until)));
-            after.until.map(|until| self.asleep.insert(entry(until)));
-        }
-        let is_moved = after.in_flight != before.held;
-        after.held = after.in_flight;
-        for (at, waits) in waits.into_iter().enumerate() {
-            let (turn, waits) = (before.turns[at], waits && may_send);
-            if waits == (turn > 0) && !(waits && is_moved) {
-                continue;
-            }
-            if turn > 0 {
-                self.turns[at].remove(&(before.held, turn, account));
-            }
-            after.turns[at] = 0;
-            if waits {
+        let (now, number) = (self.clock.now, index(account));
+        let Some(of) = self.accounts.get_mut(number) else { return };
+        let of = of.get_or_insert_default();
+        change(of);
+        let from = self.rates.from(LimitOf::Account(account), now);
+        let mut until = None;
+        for part in 0..2 {
+            let first = of.rooms[part].first().map(|first| first.0);
+            // Second and further attempts of an account have a quarter.
+            let may_further = of.further < self.limits.overall.div_ceil(4);
+            let waits = first.is_some_and(|room| !room.is_further || may_further);
+            until = until.or((waits && from > now && from != NEVER).then_some(from));
+            let (before, waits) = (of.turns[part], waits && from <= now);
+            if !(waits && before.is_some_and(|(held, _)| held == of.in_flight)) {
                 self.turn += 1;
-                after.turns[at] = self.turn;
-                self.turns[at].insert((after.held, self.turn, account));
+                of.turns[part] = waits.then_some((of.in_flight, self.turn));
             }
+            let entry = |(held, turn)| (held, turn, account);
+            replace(&mut self.turns[part], before.map(entry), of.turns[part].map(entry));
         }
-        self.accounts[index(account)] = after;
-    }
-
-    /// Returns the endpoint of an account that is next in a room.
-    fn first_in(&self, account: u32, room: Room) -> Option<u32> {
-        let all = (account, room, 0, 0)..=(account, room, u64::MAX, u32::MAX);
-        self.rooms.range(all).next().map(|(.., endpoint)| *endpoint)
+        let entry = |until| (until, LimitOf::Account(account));
+        replace(&mut self.asleep, of.until.map(entry), until.map(entry));
+        of.until = until;
+        if of.in_flight == 0 && of.rooms.iter().all(BTreeSet::is_empty) {
+            self.accounts[number] = None;
+        }
     }
 }
 
 impl Endpoint {
-    fn is_slow(self) -> bool {
-        self.long == SLOW
+    /// Returns how many attempts it has in flight, how many of them are second and further ones, and how many
+    /// count as those of a slow endpoint.
+    fn counts(&self) -> [u32; 3] {
+        let slow = if self.long == SLOW { self.in_flight } else { 0 };
+        [self.in_flight, self.in_flight.saturating_sub(1), slow].map(u32::from)
     }
+}
 
-    /// Returns how many of its attempts count as those of a slow endpoint.
-    fn slow(self) -> u32 {
-        if self.is_slow() { u32::from(self.in_flight) } else { 0 }
-    }
-
-    /// Returns how many of its attempts are second and further ones.
-    fn further(self) -> u32 {
-        u32::from(self.in_flight.saturating_sub(1))
+/// Takes an entry out of a set, and puts another into it.
+fn replace<T: Ord>(set: &mut BTreeSet<T>, before: Option<T>, after: Option<T>) {
+    if before != after {
+        before.map(|entry| set.remove(&entry));
+        after.map(|entry| set.insert(entry));
     }
 }
 
 #[expect(clippy::expect_used, reason = "a table that does not fit into memory fails earlier")]
-fn index(number: u32) -> usize {
+pub(super) fn index(number: u32) -> usize {
     usize::try_from(number).expect("numbers fit into memory")
 }

@@ -1,5 +1,6 @@
-//! The deliveries that wait, by endpoint.
+//! The deliveries that wait for an endpoint.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 
 use super::due_delivery::DueKind;
@@ -12,15 +13,28 @@ pub(super) struct Clock {
     pub(super) farthest: i64,
 }
 
-/// A delivery that waits. The order is the one in which an endpoint's deliveries of one kind are sent.
+/// A delivery that waits. The time is in microseconds since 1970, rounded up: never early, and less than a
+/// microsecond late.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry {
-    pub(super) endpoint: u32,
-    pub(super) kind: DueKind,
-    /// The time in microseconds since 1970, rounded up: never early, and less than a microsecond late.
     pub(super) due: i64,
+    pub(super) kind: DueKind,
     pub(super) delivery: u64,
 }
+
+/// What waits for one endpoint, due or not: nothing moves when its time comes.
+///
+/// Most endpoints have one delivery at a time, and a set takes 200 bytes for its first entry.
+#[derive(Default)]
+pub(super) struct Waiting {
+    one: Option<Entry>,
+    others: Option<Box<[Others; 3]>>,
+}
+
+/// Due times and numbers, of one of [`KINDS`].
+type Others = BTreeSet<(i64, u64)>;
+
+const KINDS: [DueKind; 3] = [DueKind::Retry, DueKind::First, DueKind::Redelivery];
 
 impl Clock {
     /// Returns from when on a delivery may be sent.
@@ -29,40 +43,51 @@ impl Clock {
     }
 }
 
-/// Returns what waits for one endpoint.
-pub(super) fn of(all: &BTreeSet<Entry>, endpoint: u32) -> impl DoubleEndedIterator<Item = &Entry> {
-    let entry = |kind, due, delivery| Entry { endpoint, kind, due, delivery };
-    let first = entry(DueKind::Retry, i64::MIN, 0);
-    all.range(first..=entry(DueKind::Redelivery, i64::MAX, u64::MAX))
+impl Waiting {
+    pub(super) fn insert(&mut self, entry: Entry) {
+        if self.one.is_none() {
+            self.one = Some(entry);
+        } else {
+            let others = self.others.get_or_insert_default();
+            others[number(entry.kind)].insert((entry.due, entry.delivery));
+        }
+    }
+
+    pub(super) fn remove(&mut self, entry: Entry) {
+        if self.one == Some(entry) {
+            self.one = None;
+        } else if let Some(others) = &mut self.others {
+            others[number(entry.kind)].remove(&(entry.due, entry.delivery));
+            if others.iter().all(BTreeSet::is_empty) {
+                self.others = None;
+            }
+        }
+    }
+
+    /// Returns the numbers of all.
+    pub(super) fn deliveries(&self) -> impl Iterator<Item = u64> {
+        let others = self.others.iter().flat_map(|others| others.iter().flatten());
+        self.one.map(|entry| entry.delivery).into_iter().chain(others.map(|of| of.1))
+    }
+
+    /// Returns the delivery that is sent next: of those that are due a retry, else the first one; and if
+    /// none is due, the first that will be. A redelivery only if it may be one.
+    pub(super) fn first(&self, redelivers: bool, clock: Clock) -> Option<Entry> {
+        let may_be = |entry: &Entry| redelivers || entry.kind != DueKind::Redelivery;
+        let Some(others) = &self.others else { return self.one.filter(may_be) };
+        let heads = KINDS.into_iter().zip(others.iter()).filter_map(|(kind, set)| {
+            // One whose due time is too far ahead to be right may be the last.
+            let last = set.last().filter(|last| last.0 > clock.farthest);
+            let (due, delivery) = *last.or(set.first())?;
+            Some(Entry { due, kind, delivery })
+        });
+        heads.chain(self.one).filter(may_be).min_by_key(|entry| {
+            let (from, is_retry) = (clock.from(entry.due), entry.kind == DueKind::Retry);
+            (from > clock.now, from <= clock.now && !is_retry, from, *entry)
+        })
+    }
 }
 
-/// Returns the delivery of an endpoint that is sent next: of those that are due a retry, else the first
-/// one; and if none is due, the first that will be. A redelivery only if it may be one.
-pub(super) fn first(
-    all: &BTreeSet<Entry>,
-    endpoint: u32,
-    redelivers: bool,
-    clock: Clock,
-) -> Option<Entry> {
-    use DueKind::{First, Redelivery, Retry};
-    let mut own = of(all, endpoint);
-    let first = own.next()?.kind;
-    let last = own.next_back().map_or(first, |last| last.kind);
-    // Nearly always there is one kind.
-    let (one, all_kinds) = ([first], [Retry, First, Redelivery]);
-    let kinds = if first == last { &one[..] } else { &all_kinds };
-    let kinds = kinds.iter().filter(|kind| redelivers || **kind != Redelivery);
-    let heads = kinds.filter_map(|kind| head(all, endpoint, *kind, clock));
-    heads.min_by_key(|entry| {
-        let (from, is_retry) = (clock.from(entry.due), entry.kind == Retry);
-        (from > clock.now, from <= clock.now && !is_retry, from)
-    })
-}
-
-/// Returns the first of one kind, or one whose due time is too far ahead to be right.
-fn head(all: &BTreeSet<Entry>, endpoint: u32, kind: DueKind, clock: Clock) -> Option<Entry> {
-    let entry = |due, delivery| Entry { endpoint, kind, due, delivery };
-    let mut all = all.range(entry(i64::MIN, 0)..=entry(i64::MAX, u64::MAX));
-    let first = *all.next()?;
-    Some(*all.next_back().filter(|last| last.due > clock.farthest).unwrap_or(&first))
+fn number(kind: DueKind) -> usize {
+    KINDS.iter().take_while(|of| **of != kind).count()
 }
