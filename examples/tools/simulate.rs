@@ -34,27 +34,24 @@ const HELP: Help = Help {
     about: "A day of a service that sends webhooks, in virtual time: a million endpoints and ten\n\
             million deliveries by default, and a chart in target/simulate.svg.",
     flags: &[],
-    positional: 3,
+    positional: &["[ENDPOINTS]", "[DELIVERIES]", "[CHART.svg]"],
+    example: "",
 };
 
 fn main() -> io::Result<()> {
     let flags = HELP.parse_or_exit();
-    let arguments = flags.positional();
-    let number = |at: usize, what: &str, default: u32| match arguments.get(at) {
-        None => default,
-        Some(text) => match text.parse() {
-            Ok(number) if number > 0 => number,
-            _ => HELP.exit(&format!("{what}: expected a number from 1 to {}", u32::MAX)),
-        },
+    let number = |what, default| match flags.read(what, default, "a whole number") {
+        Ok(number @ 1..) => number,
+        _ => HELP.exit(&format!("{what}: expected a number from 1 to {}", u32::MAX)),
     };
     let scale = Scale {
-        endpoints: number(0, "ENDPOINTS", 1_000_000),
-        deliveries: number(1, "DELIVERIES", 10_000_000).into(),
+        endpoints: number("ENDPOINTS", 1_000_000),
+        deliveries: u64::from(number("DELIVERIES", 10_000_000)),
         limits: SenderLimits { overall: 5_000, per_endpoint: 4 },
         seed: 2026,
     };
     // Before the day, so that a wrong path does not waste it.
-    let path = arguments.get(2).copied().unwrap_or("target/simulate.svg");
+    let path = flags.text("CHART.svg").unwrap_or("target/simulate.svg");
     let mut file = create(Path::new(path))
         .unwrap_or_else(|error| HELP.exit(&format!("CHART.svg: {path}: {error}")));
 

@@ -132,7 +132,8 @@ const HELP: Help = Help {
             "sign forwarded requests again, with the secret in this variable",
         ),
     ]],
-    positional: 0,
+    positional: &[],
+    example: "",
 };
 
 const DEFAULT_LISTEN: SocketAddr =

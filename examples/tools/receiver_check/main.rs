@@ -67,13 +67,14 @@ const HELP: Help = Help {
         Flag::value("--product", "NAME", "the product whose header names are used [Service]"),
         Flag::value("--trust-ca", "FILE.pem", "extra CA certificates, besides the public ones"),
     ]],
-    positional: 1,
+    positional: &["URL"],
+    example: "",
 };
 
 fn main() -> ExitCode {
     let flags = HELP.parse_or_exit();
     let set_up = || {
-        let url = flags.positional().first().copied().ok_or("missing URL")?;
+        let url = flags.text("URL").unwrap_or_default();
         let trust = flags.text("--trust-ca").map(Path::new);
         let endpoint = Endpoint::new(url, trust)?;
         let texts = secrets::texts(&flags)?;

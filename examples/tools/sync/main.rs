@@ -83,7 +83,8 @@ const HELP: Help = Help {
         Flag::value("--product", "NAME", "the product of the key [Service]"),
         Flag::value("--time-scale", "F", "multiplies the waits between requests; for tests [1]"),
     ]],
-    positional: 0,
+    positional: &[],
+    example: "",
 };
 
 const DEFAULT_VARIABLE: &str = "SERVICE_API_KEY";

@@ -28,7 +28,8 @@ const HELP: Help = Help {
             walked, every error appears, a webhook is signed, refused and retried, endpoints are disabled,\n\
             and missed calls are recovered. Exit status: 0 every rule held, 1 a rule did not hold.",
     flags: &[],
-    positional: 0,
+    positional: &[],
+    example: "",
 };
 
 fn main() -> ExitCode {

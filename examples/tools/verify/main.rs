@@ -80,7 +80,8 @@ const CHECK: Help = Help {
         TOLERANCE,
         PRODUCT,
     ]],
-    positional: 0,
+    positional: &[],
+    example: "",
 };
 
 const EXPLAIN: Help = Help {
@@ -101,7 +102,8 @@ const EXPLAIN: Help = Help {
         TOLERANCE,
         PRODUCT,
     ]],
-    positional: 0,
+    positional: &[],
+    example: "",
 };
 
 const SIGN: Help = Help {
@@ -119,7 +121,8 @@ const SIGN: Help = Help {
         NOW,
         PRODUCT,
     ]],
-    positional: 0,
+    positional: &[],
+    example: "",
 };
 
 const VECTORS: Help = Help {
@@ -127,7 +130,8 @@ const VECTORS: Help = Help {
     about: "Runs test vectors in the format of tests/vectors/README.md. Exit status: 0 all\n\
             passed, 1 some failed, 2 the file cannot be read.",
     flags: &[],
-    positional: 1,
+    positional: &["FILE"],
+    example: "",
 };
 
 /// What the command line asks for cannot be done.
@@ -142,10 +146,10 @@ const COMMANDS: Commands<Run> = Commands {
     groups: &[],
     statuses: "",
     commands: &[&[
-        Command { name: "check", help: &CHECK, run: check },
-        Command { name: "explain", help: &EXPLAIN, run: explain },
-        Command { name: "sign", help: &SIGN, run: sign },
-        Command { name: "vectors", help: &VECTORS, run: vectors },
+        Command { name: "check", help: CHECK, run: check },
+        Command { name: "explain", help: EXPLAIN, run: explain },
+        Command { name: "sign", help: SIGN, run: sign },
+        Command { name: "vectors", help: VECTORS, run: vectors },
     ]],
 };
 
@@ -246,7 +250,7 @@ fn sign(flags: &Flags) -> Result<u8, String> {
 }
 
 fn vectors(flags: &Flags) -> Result<u8, String> {
-    let [path] = flags.positional()[..] else { return Err("missing FILE".to_owned()) };
+    let path = flags.text("FILE").unwrap_or_default();
     let text = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
     let outcome = vectors::run(&text).map_err(|error| format!("{path}: {error}"))?;
     for failure in &outcome.failures {

@@ -5,34 +5,40 @@
 //!     usage: "service [--listen ADDR]",
 //!     about: "What it is, in a sentence.",
 //!     flags: &[&[Flag::value("--listen", "ADDR", "where to listen [127.0.0.1:8080]")]],
-//!     positional: 0,
+//!     positional: &[],
 //! };
 //! let flags = HELP.parse_or_exit();
 //! let listen: SocketAddr = flags.read("--listen", DEFAULT, "an address")?;
 //! ```
+//!
+//! Each flag is read from the environment, too, where the command line has none: `--log-format` from
+//! `CALL_ASSISTANT_LOG_FORMAT`.
 
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{BoolishValueParser, PossibleValuesParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches};
+use serde_json::Value;
 
 use super::terminal;
 
 /// The arguments of a program or a command, and its help text.
 #[derive(Clone, Copy, Debug)]
 pub struct Help {
-    /// The line after `Usage:`. It begins with the name of the program.
+    /// The line after `Usage:`. It begins with the name of the program. Empty: it is made of the flags.
     pub usage: &'static str,
     /// What it does, in a few lines.
     pub about: &'static str,
     /// All flags except `--help` and `--version`, which every program has, in groups that several commands share.
     pub flags: &'static [&'static [Flag]],
-    /// The most arguments that are not flags.
-    pub positional: usize,
+    /// The names of the arguments that are not flags. `[NAME]` may be left out.
+    pub positional: &'static [&'static str],
+    /// A command line that does something, without the name of the program; empty: none.
+    pub example: &'static str,
 }
 
 /// The words that a value may be.
@@ -44,8 +50,22 @@ pub struct Flag {
     name: &'static str,
     value: Option<&'static str>,
     about: &'static str,
-    /// The words that the value may be, and whether it may be several.
-    words: Option<(Words, bool)>,
+    /// The name of its field in a body; empty: that of the flag.
+    field: &'static str,
+    kind: Kind,
+    is_required: bool,
+}
+
+/// What the value of a flag is.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Text,
+    Bool,
+    Number,
+    OneOf(Words),
+    SomeOf(Words),
+    /// Several of these words; all where the flag is not given.
+    AllOf(Words),
 }
 
 /// A program with several commands.
@@ -68,7 +88,7 @@ pub struct Commands<T: 'static> {
 pub struct Command<T: 'static> {
     /// One word; or two, of which the first is a group.
     pub name: &'static str,
-    pub help: &'static Help,
+    pub help: Help,
     /// What the program does for it.
     pub run: T,
 }
@@ -99,8 +119,9 @@ pub const TRUST_CA: Flag =
 pub const LOOPBACK: Flag =
     Flag::switch("--allow-loopback-endpoints", "allow webhooks to this machine, also without TLS");
 
-/// The name of what is no flag.
-const POSITIONAL: &str = "arguments";
+/// Where a flag is read from that the command line has not.
+const ENVIRONMENT: &str =
+    "A flag may be given by the environment: --log-level by CALL_ASSISTANT_LOG_LEVEL.";
 
 /// A parsed command line.
 #[derive(Clone, Debug)]
@@ -111,35 +132,99 @@ pub struct Flags {
 impl Flag {
     /// Creates a flag without a value.
     pub const fn switch(name: &'static str, about: &'static str) -> Self {
-        Self { name, value: None, about, words: None }
+        Self { name, value: None, about, field: "", kind: Kind::Text, is_required: false }
     }
 
     /// Creates a flag with a value: `--name VALUE` or `--name=VALUE`.
     pub const fn value(name: &'static str, value: &'static str, about: &'static str) -> Self {
-        Self { name, value: Some(value), about, words: None }
+        Self { value: Some(value), ..Self::switch(name, about) }
     }
 
     /// Limits the value to one of these words.
     pub const fn one_of(self, words: Words) -> Self {
-        Self { words: Some((words, false)), ..self }
+        Self { kind: Kind::OneOf(words), ..self }
     }
 
     /// Limits the value to one or several of these words, with commas in between.
     pub const fn some_of(self, words: Words) -> Self {
-        Self { words: Some((words, true)), ..self }
+        Self { kind: Kind::SomeOf(words), ..self }
+    }
+
+    /// Makes the value all of the words where it is not given.
+    pub const fn or_all(self) -> Self {
+        match self.kind {
+            Kind::SomeOf(words) => Self { kind: Kind::AllOf(words), ..self },
+            _ => self,
+        }
+    }
+
+    /// Names the field of a body that it gives.
+    pub const fn of(self, field: &'static str) -> Self {
+        Self { field, ..self }
+    }
+
+    /// Limits the value to `true` and `false`.
+    pub const fn bool(self) -> Self {
+        Self { kind: Kind::Bool, ..self }
+    }
+
+    /// Makes the value a number in JSON. Who reads it knows the bounds.
+    pub const fn number(self) -> Self {
+        Self { kind: Kind::Number, ..self }
+    }
+
+    /// Refuses a command line without it.
+    pub const fn required(self) -> Self {
+        Self { is_required: true, ..self }
+    }
+
+    /// Returns its name, with `--`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns the name of its field in a body: `instead_of` for `--instead-of`.
+    pub fn field(&self) -> String {
+        match self.field {
+            "" => self.name.trim_start_matches('-').replace('-', "_"),
+            field => field.to_owned(),
+        }
+    }
+
+    /// Returns its value as JSON; `None` if it was not given.
+    pub fn json(&self, flags: &Flags) -> Option<Value> {
+        let text = flags.text(self.name)?;
+        Some(match self.kind {
+            Kind::Bool => (text == "true").into(),
+            Kind::Number => text.parse::<u64>().map_or(text.into(), Value::from),
+            Kind::SomeOf(_) | Kind::AllOf(_) => flags.words(self.name).into(),
+            Kind::Text | Kind::OneOf(_) => text.into(),
+        })
     }
 
     fn argument(&self) -> Arg {
-        let long = self.name.trim_start_matches('-');
-        let mut argument = Arg::new(self.name).long(long).help(self.about);
-        if let Some((words, several)) = self.words {
-            argument = argument.value_parser(PossibleValuesParser::new(words()));
-            argument = if several { argument.value_delimiter(',') } else { argument };
-        }
+        let variable = self.name.replace("--", "CALL_ASSISTANT_").replace('-', "_").to_uppercase();
+        let argument = Arg::new(self.name)
+            .long(self.name.trim_start_matches('-'))
+            .help(self.about)
+            .required(self.is_required)
+            .env(variable)
+            .hide_env(true);
+        let of = |argument: Arg, words| argument.value_parser(PossibleValuesParser::new(words));
+        let argument = match self.kind {
+            Kind::Text | Kind::Number => argument,
+            Kind::Bool => of(argument, vec!["true", "false"]),
+            Kind::OneOf(words) => of(argument, words()),
+            Kind::SomeOf(words) => of(argument, words()).value_delimiter(','),
+            Kind::AllOf(words) => of(argument, words())
+                .value_delimiter(',')
+                .default_values(words())
+                .hide_default_value(true),
+        };
         match self.value {
             // A negative number is refused by who reads it, and knows the bounds.
             Some(value) => argument.value_name(value).allow_negative_numbers(true),
-            None => argument.action(ArgAction::SetTrue),
+            None => argument.action(ArgAction::SetTrue).value_parser(BoolishValueParser::new()),
         }
     }
 }
@@ -149,12 +234,14 @@ impl Help {
     /// error and exits with status 2.
     pub fn parse_or_exit(&self) -> Flags {
         let program = self.usage.split(' ').next().unwrap_or_default();
-        Flags { matches: parse_or_exit(self.command(program)) }
+        Flags { matches: parse_or_exit(self.command(program).after_help(ENVIRONMENT)) }
     }
 
     /// Prints what is wrong with the command line, and exits with status 2.
     pub fn exit(&self, message: &str) -> ! {
-        exit(message, &format!("Usage: {}\n", self.usage))
+        let usage =
+            if self.usage.is_empty() { String::new() } else { format!("Usage: {}\n", self.usage) };
+        exit(message, &usage)
     }
 
     /// Reads an address, or returns this port of this machine alone. Exits with a message if it is not one.
@@ -175,14 +262,19 @@ impl Help {
     }
 
     fn command(&self, name: &'static str) -> clap::Command {
-        let positional = Arg::new(POSITIONAL).num_args(0..=self.positional).hide(true);
-        clap::Command::new(name)
+        let positional = self.positional.iter().map(|name| {
+            let is_optional = name.starts_with('[');
+            Arg::new(name.trim_matches(['[', ']']))
+                .required(!is_optional)
+                .hide(!self.usage.is_empty())
+        });
+        let command = clap::Command::new(name)
             .about(first_sentence(self.about))
             .before_help(self.about)
             .help_template("{before-help}{usage-heading} {usage}\n\n{options}{after-help}\n")
-            .override_usage(self.usage)
             .args(self.flags.iter().copied().flatten().map(Flag::argument))
-            .args((self.positional > 0).then_some(positional))
+            .args(positional);
+        if self.usage.is_empty() { command } else { command.override_usage(self.usage) }
     }
 }
 
@@ -190,9 +282,11 @@ impl<T> Commands<T> {
     /// Reads the process's command line as [`Help::parse_or_exit`] does, and returns the command with
     /// its flags.
     pub fn parse_or_exit(&self) -> (&'static Command<T>, Flags) {
-        let named =
-            |command: clap::Command| command.display_name(self.program).after_help(self.statuses);
-        let group = |name| named(clap::Command::new(name).subcommand_required(true));
+        let named = |command: clap::Command, example| {
+            let help = format!("{}{}", told(self.program, example), self.statuses);
+            command.display_name(self.program).after_help(help)
+        };
+        let group = |name| named(clap::Command::new(name).subcommand_required(true), "");
         let mut program = group(self.program).about(self.about);
         for (name, about) in self.groups {
             program = program.subcommand(group(name).about(about));
@@ -200,9 +294,12 @@ impl<T> Commands<T> {
         for command in self.commands.iter().copied().flatten() {
             program = match command.name.split_once(' ') {
                 Some((group, name)) => program.mut_subcommand(group, |group| {
-                    group.subcommand(named(command.help.command(name)))
+                    group.subcommand(named(command.help.command(name), command.help.example))
                 }),
-                None => program.subcommand(named(command.help.command(command.name))),
+                None => {
+                    let Help { example, .. } = command.help;
+                    program.subcommand(named(command.help.command(command.name), example))
+                }
             };
         }
         let mut matches = parse_or_exit(program.disable_help_subcommand(true));
@@ -250,11 +347,6 @@ impl Flags {
             None => Ok(default),
             Some(text) => text.parse().map_err(|_| format!("{name}: expected {expected}")),
         }
-    }
-
-    /// Returns the arguments that are not flags, in their order.
-    pub fn positional(&self) -> Vec<&str> {
-        self.words(POSITIONAL)
     }
 }
 
@@ -321,12 +413,30 @@ fn message(error: &clap::Error) -> String {
             words if words.is_empty() => format!("{argument}: expected a value"),
             words => format!("{flag}: expected one of {words}"),
         },
+        ErrorKind::MissingRequiredArgument => {
+            let first = argument.split([',', ' ']).next().unwrap_or_default();
+            format!("missing {}", first.trim_matches(['<', '>']))
+        }
+        // The cause does not quote the value.
+        ErrorKind::ValueValidation => {
+            let cause = std::error::Error::source(error).map(ToString::to_string);
+            format!("{flag}: {}", cause.unwrap_or_else(|| "not valid".to_owned()))
+        }
         ErrorKind::ArgumentConflict => format!("{flag} is repeated"),
         ErrorKind::TooManyValues if flag.starts_with('-') => format!("{flag} takes no value"),
         ErrorKind::UnknownArgument | ErrorKind::TooManyValues => "too many arguments".to_owned(),
         ErrorKind::InvalidUtf8 => "an argument is not UTF-8".to_owned(),
         other => other.to_string(),
     }
+}
+
+/// Returns the end of a help text: an example, and where a flag is read from besides.
+fn told(program: &str, example: &str) -> String {
+    let example = match example {
+        "" => String::new(),
+        example => format!("Example:\n  {program} {example}\n\n"),
+    };
+    format!("{example}{ENVIRONMENT}\n\n")
 }
 
 fn first_sentence(text: &str) -> String {

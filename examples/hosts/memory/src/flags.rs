@@ -26,10 +26,7 @@ pub struct Options {
 }
 
 const HELP: Help = Help {
-    usage: "service [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
-            \x20              [--portal-frame-ancestors ORIGINS] [--data FILE.json] [--trust-ca FILE.pem] [--allow-loopback-endpoints]\n\
-            \x20              [--time-scale F] [--timeout-scale F] [--endpoint-rate N]\n\
-            \x20              [--max-endpoints N] [--metrics ADDR] [--log-format FORMAT] [--log-level LEVEL]",
+    usage: "service [OPTIONS]",
     about: "The whole service on one machine: the public REST API, the webhook sender, and a\n\
             dashboard. The first line on standard output is JSON: both addresses, and the keys.",
     flags: &[&[
@@ -52,7 +49,8 @@ const HELP: Help = Help {
         log::FORMAT,
         log::LEVEL,
     ]],
-    positional: 0,
+    positional: &[],
+    example: "",
 };
 
 /// Reads the command line. Exits with a message if it is wrong.

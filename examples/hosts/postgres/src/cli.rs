@@ -7,7 +7,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::AccountId;
 
-use crate::commands::{self, AS, JSON, by};
+use crate::commands::{self, AS, JSON, Row, by};
 use crate::counted::Counted;
 use crate::db::{Address, Database};
 use crate::exit;
@@ -129,8 +129,7 @@ const LOG: &[Flag] = &[log::FORMAT, log::LEVEL];
 const LONGEST_DRAIN: u64 = 3600;
 
 const MIGRATE: Help = Help {
-    usage: "call-assistant-postgres migrate --database URL [--database-ca FILE.pem]\n\
-            \x20              [--status | --dry-run]",
+    usage: "",
     about: "Migrates the database to this version. Of several at once one does so, and the others wait.",
     flags: &[&[
         DATABASE,
@@ -141,48 +140,45 @@ const MIGRATE: Help = Help {
         ),
         Flag::switch("--dry-run", "print the statements that are not applied; change nothing"),
     ]],
-    positional: 0,
+    positional: &[],
+    example: "migrate --database postgresql://migrator@localhost/calls",
 };
 
 const API: Help = Help {
-    usage: "call-assistant-postgres api --database URL [--database-ca FILE.pem] [--keys FILE]\n\
-            \x20              [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
-            \x20              [--portal-frame-ancestors ORIGINS] [--data FILE.json]\n\
-            \x20              [--allow-loopback-endpoints] [--max-endpoints N] [--metrics ADDR]\n\
-            \x20              [--drain-seconds N] [--log-format FORMAT] [--log-level LEVEL]",
+    usage: "",
     about: "Serves the public API and the dashboard. Several processes may run at once.",
     flags: &[STORE, SERVES, &[LOOPBACK, EndpointLimit::FLAG, METRICS, DRAIN], LOG],
-    positional: 0,
+    positional: &[],
+    example: "api --database postgresql://api@localhost/calls --keys ring --listen 0.0.0.0:8080",
 };
 
 const SENDER: Help = Help {
-    usage: "call-assistant-postgres sender --database URL [--database-ca FILE.pem] [--keys FILE]\n\
-            \x20              [--trust-ca FILE.pem] [--allow-loopback-endpoints] [--time-scale F]\n\
-            \x20              [--timeout-scale F] [--endpoint-rate N] [--metrics ADDR]\n\
-            \x20              [--log-format FORMAT] [--log-level LEVEL]",
+    usage: "",
     about: "Sends webhooks. Several senders share the work, and each may stop at any time.",
     flags: &[STORE, SENDS, &[METRICS], LOG],
-    positional: 0,
+    positional: &[],
+    example: "sender --database postgresql://sender@localhost/calls --keys ring",
 };
 
 const ALL: Help = Help {
-    usage: "call-assistant-postgres all --database URL [the flags of api and sender]",
+    usage: "",
     about: "The whole service in one process.",
     flags: &[STORE, SERVES, SENDS, &[EndpointLimit::FLAG, METRICS, DRAIN], LOG],
-    positional: 0,
+    positional: &[],
+    example: "all --database postgresql://all@localhost/calls --keys ring",
 };
 
 const DEMO: Help = Help {
-    usage: "call-assistant-postgres demo [the flags of all, except --drain-seconds and those of the database and the keys]",
+    usage: "",
     about: "The whole service on a temporary PostgreSQL server. The first line on standard output is\n\
             JSON: both addresses, and the keys.",
     flags: &[SERVES, SENDS, &[EndpointLimit::FLAG, METRICS], LOG],
-    positional: 0,
+    positional: &[],
+    example: "demo",
 };
 
 const ERASE: Help = Help {
-    usage: "call-assistant-postgres erase --database URL --account ID\n\
-            \x20              (--number NUMBER | --contact ID | --call ID | --whole-account)",
+    usage: "",
     about: "Erases an account with all its data, or a caller in its calls, events and logged responses.\n\
             Waits for older transactions and for attempts in flight, and says so. Prints how much of each kind it\n\
             found. It ends with 3 where something may be left, and `left` says why. An erased account's id is\n\
@@ -198,12 +194,12 @@ const ERASE: Help = Help {
         Flag::switch("--whole-account", "erase the account, its keys, calls, endpoints and events"),
         AS,
     ]],
-    positional: 0,
+    positional: &[],
+    example: "erase --account acct_1 --contact contact_1",
 };
 
 const RECOVER: Help = Help {
-    usage: "call-assistant-postgres recover --database URL (--account ID | --all-accounts)\n\
-            \x20              [--from INSTANT] [--until INSTANT]",
+    usage: "",
     about: "Starts a recovery of each active endpoint that has missed something, and prints how many it\n\
             started. Senders make them. It may be run again.",
     flags: &[&[
@@ -219,27 +215,30 @@ const RECOVER: Help = Help {
         Flag::value("--until", "INSTANT", "events before this [all]"),
         AS,
     ]],
-    positional: 0,
+    positional: &[],
+    example: "recover --account acct_1 --from 2026-03-01T00:00:00Z",
 };
 
 const ROTATE_KEYS: Help = Help {
-    usage: "call-assistant-postgres rotate-keys --database URL [--keys FILE]",
+    usage: "",
     about: "Seals the signing secrets again with the first key of the ring. Every process must have the\n\
             ring already.",
     flags: &[&[DATABASE, DATABASE_CA, KEYS, AS]],
-    positional: 0,
+    positional: &[],
+    example: "rotate-keys --keys ring",
 };
 
 const RING_CHECK: Help = Help {
-    usage: "call-assistant-postgres ring check --database URL [--keys FILE] [--json]",
+    usage: "",
     about: "Opens every sealed secret with the ring, and prints which keys are in use. Changes nothing.\n\
             It ends with 1 where one does not open.",
     flags: &[&[DATABASE, DATABASE_CA, KEYS, JSON]],
-    positional: 0,
+    positional: &[],
+    example: "ring check --keys ring",
 };
 
 const DOCTOR: Help = Help {
-    usage: "call-assistant-postgres doctor --database URL [--keys FILE] [--role ROLE] [--backup] [--json]",
+    usage: "",
     about: "Looks at all that the service needs, and prints a line for each: ok, warn or fail, what is found\n\
             and what to do. Changes nothing. It ends with 1 where a line says `fail`, and with 3 where the database\n\
             does not answer.",
@@ -255,20 +254,28 @@ const DOCTOR: Help = Help {
         Flag::switch("--backup", "look, too, for how long ago the write-ahead log was archived"),
         JSON,
     ]],
-    positional: 0,
+    positional: &[],
+    example: "doctor --keys ring --role sender",
 };
 
 const KEYGEN: Help = Help {
-    usage: "call-assistant-postgres keygen NUMBER",
+    usage: "",
     about: "Prints a new key, as a line of a key ring. The first line of a ring seals, and all lines open.",
     flags: &[],
-    positional: 1,
+    positional: &["NUMBER"],
+    example: "keygen 1",
 };
 
 /// What a command line asks for.
-pub(crate) type Build = fn(&Help, &Flags) -> Role;
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Run {
+    /// A role.
+    Role(fn(&Help, &Flags) -> Role),
+    /// A request to a route of the dashboard.
+    Ask(Row),
+}
 
-const COMMANDS: Commands<Build> = Commands {
+const COMMANDS: Commands<Run> = Commands {
     program: "call-assistant-postgres",
     about: "The service as a host of many machines over PostgreSQL.",
     groups: commands::GROUPS,
@@ -276,55 +283,58 @@ const COMMANDS: Commands<Build> = Commands {
     commands: &[ROLES, commands::COMMANDS],
 };
 
-const ROLES: &[Command<Build>] = &[
-    Command { name: "demo", help: &DEMO, run: demo },
-    Command { name: "migrate", help: &MIGRATE, run: migrate },
+const ROLES: &[Command<Run>] = &[
+    Command { name: "demo", help: DEMO, run: Run::Role(demo) },
+    Command { name: "migrate", help: MIGRATE, run: Run::Role(migrate) },
     Command {
         name: "api",
-        help: &API,
-        run: |help, flags| Role::Api {
+        help: API,
+        run: Run::Role(|help, flags| Role::Api {
             serving: serving(help, flags),
             database: database(help, flags),
             ring: ring(help, flags),
-        },
+        }),
     },
     Command {
         name: "sender",
-        help: &SENDER,
-        run: |help, flags| Role::Sender {
+        help: SENDER,
+        run: Run::Role(|help, flags| Role::Sender {
             options: sending(help, flags, database, ring),
             metrics: help.metrics(flags),
-        },
+        }),
     },
     Command {
         name: "all",
-        help: &ALL,
-        run: |help, flags| Role::All {
+        help: ALL,
+        run: Run::Role(|help, flags| Role::All {
             serving: serving(help, flags),
             sending: sending(help, flags, database, ring),
-        },
+        }),
     },
-    Command { name: "erase", help: &ERASE, run: erase },
-    Command { name: "recover", help: &RECOVER, run: recover },
+    Command { name: "erase", help: ERASE, run: Run::Role(erase) },
+    Command { name: "recover", help: RECOVER, run: Run::Role(recover) },
     Command {
         name: "rotate-keys",
-        help: &ROTATE_KEYS,
-        run: |help, flags| Role::RotateKeys {
+        help: ROTATE_KEYS,
+        run: Run::Role(|help, flags| Role::RotateKeys {
             by: by(help, flags),
             database: database(help, flags),
             ring: ring(help, flags),
-        },
+        }),
     },
-    Command { name: "keygen", help: &KEYGEN, run: keygen },
-    Command { name: "ring check", help: &RING_CHECK, run: ring_check },
-    Command { name: "doctor", help: &DOCTOR, run: doctor },
+    Command { name: "keygen", help: KEYGEN, run: Run::Role(keygen) },
+    Command { name: "ring check", help: RING_CHECK, run: Run::Role(ring_check) },
+    Command { name: "doctor", help: DOCTOR, run: Run::Role(doctor) },
 ];
 
 /// Reads the command line. Exits with a message if it is wrong.
 pub(crate) fn read() -> Role {
     let (Command { help, run, .. }, flags) = COMMANDS.parse_or_exit();
     log::set_or_exit(help, &flags);
-    run(help, &flags)
+    match run {
+        Run::Role(role) => role(help, &flags),
+        Run::Ask(row) => commands::ask(row, help, &flags),
+    }
 }
 
 fn demo(help: &Help, flags: &Flags) -> Role {
@@ -346,10 +356,9 @@ fn migrate(help: &Help, flags: &Flags) -> Role {
 }
 
 fn keygen(help: &Help, flags: &Flags) -> Role {
-    let Some(number) = flags.positional().first().copied() else { help.exit("missing NUMBER") };
-    match number.parse() {
+    match flags.read("NUMBER", 0, "0 to 255") {
         Ok(number) => Role::KeyGen { number },
-        Err(_) => help.exit("NUMBER: expected 0 to 255"),
+        Err(error) => help.exit(&error),
     }
 }
 

@@ -1,12 +1,12 @@
-//! The commands of operators, each a request to the dashboard's own routes.
+//! The commands of operators: each is a row that names a route of the dashboard, and asks it.
 
 use call_assistant::rest::Scope;
 use call_assistant::webhook::sender::DeliveryStatus;
-use http::Method;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::cli::{Build, DATABASE, DATABASE_CA, KEYS, Role, database, ring};
+use crate::cli::{DATABASE, DATABASE_CA, KEYS, Role, Run, database, ring};
 use crate::ops::ask::{Asking, Print};
+use host::dashboard::{Action, Route, Verb};
 use host::flags::{Command, Flag, Flags, Help, LOOPBACK};
 use host::store::EndpointLimit;
 use host::store::plan::PLANS;
@@ -16,20 +16,36 @@ use host::store::scope::By;
 pub(crate) const GROUPS: &[(&str, &str)] = &[
     ("accounts", "Lists, shows, creates and changes accounts"),
     ("keys", "Lists, creates and revokes API keys"),
-    ("endpoints", "Lists, shows, creates, disables, enables, rotates and deletes endpoints"),
+    ("endpoints", "Lists, shows, creates, disables, enables, rotates, pings and deletes endpoints"),
     ("ring", "Checks the key ring"),
     ("deliveries", "Lists, shows, exports, repeats and cancels deliveries"),
     ("levers", "Lists, sets and undoes what holds sending back"),
     ("senders", "Lists senders"),
 ];
 
-const JOURNAL: &[&str] = &["at", "by", "action", "account_id", "target", "before", "after"];
+/// What a command asks for, and how the answer is printed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    action: Action,
+    /// The flags of its body, or of its query.
+    fields: &'static [Flag],
+    /// Exactly one of these fields has to be given, where there are any.
+    one_of: &'static [&'static str],
+    /// The field of the answer that has the rows of a list, and its columns.
+    rows: &'static str,
+    columns: &'static [&'static str],
+    /// Whether each row is printed as a line of JSON whatever flags say.
+    as_lines: bool,
+}
 
 pub(crate) const AS: Flag =
     Flag::value("--as", "NAME", "who does this, for the journal [the user of this process]");
 
 pub(crate) const JSON: Flag = Flag::switch("--json", "print JSON");
 
+const LINES: Flag = Flag::switch("--lines", "print each row as a line of JSON, with its position");
+
+const JOURNAL: &[&str] = &["at", "by", "action", "account_id", "target", "before", "after"];
 const ACCOUNTS: &[&str] = &["id", "plan", "subscription_active", "closing", "calls", "timezone"];
 const KEYS_SHOWN: &[&str] = &["id", "state", "mode", "hint", "created_at", "last_used_at", "name"];
 const ENDPOINTS: &[&str] = &["id", "status", "reason", "consecutive_failures", "url"];
@@ -53,9 +69,27 @@ const PLAN: Flag = Flag::value("--plan", "PLAN", "its plan; business for a new a
 const TIMEZONE: Flag = Flag::value("--timezone", "ZONE", "its IANA timezone, such as Europe/Oslo");
 const TYPE: Flag = Flag::value("--type", "TYPE", "of this event type");
 
-/// The flags of a filter of deliveries.
+const NEW_ACCOUNT: &[Flag] =
+    &[TIMEZONE.required(), Flag::value("--business-name", "TEXT", "its name"), PLAN];
+const CHANGE: &[Flag] = &[
+    TIMEZONE,
+    PLAN,
+    Flag::value("--subscription-active", "BOOL", "false: the API answers 402").bool(),
+    Flag::value("--closing", "BOOL", "true: it is about to be deleted").bool(),
+];
+const NEW_KEY: &[Flag] = &[
+    Flag::value("--name", "TEXT", "what it is called").required(),
+    Flag::value("--mode", "MODE", "which data it reads").one_of(|| vec!["live", "test"]).required(),
+    Flag::value("--scopes", "WORDS", "what it may read, with commas in between [all]")
+        .some_of(|| Scope::KNOWN.iter().map(Scope::as_str).collect())
+        .or_all(),
+    Flag::value("--expires-at", "INSTANT", "when it expires [never]"),
+];
+const NEW_ENDPOINT: &[Flag] = &[
+    Flag::value("--url", "URL", "where its events are sent").required(),
+    Flag::value("--description", "TEXT", "what its owner calls it"),
+];
 const FILTER: &[Flag] = &[
-    KEYS,
     STATUS,
     Flag::value("--endpoint", "ID", "to this endpoint"),
     TYPE,
@@ -63,374 +97,312 @@ const FILTER: &[Flag] = &[
     Flag::value("--from", "INSTANT", "of events from here on"),
     Flag::value("--until", "INSTANT", "of events before this"),
 ];
-
-/// Defines the text of a command that has the flags of the database.
-macro_rules! help {
-    ($name:ident, $positional:literal, $usage:literal, $about:literal $(, $flag:expr)* $(; $group:ident)?) => {
-        const $name: Help = Help {
-            usage: concat!("call-assistant-postgres ", $usage),
-            about: $about,
-            flags: &[&[DATABASE, DATABASE_CA, $($flag,)*], $($group,)? &[AS, JSON]],
-            positional: $positional,
-        };
-    };
-}
-
-help!(
-    ACCOUNTS_LIST,
-    0,
-    "accounts list",
-    "Lists the accounts, in the order in which they were added."
-);
-help!(ACCOUNTS_SHOW, 1, "accounts show ID", "Shows an account.");
-help!(
-    ACCOUNTS_CREATE,
-    1,
-    "accounts create ID --timezone ZONE [--business-name TEXT] [--plan PLAN]",
-    "Creates an account.",
-    TIMEZONE,
-    Flag::value("--business-name", "TEXT", "its name"),
-    PLAN
-);
-help!(
-    ACCOUNTS_CHANGE,
-    1,
-    "accounts change ID [--timezone ZONE] [--plan PLAN] [--subscription-active BOOL] [--closing BOOL]",
-    "Changes what is given of an account.",
-    TIMEZONE,
-    PLAN,
-    Flag::value("--subscription-active", "BOOL", "true, or false: the API answers 402"),
-    Flag::value("--closing", "BOOL", "true: it is about to be deleted, or false")
-);
-help!(
-    KEYS_LIST,
-    1,
-    "keys list ACCOUNT",
-    "Lists the API keys of an account, without their secrets."
-);
-help!(
-    KEYS_CREATE,
-    1,
-    "keys create ACCOUNT --name TEXT --mode MODE [--scopes WORDS] [--expires-at INSTANT]",
-    "Creates an API key, and prints its secret this once.",
-    Flag::value("--name", "TEXT", "what it is called"),
-    Flag::value("--mode", "MODE", "which data it reads").one_of(|| vec!["live", "test"]),
-    Flag::value("--scopes", "WORDS", "what it may read, with commas in between [all]")
-        .some_of(|| Scope::KNOWN.iter().map(Scope::as_str).collect()),
-    Flag::value("--expires-at", "INSTANT", "when it expires [never]")
-);
-help!(KEYS_REVOKE, 1, "keys revoke KEY", "Revokes an API key for good.");
-help!(
-    ENDPOINTS_LIST,
-    1,
-    "endpoints list ACCOUNT [--keys FILE]",
-    "Lists the endpoints of an account.",
-    KEYS
-);
-help!(ENDPOINTS_SHOW, 1, "endpoints show ID [--keys FILE]", "Shows an endpoint.", KEYS);
-help!(
-    ENDPOINTS_CREATE,
-    1,
-    "endpoints create ACCOUNT --url URL [--keys FILE]",
-    "Creates an endpoint, and prints its signing secret this once.",
-    KEYS,
-    Flag::value("--url", "URL", "where its events are sent"),
-    LOOPBACK,
-    EndpointLimit::FLAG
-);
-help!(
-    ENDPOINTS_DISABLE,
-    1,
-    "endpoints disable ID [--keys FILE]",
-    "Disables an endpoint until it is enabled. What it misses is kept for thirty days.",
-    KEYS
-);
-help!(
-    ENDPOINTS_ENABLE,
-    1,
-    "endpoints enable ID [--keys FILE]",
-    "Enables an endpoint. What it missed is not sent by itself: see `recover`.",
-    KEYS
-);
-help!(
-    ENDPOINTS_ROTATE,
-    1,
-    "endpoints rotate ID [--keys FILE]",
-    "Replaces the signing secret of an endpoint, and prints the new one this once. The previous one\n\
-     signs for 24 hours more, if it can be opened.",
-    KEYS
-);
-help!(
-    ENDPOINTS_DELETE,
-    1,
-    "endpoints delete ID [--keys FILE]",
-    "Deletes an endpoint for good. What is pending is parked, and its log is kept for thirty days.",
-    KEYS
-);
-help!(
-    DELIVERIES_LIST,
-    1,
-    "deliveries list ACCOUNT [--keys FILE] [the flags of a filter]",
-    "Lists the deliveries of an account, newest first."; FILTER
-);
-help!(
-    DELIVERIES_EXPORT,
-    1,
-    "deliveries export ACCOUNT [--keys FILE] [the flags of a filter]",
-    "Prints the deliveries of an account with their attempts, each as a line of JSON, newest first.\n\
-     The bodies of their events are left out."; FILTER
-);
-help!(DELIVERIES_SHOW, 1, "deliveries show ID", "Shows a delivery with its attempts.");
-help!(
-    DELIVERIES_REDELIVER,
-    1,
-    "deliveries redeliver ID",
-    "Sends a delivery that has ended once more."
-);
-help!(
-    DELIVERIES_CANCEL,
-    1,
-    "deliveries cancel ACCOUNT --type TYPE",
-    "Ends what is pending of an account with events of a type. A recovery of the type sends it.",
-    TYPE
-);
-
-help!(
-    LEVERS_LIST,
-    0,
-    "levers list",
-    "Lists the pauses and the throttles that operators have set, oldest first."
-);
-help!(
-    LEVERS_SET,
-    0,
-    "levers set (--everything | --account ID | --endpoint ID) --per-second N [--instead-of LEVER]",
-    "Pauses or throttles sending: every sender knows it within two seconds. One that is set already is\n\
-     refused, unless --instead-of names it.",
+const NEW_LEVER: &[Flag] = &[
     Flag::switch("--everything", "of all accounts"),
-    Flag::value("--account", "ID", "of this account"),
-    Flag::value("--endpoint", "ID", "of this endpoint"),
+    Flag::value("--account", "ID", "of this account").of("account_id"),
+    Flag::value("--endpoint", "ID", "of this endpoint").of("endpoint_id"),
     Flag::value(
         "--per-second",
         "N",
-        "how many attempts begin in a second at most, in each sender;\n0 pauses"
-    ),
-    Flag::value("--instead-of", "LEVER", "the lever that this one replaces")
-);
-help!(
-    LEVERS_UNDO,
-    1,
-    "levers undo LEVER",
-    "Undoes a pause or a throttle. All that waits is sent at once."
-);
-help!(
-    SENDERS_LIST,
-    0,
-    "senders list",
-    "Lists the senders that live, and the shards that each owns."
-);
-help!(
-    JOURNAL_HELP,
-    0,
-    "journal [--after POSITION]",
-    "Prints what operators and owners have done, oldest first, from a position on. A row is printed once all older\n\
-     transactions of the database cluster have ended, those of other databases included.",
-    Flag::value(
-        "--after",
-        "POSITION",
-        "the position of the last row that is known [the beginning]"
-    ),
-    Flag::switch("--lines", "print each row as a line of JSON, with its position")
-);
+        "how many attempts begin in a second at most, in each sender;\n0 pauses",
+    )
+    .number(),
+    Flag::value("--instead-of", "LEVER", "the lever that this one replaces"),
+];
+const AFTER: &[Flag] = &[Flag::value(
+    "--after",
+    "POSITION",
+    "the position of the last row that is known [the beginning]",
+)];
 
-/// Defines a command that is one request without a body: its method, its path, and the columns of a list.
-macro_rules! request {
-    ($name:literal, $help:ident, $method:ident, $path:literal, $columns:ident) => {
-        Command {
-            name: $name,
-            help: &$help,
-            run: |help, flags| {
-                let print = Print::Text($columns);
-                Role::Ask(Box::new(asking(help, flags, Method::$method, $path, print)))
-            },
-        }
-    };
-}
+/// The flags of every command, and of those that read or write secrets.
+const ALL: &[Flag] = &[DATABASE, DATABASE_CA, AS, JSON];
+const SEALED: &[Flag] = &[KEYS];
+const HERE: &[Flag] = &[KEYS, LOOPBACK, EndpointLimit::FLAG];
 
-pub(crate) const COMMANDS: &[Command<Build>] = &[
-    Command { name: "journal", help: &JOURNAL_HELP, run: journal },
-    request!("accounts list", ACCOUNTS_LIST, GET, "accounts", ACCOUNTS),
-    request!("accounts show", ACCOUNTS_SHOW, GET, "accounts/ID", ACCOUNTS),
-    Command { name: "accounts create", help: &ACCOUNTS_CREATE, run: create_account },
-    Command { name: "accounts change", help: &ACCOUNTS_CHANGE, run: change_account },
-    request!("keys list", KEYS_LIST, GET, "accounts/ACCOUNT/keys", KEYS_SHOWN),
-    Command { name: "keys create", help: &KEYS_CREATE, run: create_key },
-    request!("keys revoke", KEYS_REVOKE, POST, "keys/KEY/revoke", KEYS_SHOWN),
-    request!("endpoints list", ENDPOINTS_LIST, GET, "accounts/ACCOUNT/endpoints", ENDPOINTS),
-    request!("endpoints show", ENDPOINTS_SHOW, GET, "endpoints/ID", ENDPOINTS),
-    Command { name: "endpoints create", help: &ENDPOINTS_CREATE, run: create_endpoint },
-    request!("endpoints disable", ENDPOINTS_DISABLE, POST, "endpoints/ID/pause", ENDPOINTS),
-    request!("endpoints enable", ENDPOINTS_ENABLE, POST, "endpoints/ID/enable", ENDPOINTS),
-    request!("endpoints rotate", ENDPOINTS_ROTATE, POST, "endpoints/ID/rotate", ENDPOINTS),
-    request!("endpoints delete", ENDPOINTS_DELETE, DELETE, "endpoints/ID", ENDPOINTS),
-    Command {
-        name: "deliveries list",
-        help: &DELIVERIES_LIST,
-        run: |help, flags| filtered(help, flags, Print::Text(DELIVERIES)),
-    },
-    Command {
-        name: "deliveries export",
-        help: &DELIVERIES_EXPORT,
-        run: |help, flags| filtered(help, flags, Print::Lines),
-    },
-    request!("deliveries show", DELIVERIES_SHOW, GET, "deliveries/ID", DELIVERIES),
-    request!(
+/// The commands, in groups.
+pub(crate) const COMMANDS: &[Command<Run>] = &[
+    command(
+        "journal",
+        &[],
+        "Prints what operators and owners have done, oldest first, from a position on. A row is printed once all older\n\
+         transactions of the database cluster have ended, those of other databases included.",
+        "journal --lines > journal.jsonl",
+        &[AFTER, &[LINES], ALL],
+        Row { fields: AFTER, columns: JOURNAL, ..row(Action::ReadJournal) },
+    ),
+    command(
+        "accounts list",
+        &[],
+        "Lists the accounts, in the order in which they were added.",
+        "accounts list",
+        &[ALL],
+        Row { columns: ACCOUNTS, ..row(Action::ListAccounts) },
+    ),
+    command(
+        "accounts show",
+        &["ACCOUNT"],
+        "Shows an account.",
+        "accounts show acct_1",
+        &[ALL],
+        Row { columns: ACCOUNTS, ..row(Action::ShowAccount) },
+    ),
+    command(
+        "accounts create",
+        &["ID"],
+        "Creates an account.",
+        "accounts create acct_1 --timezone Europe/Oslo --plan pro",
+        &[NEW_ACCOUNT, ALL],
+        Row { fields: NEW_ACCOUNT, ..row(Action::CreateAccount) },
+    ),
+    command(
+        "accounts change",
+        &["ACCOUNT"],
+        "Changes what is given of an account.",
+        "accounts change acct_1 --plan business",
+        &[CHANGE, ALL],
+        Row { fields: CHANGE, ..row(Action::ChangeAccount) },
+    ),
+    command(
+        "keys list",
+        &["ACCOUNT"],
+        "Lists the API keys of an account, without their secrets.",
+        "keys list acct_1",
+        &[ALL],
+        Row { columns: KEYS_SHOWN, ..row(Action::ListKeys) },
+    ),
+    command(
+        "keys create",
+        &["ACCOUNT"],
+        "Creates an API key, and prints its secret this once.",
+        "keys create acct_1 --name sync --mode live",
+        &[NEW_KEY, ALL],
+        Row { fields: NEW_KEY, ..row(Action::CreateKey) },
+    ),
+    command(
+        "keys revoke",
+        &["KEY"],
+        "Revokes an API key for good.",
+        "keys revoke cred_1",
+        &[ALL],
+        Row { columns: KEYS_SHOWN, ..row(Action::RevokeKey) },
+    ),
+    command(
+        "endpoints list",
+        &["ACCOUNT"],
+        "Lists the endpoints of an account.",
+        "endpoints list acct_1",
+        &[SEALED, ALL],
+        Row { columns: ENDPOINTS, ..row(Action::ListEndpoints) },
+    ),
+    command(
+        "endpoints show",
+        &["ENDPOINT"],
+        "Shows an endpoint.",
+        "endpoints show whep_1",
+        &[SEALED, ALL],
+        Row { columns: ENDPOINTS, ..row(Action::ShowEndpoint) },
+    ),
+    command(
+        "endpoints create",
+        &["ACCOUNT"],
+        "Creates an endpoint, and prints its signing secret this once.",
+        "endpoints create acct_1 --url https://hooks.example.com/calls",
+        &[NEW_ENDPOINT, HERE, ALL],
+        Row { fields: NEW_ENDPOINT, ..row(Action::CreateEndpoint) },
+    ),
+    command(
+        "endpoints disable",
+        &["ENDPOINT"],
+        "Disables an endpoint until it is enabled. What it misses is kept for thirty days.",
+        "endpoints disable whep_1",
+        &[SEALED, ALL],
+        Row { columns: ENDPOINTS, ..row(Action::PauseEndpoint) },
+    ),
+    command(
+        "endpoints enable",
+        &["ENDPOINT"],
+        "Enables an endpoint. What it missed is not sent by itself: see `recover`.",
+        "endpoints enable whep_1",
+        &[SEALED, ALL],
+        Row { columns: ENDPOINTS, ..row(Action::EnableEndpoint) },
+    ),
+    command(
+        "endpoints rotate",
+        &["ENDPOINT"],
+        "Replaces the signing secret of an endpoint, and prints the new one this once. The previous one\n\
+         signs for 24 hours more, if it can be opened.",
+        "endpoints rotate whep_1",
+        &[SEALED, ALL],
+        Row { columns: ENDPOINTS, ..row(Action::RotateSecret) },
+    ),
+    command(
+        "endpoints ping",
+        &["ENDPOINT"],
+        "Sends an endpoint a test event, which is a delivery like any other.",
+        "endpoints ping whep_1",
+        &[SEALED, ALL],
+        row(Action::PingEndpoint),
+    ),
+    command(
+        "endpoints delete",
+        &["ENDPOINT"],
+        "Deletes an endpoint for good. What is pending is parked, and its log is kept for thirty days.",
+        "endpoints delete whep_1",
+        &[SEALED, ALL],
+        Row { columns: ENDPOINTS, ..row(Action::DeleteEndpoint) },
+    ),
+    command(
+        "deliveries list",
+        &["ACCOUNT"],
+        "Lists the deliveries of an account, newest first.",
+        "deliveries list acct_1 --status failing",
+        &[FILTER, SEALED, ALL],
+        Row { fields: FILTER, columns: DELIVERIES, ..row(Action::ListDeliveries) },
+    ),
+    command(
+        "deliveries export",
+        &["ACCOUNT"],
+        "Prints the deliveries of an account with their attempts, each as a line of JSON, newest first.\n\
+         The bodies of their events are left out.",
+        "deliveries export acct_1 --from 2026-03-01T00:00:00Z",
+        &[FILTER, SEALED, ALL],
+        Row { fields: FILTER, columns: DELIVERIES, as_lines: true, ..row(Action::ListDeliveries) },
+    ),
+    command(
+        "deliveries show",
+        &["DELIVERY"],
+        "Shows a delivery with its attempts.",
+        "deliveries show dlv_1",
+        &[ALL],
+        Row { columns: DELIVERIES, ..row(Action::ShowDelivery) },
+    ),
+    command(
         "deliveries redeliver",
-        DELIVERIES_REDELIVER,
-        POST,
-        "deliveries/ID/redeliver",
-        DELIVERIES
+        &["DELIVERY"],
+        "Sends a delivery that has ended once more.",
+        "deliveries redeliver dlv_1",
+        &[ALL],
+        Row { columns: DELIVERIES, ..row(Action::Redeliver) },
     ),
-    Command { name: "deliveries cancel", help: &DELIVERIES_CANCEL, run: cancel },
-    Command {
-        name: "levers list",
-        help: &LEVERS_LIST,
-        run: |help, flags| part_of_levers(help, flags, "levers", LEVERS),
-    },
-    Command { name: "levers set", help: &LEVERS_SET, run: set_lever },
-    request!("levers undo", LEVERS_UNDO, POST, "levers/LEVER/undo", LEVERS),
-    Command {
-        name: "senders list",
-        help: &SENDERS_LIST,
-        run: |help, flags| part_of_levers(help, flags, "senders", SENDERS),
-    },
+    command(
+        "deliveries cancel",
+        &["ACCOUNT"],
+        "Ends what is pending of an account with events of a type. A recovery of the type sends it.",
+        "deliveries cancel acct_1 --type ping",
+        &[&[TYPE.required()], ALL],
+        Row { fields: &[TYPE.required()], ..row(Action::CancelPending) },
+    ),
+    command(
+        "levers list",
+        &[],
+        "Lists the pauses and the throttles that operators have set, oldest first.",
+        "levers list",
+        &[ALL],
+        Row { columns: LEVERS, rows: "levers", ..row(Action::ShowLevers) },
+    ),
+    command(
+        "levers set",
+        &[],
+        "Pauses or throttles sending: every sender knows it within two seconds. One that is set already is\n\
+         refused, unless --instead-of names it.",
+        "levers set --account acct_1 --per-second 0",
+        &[NEW_LEVER, ALL],
+        Row {
+            fields: NEW_LEVER,
+            one_of: &["--everything", "--account", "--endpoint"],
+            ..row(Action::SetLever)
+        },
+    ),
+    command(
+        "levers undo",
+        &["LEVER"],
+        "Undoes a pause or a throttle. All that waits is sent at once.",
+        "levers undo lvr_1",
+        &[ALL],
+        Row { columns: LEVERS, ..row(Action::UndoLever) },
+    ),
+    command(
+        "senders list",
+        &[],
+        "Lists the senders that live, and the shards that each owns.",
+        "senders list",
+        &[ALL],
+        Row { columns: SENDERS, rows: "senders", ..row(Action::ShowLevers) },
+    ),
 ];
 
-fn journal(help: &Help, flags: &Flags) -> Role {
-    let print = if flags.has("--lines") { Print::Lines } else { Print::Text(JOURNAL) };
-    let mut asking = asking(help, flags, Method::GET, "journal", print);
-    asking.query.extend(flags.text("--after").map(|after| ("after".to_owned(), after.to_owned())));
-    Role::Ask(Box::new(asking))
+const fn command(
+    name: &'static str,
+    positional: &'static [&'static str],
+    about: &'static str,
+    example: &'static str,
+    flags: &'static [&'static [Flag]],
+    row: Row,
+) -> Command<Run> {
+    let help = Help { usage: "", about, flags, positional, example };
+    Command { name, help, run: Run::Ask(row) }
 }
 
-fn create_account(help: &Help, flags: &Flags) -> Role {
-    let mut body = given(flags, &["timezone", "business_name", "plan"]);
-    body.insert("id".to_owned(), id(help, flags, "ID").into());
-    ask_with(help, flags, Method::POST, "accounts", body)
+/// A command without fields, of which an answer with `data` has no columns.
+const fn row(action: Action) -> Row {
+    Row { action, fields: &[], one_of: &[], rows: "data", columns: &[], as_lines: false }
 }
 
-fn change_account(help: &Help, flags: &Flags) -> Role {
-    let mut body = given(flags, &["timezone", "plan"]);
-    for (flag, field) in
-        [("--subscription-active", "subscription_active"), ("--closing", "closing")]
-    {
-        if flags.text(flag).is_some() {
-            let is = flags.read(flag, false, "true or false");
-            body.insert(field.to_owned(), is.unwrap_or_else(|error| help.exit(&error)).into());
-        }
+/// Makes the request.
+pub(crate) fn ask(row: &Row, help: &Help, flags: &Flags) -> Role {
+    if !row.one_of.is_empty() && row.one_of.iter().filter(|flag| flags.has(flag)).count() != 1 {
+        help.exit(&format!("expected one of {}", listed(row.one_of)));
     }
-    if body.is_empty() {
-        help.exit(
-            "nothing to change: expected --timezone, --plan, --subscription-active or --closing",
-        );
+    let route = Route::of(row.action);
+    let argument = help.positional.first().and_then(|name| Some((*name, flags.text(name)?)));
+    if let Some((name, "")) = argument {
+        help.exit(&format!("missing {name}"));
     }
-    ask_with(help, flags, Method::PATCH, "accounts/ID", body)
-}
-
-fn create_key(help: &Help, flags: &Flags) -> Role {
-    let mut body = given(flags, &["name", "mode", "expires_at"]);
-    let scopes = match flags.words("--scopes") {
-        none if none.is_empty() => Scope::KNOWN.iter().map(Scope::as_str).collect(),
-        given => given,
-    };
-    body.insert("scopes".to_owned(), scopes.into());
-    ask_with(help, flags, Method::POST, "accounts/ACCOUNT/keys", body)
-}
-
-fn create_endpoint(help: &Help, flags: &Flags) -> Role {
-    let body = given(flags, &["url"]);
-    ask_with(help, flags, Method::POST, "accounts/ACCOUNT/endpoints", body)
-}
-
-fn cancel(help: &Help, flags: &Flags) -> Role {
-    let body = given(flags, &["type"]);
-    ask_with(help, flags, Method::POST, "accounts/ACCOUNT/cancel", body)
-}
-
-fn set_lever(help: &Help, flags: &Flags) -> Role {
-    let of = ["--everything", "--account", "--endpoint"];
-    if of.iter().filter(|flag| flags.has(flag)).count() != 1 {
-        help.exit("expected one of --everything, --account and --endpoint");
+    let argument = argument.map(|(_, text)| text);
+    let given = |flag: &Flag| Some((flag.field(), flag.json(flags)?));
+    let mut fields: Map<String, Value> = row.fields.iter().filter_map(given).collect();
+    if route.method == Verb::Patch && fields.is_empty() {
+        let flags: Vec<&str> = row.fields.iter().map(Flag::name).collect();
+        help.exit(&format!("nothing to change: expected one of {}", listed(&flags)));
     }
-    let mut body = given(flags, &["instead_of"]);
-    for (flag, field) in [("--account", "account_id"), ("--endpoint", "endpoint_id")] {
-        body.extend(flags.text(flag).map(|id| (field.to_owned(), id.into())));
+    // The id of what is created is a field.
+    if !route.path.contains("{id}") {
+        fields.extend(argument.map(|id| ("id".to_owned(), id.into())));
     }
-    body.insert("per_second".to_owned(), number(flags.text("--per-second").unwrap_or_default()));
-    ask_with(help, flags, Method::POST, "levers", body)
-}
-
-/// Returns a number as JSON. The dashboard knows the bounds, and says what is wrong with another text.
-fn number(text: &str) -> Value {
-    text.parse::<u64>().map_or(text.into(), Value::from)
-}
-
-/// Lists what one field of the levers has.
-fn part_of_levers(
-    help: &Help,
-    flags: &Flags,
-    rows: &'static str,
-    columns: &'static [&'static str],
-) -> Role {
-    let asking = asking(help, flags, Method::GET, "levers", Print::Text(columns));
-    Role::Ask(Box::new(Asking { rows, ..asking }))
-}
-
-fn filtered(help: &Help, flags: &Flags, print: Print) -> Role {
-    let mut asking = asking(help, flags, Method::GET, "accounts/ACCOUNT/deliveries", print);
-    let statuses = flags.words("--status").join(",");
-    asking.query.extend((!statuses.is_empty()).then(|| ("status".to_owned(), statuses)));
-    for name in ["endpoint", "type", "id", "from", "until"] {
-        let value = flags.text(&format!("--{name}"));
-        asking.query.extend(value.map(|value| (name.to_owned(), value.to_owned())));
-    }
-    Role::Ask(Box::new(asking))
-}
-
-fn ask_with(
-    help: &Help,
-    flags: &Flags,
-    method: Method,
-    path: &str,
-    body: Map<String, Value>,
-) -> Role {
-    let asking = asking(help, flags, method, path, Print::Text(&[]));
-    Role::Ask(Box::new(Asking { body: body.into(), ..asking }))
-}
-
-/// Makes the request. A segment of the path in capitals is the one argument that is no flag.
-fn asking(help: &Help, flags: &Flags, method: Method, path: &str, print: Print) -> Asking {
-    let segment = |segment| match str::starts_with(segment, char::is_uppercase) {
-        true => id(help, flags, segment).to_owned(),
-        false => segment.to_owned(),
-    };
-    let path = path.split('/').map(segment).collect();
-    let print = match print {
-        Print::Text(_) if flags.has("--json") => Print::Json,
-        other => other,
-    };
-    Asking {
+    let fill = |part| if part == "{id}" { argument.unwrap_or_default() } else { part };
+    let is_query = route.method == Verb::Get;
+    Role::Ask(Box::new(Asking {
         database: database(help, flags),
         by: by(help, flags),
         ring: help.takes("--keys").then(|| ring(help, flags)),
         allow_loopback: flags.has("--allow-loopback-endpoints"),
         endpoint_limit: EndpointLimit::read(flags).unwrap_or_else(|error| help.exit(&error)),
-        method,
-        path,
-        query: Vec::new(),
-        body: json!({}),
-        rows: "data",
-        print,
+        method: route.method,
+        path: route.path.split('/').map(|part| fill(part).to_owned()).collect(),
+        query: if is_query { fields.iter().map(as_query).collect() } else { Vec::new() },
+        body: if is_query { Map::new() } else { fields }.into(),
+        rows: row.rows,
+        print: match (row.as_lines || flags.has("--lines"), flags.has("--json")) {
+            (true, _) => Print::Lines,
+            (false, true) => Print::Json,
+            (false, false) => Print::Text(row.columns),
+        },
+    }))
+}
+
+/// Returns a field as one of a query: words with commas in between.
+fn as_query((name, value): (&String, &Value)) -> (String, String) {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let words = value.as_array().map(|words| words.iter().map(text).collect::<Vec<_>>().join(","));
+    (name.clone(), words.unwrap_or_else(|| text(value)))
+}
+
+/// Returns words as a sentence lists them.
+fn listed(words: &[&str]) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        all => all.join(", "),
     }
 }
 
@@ -450,19 +422,4 @@ fn user() -> String {
         (user.nth(1)? == id).then(|| name.to_owned())
     });
     found.unwrap_or_else(|| format!("user {id}"))
-}
-
-/// Returns the one argument that is no flag.
-fn id<'a>(help: &Help, flags: &'a Flags, what: &str) -> &'a str {
-    match flags.positional().first() {
-        Some(id) if !id.is_empty() => id,
-        _ => help.exit(&format!("missing {what}")),
-    }
-}
-
-/// Returns these fields, each from the flag of its name.
-fn given(flags: &Flags, fields: &[&str]) -> Map<String, Value> {
-    let flag = |field: &str| format!("--{}", field.replace('_', "-"));
-    let given = |field: &&str| Some(((*field).to_owned(), flags.text(&flag(field))?.into()));
-    fields.iter().filter_map(given).collect()
 }

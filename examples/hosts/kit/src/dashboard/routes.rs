@@ -219,14 +219,16 @@ impl Route {
         ROUTES.iter().filter(is_it)
     }
 
+    /// Returns the first route of an action.
+    pub fn of(action: Action) -> &'static Self {
+        let found = ROUTES.iter().find(|route| route.action == action);
+        #[expect(clippy::expect_used, reason = "a test looks for each")]
+        found.expect("each action has a route")
+    }
+
     /// Returns whether it answers a method.
     pub(super) fn answers(&self, method: &Method) -> bool {
-        match self.method {
-            Verb::Get => *method == Method::GET || *method == Method::HEAD,
-            Verb::Post => *method == Method::POST,
-            Verb::Patch => *method == Method::PATCH,
-            Verb::Delete => *method == Method::DELETE,
-        }
+        *method == self.method.method() || self.method == Verb::Get && *method == Method::HEAD
     }
 
     /// Returns the methods of a path, as `Allow` has them; empty where there is no such path.
@@ -236,6 +238,16 @@ impl Route {
 }
 
 impl Verb {
+    /// Returns the method.
+    pub fn method(self) -> Method {
+        match self {
+            Self::Get => Method::GET,
+            Self::Post => Method::POST,
+            Self::Patch => Method::PATCH,
+            Self::Delete => Method::DELETE,
+        }
+    }
+
     /// Returns the methods that it answers.
     pub fn allowed(self) -> &'static str {
         match self {

@@ -26,6 +26,15 @@ fn mistakes_end_it_with_a_word() {
         let told = run(command().args(arguments), b"").is(2, message);
         assert!(told.stderr.starts_with(message) && told.stdout.is_empty(), "{arguments:?}");
     }
+    // A flag that is not given is read from the environment, with the same bounds.
+    for (variable, value, message) in [
+        ("CALL_ASSISTANT_LISTEN", "nowhere", "--listen: expected an address"),
+        ("CALL_ASSISTANT_ENDPOINT_RATE", "-1", "--endpoint-rate: expected a number of attempts"),
+        ("CALL_ASSISTANT_ALLOW_LOOPBACK_ENDPOINTS", "maybe", "--allow-loopback-endpoints: "),
+    ] {
+        let told = run(command().env(variable, value), b"").is(2, message);
+        assert!(told.stderr.starts_with(message) && told.stdout.is_empty(), "{variable}");
+    }
     let help = run(command().arg("--help"), b"").is(0, "").stdout;
     let version = run(command().arg("--version"), b"").is(0, "").stdout;
     let name = if is_other() { "call-assistant-postgres" } else { "service" };

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::exit::{self, Ended};
 use crate::key_ring::KeyRing;
 use crate::store::Postgres;
 use host::auth::access::Access;
-use host::dashboard::Dashboard;
+use host::dashboard::{Dashboard, Verb};
 use host::store::EndpointLimit;
 use host::store::scope::By;
 use host::store::scope::Login;
@@ -28,7 +28,7 @@ pub(crate) struct Asking {
     pub(crate) ring: Option<KeyRing>,
     pub(crate) allow_loopback: bool,
     pub(crate) endpoint_limit: EndpointLimit,
-    pub(crate) method: Method,
+    pub(crate) method: Verb,
     pub(crate) path: Vec<String>,
     pub(crate) query: Vec<(String, String)>,
     pub(crate) body: Value,
@@ -63,7 +63,8 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
     let (mut rows, mut cancelled) = (Vec::new(), 0_u64);
     loop {
         let segments = path.iter().map(String::as_str).collect();
-        let answer = dashboard.ask(&login, &method, segments, query.clone(), body.clone()).await;
+        let answer =
+            dashboard.ask(&login, &method.method(), segments, query.clone(), body.clone()).await;
         let (head, answered) = answer.into_parts();
         let mut answered: Value = serde_json::from_slice(&answered.collect().await?.to_bytes())?;
         if !head.status.is_success() {

@@ -126,7 +126,7 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
         (
             &["accounts", "change", "acct_1", "--closing", "yes"],
             2,
-            "--closing: expected true or false",
+            "--closing: expected one of true, false",
         ),
         (&["accounts", "change", "acct_1", "--plan", "gold"], 2, "--plan: expected one of none,"),
         (&["accounts", "show", "acct_none"], 1, "account not found"),
@@ -141,7 +141,7 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
             2,
             "--scopes: expected one of account:read, calls:read",
         ),
-        (&["accounts", "change", "acct_1"], 2, "nothing to change: expected --timezone"),
+        (&["accounts", "change", "acct_1"], 2, "nothing to change: expected one of --timezone"),
         (&["accounts", "list", "--as", "owner"], 2, "--as: expected another name"),
         (&["deliveries", "cancel", "acct_1", "--type", "call ended"], 2, "type: expected 1 to"),
         (&["journal", "--after", "foo"], 2, "after: not a position"),
@@ -182,12 +182,6 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
     let noted = "SELECT count(*) FROM journal WHERE account_id = 'acct_none'";
     assert_eq!(service.count(noted).await, 0);
 
-    for (name, help) in help_texts() {
-        let (_, usage) = help.split_once("\nUsage: ").unwrap();
-        let (usage, flags) = usage.split_once("\n\n").unwrap();
-        let says = usage.contains("--keys") || usage.contains("the flags of api");
-        assert!(says || !flags.contains("--keys <"), "{name}: {usage}");
-    }
     let help = run_with(world, &world.ring, &["keys", "create", "--help"]).out;
     for words in ["account:read, calls:read", "live, test"] {
         assert!(help.contains(words), "{words}: {help}");
@@ -342,6 +336,7 @@ const ENDS: &[(&[&str], Option<i32>, Option<i32>)] = &[
     (&["endpoints", "enable", "whep_none"], Some(1), Some(3)),
     (&["endpoints", "rotate", "whep_none"], Some(1), Some(3)),
     (&["endpoints", "delete", "whep_none"], Some(1), Some(3)),
+    (&["endpoints", "ping", "whep_none"], Some(1), Some(3)),
     (&["deliveries", "list", "acct_1"], Some(0), Some(3)),
     (&["deliveries", "export", "acct_1"], Some(0), Some(3)),
     (&["deliveries", "show", "dlv_none"], Some(1), Some(3)),
