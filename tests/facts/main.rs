@@ -9,6 +9,7 @@
 )]
 
 mod events;
+mod metrics;
 mod numbers;
 mod parameters;
 
