@@ -208,7 +208,6 @@ impl Core {
             }
             Event::Read(planned, read) => {
                 self.reads.under_way = self.reads.under_way.saturating_sub(1);
-                log::tried("deliveries are not read", &read);
                 match read {
                     Ok(read) => {
                         for (planned, read) in planned.into_iter().zip(read) {
@@ -364,7 +363,6 @@ impl Core {
         at: Moment,
         out: &mut VecDeque<Command>,
     ) {
-        log::succeeded("attempts are not stored");
         self.stores.wait = AGAIN;
         let again: BTreeMap<u64, Timestamp> =
             settled.again.iter().map(|(id, _, due)| (*id, *due)).collect();
@@ -402,9 +400,6 @@ impl Core {
 
     /// Has a batch stored again: a result is kept while this process lives.
     fn store_again(&mut self, batch: Vec<Ended>, how: How, failure: &Failure, at: Moment) {
-        if let Failure::Refused(cause) | Failure::Unknown(cause) = failure {
-            log::failed("attempts are not stored", cause);
-        }
         let wait = match (failure, how) {
             // Somebody was first. The next time, the rows are locked.
             (Failure::Outdated, How::Quick) => Duration::ZERO,
@@ -425,7 +420,6 @@ impl Core {
     }
 
     fn parked(&mut self, endpoint: u32, parked: &Done<()>, at: Moment) {
-        log::tried("parking", parked);
         let Some(walk) = self.parking.get_mut(&endpoint) else { return };
         match parked {
             Ok(()) if !walk.is_asked_again => _ = self.parking.remove(&endpoint),

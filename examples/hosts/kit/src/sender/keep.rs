@@ -52,7 +52,7 @@ impl<R: Rows, C: Clock, N: Notes> Keeper<R, C, N> {
             let at = self.clock.at().steady;
             if limits_at.is_none_or(|limits_at| limits_at <= at) {
                 let limits = self.rows.limits().await;
-                log::tried("levers", &limits);
+                self.notes.tried("levers", &limits);
                 match limits {
                     Ok(limits) => {
                         self.notes.round("levers");
@@ -68,7 +68,7 @@ impl<R: Rows, C: Clock, N: Notes> Keeper<R, C, N> {
             }
             let shards = self.shards();
             let news = self.rows.news(&shards, &mut seen).await;
-            log::tried("looking for deliveries", &news);
+            self.notes.tried("looking for deliveries", &news);
             match news {
                 Ok(news) => {
                     self.notes.round("looks");
@@ -108,7 +108,7 @@ impl<R: Rows, C: Clock, N: Notes> Keeper<R, C, N> {
                     }
                     Err(failure) => Err(failure),
                 };
-                log::tried("recoveries", &stepped);
+                self.notes.tried("recoveries", &stepped);
                 wait = match stepped {
                     Ok(more) => {
                         self.notes.round("recoveries");
@@ -150,7 +150,7 @@ impl<R: Rows, C: Clock, N: Notes> Keeper<R, C, N> {
             let (at, shards) = (self.clock.at(), self.shards());
             if due_at <= at.steady || !shards.keys().eq(looked_at.keys()) {
                 let reminded = remind(&self.rows, &shards, at.now).await;
-                log::tried("reminders", &reminded);
+                self.notes.tried("reminders", &reminded);
                 if let Ok(alerts) = reminded {
                     self.notes.count(|tally| alerts.iter().for_each(|alert| tally.alerted(alert)));
                     self.notes.round("reminders");

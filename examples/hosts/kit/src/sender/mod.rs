@@ -23,6 +23,7 @@ mod remind;
 mod settle;
 mod shell;
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,7 @@ pub use self::post::{Post, Poster};
 pub use self::remind::{count_missed, remind};
 pub use self::settle::{How, postpone, settle};
 pub use self::shell::Shell;
+use crate::log;
 use crate::post::Sent;
 use crate::rows::{Done, Key, News, Opened, SetLimit, Shards, ToBegin};
 
@@ -80,6 +82,12 @@ pub trait Notes: Clone + Send + Sync + 'static {
 
     /// Notes that a round of this loop has succeeded.
     fn round(&self, _of: &'static str) {}
+
+    /// Notes the result of what is tried again and again. The log of a process knows a failure by this name alone, so
+    /// several senders of one process each need notes of their own.
+    fn tried<T>(&self, of: &'static str, done: &Result<T, impl Display>) {
+        log::tried(of, done);
+    }
 
     /// Notes how many shards are owned, and how many senders that have vanished lost to this one so far.
     fn owns(&self, _shards: usize, _taken: usize) {}

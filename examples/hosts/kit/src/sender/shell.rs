@@ -20,8 +20,8 @@ use crate::rows::{Failure, Key, Rows};
 /// How long to wait at most before looking again whether the leases are valid.
 const LEASES: Duration = Duration::from_millis(200);
 
-/// What the log calls a shortage of sockets, ports or memory.
-const NOT_MADE: &str = "attempts cannot be made";
+/// What the log says of a shortage.
+const NOT_MADE: &str = "this machine has no socket, port or memory for them";
 
 /// A sender, and all that it works with.
 #[derive(Clone, Debug)]
@@ -113,6 +113,7 @@ where
             Command::Read(planned) => self.spawn("reading of deliveries", async move {
                 let keys: Vec<Key> = planned.iter().map(Key::of_planned).collect();
                 let read = own.rows.to_begin(&keys, own.clock.at().now).await;
+                own.notes.tried("deliveries are not read", &read);
                 keeper.hear(Event::Read(planned, read));
             }),
             Command::Post(begun) => self.spawn("an attempt", async move {
@@ -122,14 +123,17 @@ where
                 let now = own.clock.at().now;
                 let settled = settle(&own.rows, own.schedule, &batch, how, now).await;
                 match &settled {
-                    Ok(settled) => own.notes.count(|tally| tally.settled(settled)),
                     Err(Failure::Outdated) => own.notes.count(SenderMetrics::lost_write),
-                    Err(_) => {}
+                    stored => own.notes.tried("attempts are not stored", stored),
+                }
+                if let Ok(settled) = &settled {
+                    own.notes.count(|tally| tally.settled(settled));
                 }
                 keeper.hear(Event::Stored(batch, how, Box::new(settled)));
             }),
             Command::Park(endpoint) => self.spawn("parking of deliveries", async move {
                 let parked = park(&own.rows, endpoint, own.clock.at().now).await;
+                own.notes.tried("parking", &parked);
                 keeper.hear(Event::Parked(endpoint, parked));
             }),
             Command::CountMissed(health, opened) => {
@@ -168,12 +172,13 @@ where
                 }
             }
         };
-        match sent.lacks_resources() {
-            true => log::failed(NOT_MADE, &"this machine has no socket, port or memory for them"),
-            false => line(&begun, &sent).write(),
+        if sent.lacks_resources() {
+            self.notes.tried("attempts cannot be made", &Err::<(), _>(NOT_MADE));
+        } else {
+            line(&begun, &sent).write();
         }
         if sent.outcome != Outcome::Unsent {
-            log::succeeded(NOT_MADE);
+            self.notes.tried("attempts cannot be made", &Ok::<_, Failure>(()));
         }
         let (outcome, took) = (sent.outcome, sent.took);
         let Begun { key, row, attempt, opened, .. } = begun;

@@ -1,6 +1,7 @@
 //! A sender: the core, the loops beside it, and what carries its commands out in the place of the shell.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::future::poll_fn;
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -56,6 +57,8 @@ pub(crate) struct Uncounted;
 
 impl Notes for Uncounted {
     fn count(&self, _: impl FnOnce(&mut SenderMetrics)) {}
+
+    fn tried<T>(&self, _: &'static str, _: &Result<T, impl Display>) {}
 }
 
 /// Starts a sender. It ends once it is to stop and nothing is in hand.

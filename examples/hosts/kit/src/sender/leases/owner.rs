@@ -6,7 +6,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::{Command, Event, LeaseRows, Leases};
-use crate::log;
 use crate::program::shutdown::Shutdown;
 use crate::rows::Done;
 use crate::sender::{Clock, History, Load, Notes, Owned};
@@ -31,7 +30,7 @@ impl<L: LeaseRows, C: Clock, N: Notes> Owner<L, C, N> {
         let (mut event, mut is_stopping, mut ended) = (Event::Woken, false, pin!(ended));
         loop {
             let (until, done) = self.round(event).await;
-            log::tried("leases", &done);
+            self.notes.tried("leases", &done);
             if done.is_ok() {
                 self.notes.round("leases");
             }
