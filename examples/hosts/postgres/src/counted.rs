@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::db::{Class, Database};
 use crate::key_ring::in_use::Unfit;
-use host::sender::{History, Load};
+use host::sender::{History, Load, Notes};
 use host::store::Family;
 
 /// What this process counts. Clones share it.
@@ -95,12 +95,6 @@ impl Counted {
     /// Returns what this process's sender has to send; `None` without a sender.
     pub(crate) fn load(&self) -> Option<&Load> {
         self.0.sender.get().map(|(_, load)| load)
-    }
-
-    /// Notes how many shards this process owns, and how many it has taken from senders that have vanished.
-    pub(crate) fn owns(&self, shards: usize, taken: usize) {
-        self.0.owned.store(u64::try_from(shards).unwrap_or(u64::MAX), Ordering::Relaxed);
-        self.0.taken.store(u64::try_from(taken).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Returns where this process's sender reports that the database went back.
@@ -287,6 +281,21 @@ impl Counted {
             pools.iter().map(|(of, pool)| (Some(("pool", (*of).into())), value(pool.load())));
         let values = values.map(|(label, value)| (label, value.to_string())).collect();
         Family { name, help, is_counter: false, values }
+    }
+}
+
+impl Notes for Counted {
+    fn count(&self, change: impl FnOnce(&mut SenderMetrics)) {
+        self.count(change);
+    }
+
+    fn round(&self, of: &'static str) {
+        self.round(of);
+    }
+
+    fn owns(&self, shards: usize, taken: usize) {
+        self.0.owned.store(u64::try_from(shards).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.0.taken.store(u64::try_from(taken).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 }
 

@@ -142,24 +142,15 @@ pub fn debug(message: impl Into<Cow<'static, str>>) -> Line {
     Line::new(Level::Debug, message.into())
 }
 
-/// Logs what came of something that is tried again and again, as [`failed`] and [`succeeded`] do.
+/// Logs the result of what is tried again and again: one line for each of the first errors until it has succeeded,
+/// however often it fails; and that the failure with this name is over, if there was one and none follows soon.
 pub fn tried<T>(name: &'static str, done: &Result<T, impl Display>) {
     match done {
-        Ok(_) => succeeded(name),
-        Err(error) => failed(name, error),
-    }
-}
-
-/// Logs a failure of what is tried again and again: one line for each of the first errors until it has
-/// succeeded, however often it fails.
-pub fn failed(name: &'static str, error: &impl Display) {
-    Line { lasts: true, ..warn(name) }.because(error).write();
-}
-
-/// Logs that the failure with this name is over, if there was one and none follows soon.
-pub fn succeeded(name: &'static str) {
-    if LASTING.load(Ordering::Relaxed) > 0 {
-        let _ = queue().try_send(Message::Succeeded(name, clock::now()));
+        Err(error) => Line { lasts: true, ..warn(name) }.because(error).write(),
+        Ok(_) if LASTING.load(Ordering::Relaxed) > 0 => {
+            let _ = queue().try_send(Message::Succeeded(name, clock::now()));
+        }
+        Ok(_) => {}
     }
 }
 

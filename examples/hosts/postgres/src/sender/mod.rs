@@ -15,7 +15,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use call_assistant::webhook::sender::SenderMetrics;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -36,7 +35,7 @@ use host::program::scale::Scale;
 use host::program::watch::Watch;
 use host::random;
 use host::sender::leases::{Event, Leases, Owner};
-use host::sender::{Core, Load, Notes, Owned, Poster, Shell};
+use host::sender::{Core, Load, Owned, Poster, Shell};
 
 /// The options of the command line.
 #[derive(Clone, Debug)]
@@ -68,20 +67,6 @@ const LEASES: usize = 1;
 
 /// How long attempts in flight have to end after shutdown is requested.
 const DRAIN: Duration = Duration::from_secs(25);
-
-impl Notes for Counted {
-    fn count(&self, change: impl FnOnce(&mut SenderMetrics)) {
-        self.count(change);
-    }
-
-    fn round(&self, of: &'static str) {
-        self.round(of);
-    }
-
-    fn owns(&self, shards: usize, taken: usize) {
-        self.owns(shards, taken);
-    }
-}
 
 /// Starts a sender, which owns its share of the shards when this returns, unless its clock and the database's differ.
 /// Its task ends once shutdown is requested, and results in flight are stored.
