@@ -1,10 +1,10 @@
 //! Who did what: written in the transaction of what was done, and read in the order of commits.
 
 use call_assistant::id::AccountId;
-use deadpool_postgres::GenericClient;
+use deadpool_postgres::{GenericClient, Transaction};
 use serde_json::Value;
 
-use crate::db::DbError;
+use crate::db::{Database, DbError};
 use crate::sql::store as sql;
 use host::input::Bad;
 use host::log;
@@ -51,7 +51,7 @@ impl Deed {
     }
 
     /// Returns the line of the log about it, if the log tells of it: to be written once it is committed.
-    pub(crate) fn line(&self) -> Option<log::Line> {
+    fn line(&self) -> Option<log::Line> {
         let line = log::info("an operator acts")
             .with("by", self.by.as_str())
             .with("action", self.action)
@@ -71,6 +71,31 @@ impl Deed {
         sql::journal_insert(change, by.as_str(), action, account, &target, before, after).await?;
         Ok(())
     }
+}
+
+/// Changes something in one transaction, and notes the deed in it: none where nothing has changed. The log tells of it
+/// once it is committed.
+///
+/// # Errors
+/// The step's, or that there was no answer in time.
+pub(crate) async fn act<T, D: Into<Option<Deed>>>(
+    database: &Database,
+    step: impl AsyncFnOnce(&Transaction<'_>) -> Done<(T, D)>,
+) -> Done<T> {
+    let act = async |change: &Transaction<'_>| {
+        let (done, deed) = step(change).await?;
+        let deed = deed.into();
+        let line = deed.as_ref().and_then(Deed::line);
+        if let Some(deed) = deed {
+            deed.note(change).await?;
+        }
+        Ok::<_, Refused>((done, line))
+    };
+    let (done, line) = database.change(act).await?;
+    if let Some(line) = line {
+        line.write();
+    }
+    Ok(done)
 }
 
 /// Reads what was done after a position, oldest first.

@@ -4,12 +4,12 @@ use std::error::Error;
 
 use bytes::BytesMut;
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, DeliveryColumns, EndpointColumns, EndpointHealth};
+use call_assistant::webhook::sender::{Delivery, EndpointHealth};
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
 use super::DbError;
-use super::rows::column;
+use super::rows::FromRow as _;
 
 /// An instant as a `timestamptz`: microseconds, both ways exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,18 +90,7 @@ pub(crate) fn span(instants: impl Iterator<Item = Timestamp>) -> (At, At) {
 /// # Errors
 /// A column is not what this version writes: its row is left as it is.
 pub fn delivery_of(row: &Row) -> Result<Delivery, DbError> {
-    let (id, endpoint) = (column::<i64>(row, "id")?, column::<i32>(row, "endpoint")?);
-    let columns = DeliveryColumns {
-        event_created_at: column::<At>(row, "event_created_at")?,
-        status: row.try_get::<_, &str>("status")?.parse().map_err(DbError::row)?,
-        at: column::<At>(row, "at")?,
-        attempts: column::<i16>(row, "attempts")?,
-        manual: column::<bool>(row, "manual")?,
-        generation: column::<i32>(row, "generation")?,
-        version: column::<i32>(row, "version")?,
-    };
-    Delivery::from_columns(id.cast_unsigned(), endpoint.cast_unsigned().into(), columns)
-        .map_err(DbError::row)
+    Delivery::from_row(row, "")
 }
 
 /// Reads a row's [`EndpointHealth`]. The names have a prefix where a row has a delivery as well.
@@ -109,20 +98,5 @@ pub fn delivery_of(row: &Row) -> Result<Delivery, DbError> {
 /// # Errors
 /// A column is not what this version writes.
 pub fn endpoint_of(row: &Row, prefix: &str) -> Result<EndpointHealth, DbError> {
-    let named = |name: &str| format!("{prefix}{name}");
-    let small = |name: &str| column::<i16>(row, named(name).as_str());
-    let number = |name: &str| column::<i32>(row, named(name).as_str());
-    let disabled: Option<&str> = row.try_get(named("disabled").as_str())?;
-    let columns = EndpointColumns {
-        disabled: disabled.map(str::parse).transpose().map_err(DbError::row)?,
-        since: column::<At>(row, named("since").as_str())?,
-        failures: small("failures")?,
-        first_failures: small("first_failures")?,
-        first_failed_at: column::<Option<At>>(row, named("first_failed_at").as_str())?,
-        reminders: small("reminders")?,
-        generation: number("generation")?,
-        version: number("version")?,
-    };
-    EndpointHealth::from_columns(number("number")?.cast_unsigned().into(), columns)
-        .map_err(DbError::row)
+    EndpointHealth::from_row(row, prefix)
 }

@@ -1,34 +1,42 @@
 //! Rows as values: each column by its name, or each by its place where there are few.
 
-use std::error::Error;
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::str::FromStr;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{Delivery, EndpointHealth};
+use call_assistant::webhook::sender::{
+    Delivery, DeliveryColumns, DeliveryStatus, DisabledReason, EndpointColumns, EndpointHealth,
+};
 use host::store::plan::Plan;
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 use tokio_postgres::row::RowIndex;
-use tokio_postgres::types::{FromSql, Type};
+use tokio_postgres::types::FromSql;
 
-use super::{At, DbError, delivery_of, endpoint_of};
+use super::{At, DbError};
 
 /// A value that is read from a row.
 pub(crate) trait FromRow: Sized {
-    fn from_row(row: &Row) -> Result<Self, DbError>;
+    /// Reads it from the columns whose names begin so.
+    fn from_row(row: &Row, prefix: &str) -> Result<Self, DbError>;
 
-    /// Compares it with the columns of a statement.
+    /// Returns its columns, for the comparison with those of a statement.
     #[cfg(test)]
-    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String>;
+    fn columns(prefix: &str) -> Vec<Column>;
 }
 
+/// A column by its name or place, and which types it takes.
+#[cfg(test)]
+pub(crate) type Column = (String, fn(&tokio_postgres::types::Type) -> bool);
+
 /// The type of a column, and the value that it has in this program.
-pub(crate) trait Field: for<'a> FromSql<'a> {
+pub(crate) trait Field {
+    type Column<'a>: FromSql<'a>;
     type Value;
 
-    fn value(self) -> Self::Value;
+    fn value(column: Self::Column<'_>) -> Result<Self::Value, DbError>;
 }
 
 /// Declares what is read of a row: a struct, or with `for` the fields of one that there is. Each field has the name of
@@ -49,52 +57,53 @@ macro_rules! row {
     };
     (for $row:ident { $($field:ident: $type:ty,)* $(..$part:ident: $whole:ty,)* }) => {
         impl $crate::db::rows::FromRow for $row {
-            fn from_row(row: &tokio_postgres::Row) -> Result<Self, $crate::db::DbError> {
+            fn from_row(row: &tokio_postgres::Row, prefix: &str) -> Result<Self, $crate::db::DbError> {
                 Ok(Self {
-                    $($field: $crate::db::rows::column::<$type>(row, stringify!($field))?,)*
-                    $($part: $crate::db::rows::FromRow::from_row(row)?,)*
+                    $($field: $crate::db::rows::column::<$type>(row, prefix, stringify!($field))?,)*
+                    $($part: $crate::db::rows::FromRow::from_row(row, prefix)?,)*
                 })
             }
 
             #[cfg(test)]
-            fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
-                $($crate::db::rows::has::<$type>(columns, stringify!($field))?;)*
-                $(<$whole as $crate::db::rows::FromRow>::fits(columns)?;)*
-                Ok(())
+            fn columns(prefix: &str) -> Vec<$crate::db::rows::Column> {
+                let named: Vec<$crate::db::rows::Column> =
+                    vec![$($crate::db::rows::named::<$type>(prefix, stringify!($field))),*];
+                let parts: Vec<Vec<$crate::db::rows::Column>> =
+                    vec![$(<$whole as $crate::db::rows::FromRow>::columns(prefix)),*];
+                named.into_iter().chain(parts.into_iter().flatten()).collect()
             }
         }
     };
 }
 pub(crate) use row;
 
-/// Reads a column's value.
-pub(crate) fn column<C: Field>(
-    row: &Row,
-    name: impl RowIndex + Display,
-) -> Result<C::Value, DbError> {
-    row.try_get::<_, C>(name).map(C::value).map_err(|error| match error.source() {
-        Some(cause) => DbError::row(cause),
-        None => DbError::row(error),
-    })
+/// Reads the value of a named column.
+pub(crate) fn column<C: Field>(row: &Row, prefix: &str, name: &str) -> Result<C::Value, DbError> {
+    let name = match prefix.is_empty() {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(format!("{prefix}{name}")),
+    };
+    at::<C>(row, &*name)
 }
 
-/// Compares a column with its type in this program.
+fn at<C: Field>(row: &Row, index: impl RowIndex + Display) -> Result<C::Value, DbError> {
+    C::value(row.try_get(index).map_err(DbError::row)?)
+}
+
+/// Returns a column, and which types it takes.
 #[cfg(test)]
-pub(crate) fn has<C: Field>(columns: &[tokio_postgres::Column], name: &str) -> Result<(), String> {
-    match columns.iter().find(|column| column.name() == name) {
-        Some(column) if C::accepts(column.type_()) => Ok(()),
-        Some(column) => Err(format!("{name} is of type {}", column.type_())),
-        None => Err(format!("no column {name}")),
-    }
+pub(crate) fn named<C: Field>(prefix: &str, name: &str) -> Column {
+    (format!("{prefix}{name}"), <C::Column<'_> as FromSql>::accepts)
 }
 
 macro_rules! plain {
     ($($type:ty),*) => {$(
         impl Field for $type {
+            type Column<'a> = Self;
             type Value = Self;
 
-            fn value(self) -> Self {
-                self
+            fn value(column: Self) -> Result<Self, DbError> {
+                Ok(column)
             }
         }
     )*};
@@ -102,185 +111,181 @@ macro_rules! plain {
 
 plain!(bool, i16, i32, i64, f64, String, Vec<u8>, Vec<i16>, Vec<String>);
 
-macro_rules! alone {
-    ($($type:ty),*) => {$(
-        impl FromRow for $type {
-            fn from_row(row: &Row) -> Result<Self, DbError> {
-                column::<Self>(row, 0)
-            }
-
-            #[cfg(test)]
-            fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
-                <($type,)>::fits(columns)
-            }
-        }
-    )*};
-}
-
-// A row of one column.
-alone!(bool, i16, i32, i64, String);
-
-impl Field for At {
-    type Value = Timestamp;
-
-    fn value(self) -> Self::Value {
-        self.0
-    }
-}
-
 impl<C: Field> Field for Option<C> {
+    type Column<'a> = Option<C::Column<'a>>;
     type Value = Option<C::Value>;
 
-    fn value(self) -> Self::Value {
-        self.map(C::value)
+    fn value(column: Self::Column<'_>) -> Result<Self::Value, DbError> {
+        column.map(C::value).transpose()
     }
 }
 
-/// A number that is never negative, as a `bigint`.
-pub(crate) struct Count(i64);
+impl Field for At {
+    type Column<'a> = Self;
+    type Value = Timestamp;
 
-impl<'a> FromSql<'a> for Count {
-    fn from_sql(of: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        i64::from_sql(of, raw).map(Self)
-    }
-
-    fn accepts(of: &Type) -> bool {
-        <i64 as FromSql>::accepts(of)
+    fn value(column: Self) -> Result<Timestamp, DbError> {
+        Ok(column.0)
     }
 }
+
+/// A number that is never negative.
+pub(crate) enum Count {}
 
 impl Field for Count {
+    type Column<'a> = i64;
     type Value = u64;
 
-    fn value(self) -> u64 {
-        self.0.unsigned_abs()
+    fn value(column: i64) -> Result<u64, DbError> {
+        Ok(column.unsigned_abs())
     }
 }
 
-/// A text that is read as a value of the library.
+/// A text of the library's.
 pub(crate) struct Parsed<T>(T);
 
-impl<'a, T: FromStr<Err: Display>> FromSql<'a> for Parsed<T> {
-    fn from_sql(of: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        let text = <&str>::from_sql(of, raw)?;
-        text.parse().map(Self).map_err(|error| format!("a row cannot be read: {error}").into())
-    }
+impl<T: FromStr<Err: Display>> Field for Parsed<T> {
+    type Column<'a> = &'a str;
+    type Value = T;
 
-    fn accepts(of: &Type) -> bool {
-        <&str as FromSql>::accepts(of)
+    fn value(column: &str) -> Result<T, DbError> {
+        let unreadable = |error| DbError::row(format!("a row cannot be read: {error}"));
+        column.parse().map_err(unreadable)
     }
 }
 
-impl<T: FromStr<Err: Display>> Field for Parsed<T> {
+/// A word of the library's.
+pub(crate) struct Word<T>(T);
+
+impl<T: FromStr<Err: Display>> Field for Word<T> {
+    type Column<'a> = &'a str;
     type Value = T;
 
-    fn value(self) -> T {
-        self.0
+    fn value(column: &str) -> Result<T, DbError> {
+        column.parse().map_err(DbError::row)
     }
 }
 
 /// A text that is JSON.
 pub(crate) struct Json<T>(T);
 
-impl<'a, T: DeserializeOwned> FromSql<'a> for Json<T> {
-    fn from_sql(of: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        Ok(Self(serde_json::from_str(<&str>::from_sql(of, raw)?)?))
-    }
-
-    fn accepts(of: &Type) -> bool {
-        <&str as FromSql>::accepts(of)
-    }
-}
-
 impl<T: DeserializeOwned> Field for Json<T> {
+    type Column<'a> = &'a str;
     type Value = T;
 
-    fn value(self) -> T {
-        self.0
+    fn value(column: &str) -> Result<T, DbError> {
+        serde_json::from_str(column).map_err(DbError::row)
     }
 }
 
 /// The body of an event, or the reason why it cannot be read.
-pub(crate) struct Body(Result<EventBody, DbError>);
-
-impl<'a> FromSql<'a> for Body {
-    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        Ok(Self(EventBody::from_stored(raw).map_err(DbError::row)))
-    }
-
-    fn accepts(of: &Type) -> bool {
-        <&[u8] as FromSql>::accepts(of)
-    }
-}
+pub(crate) enum Body {}
 
 impl Field for Body {
+    type Column<'a> = &'a [u8];
     type Value = Result<EventBody, DbError>;
 
-    fn value(self) -> Self::Value {
-        self.0
+    fn value(column: &[u8]) -> Result<Self::Value, DbError> {
+        Ok(EventBody::from_stored(column).map_err(DbError::row))
     }
 }
 
-macro_rules! tuples {
-    ($(($($column:ident $place:tt),*))*) => {$(
-        impl<$($column: Field),*> FromRow for ($($column,)*) where $($column: Field<Value = $column>),* {
-            fn from_row(row: &Row) -> Result<Self, DbError> {
-                Ok(($(column::<$column>(row, $place)?,)*))
+macro_rules! by_place {
+    ($($row:ty [$($limit:tt)*] $make:expr => $($column:ident $place:tt),*;)*) => {$(
+        impl<$($limit)*> FromRow for $row {
+            fn from_row(row: &Row, _: &str) -> Result<Self, DbError> {
+                Ok($make($(at::<$column>(row, $place)?),*))
             }
 
             #[cfg(test)]
-            fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
-                $(match columns.get($place) {
-                    Some(column) if $column::accepts(column.type_()) => {}
-                    other => return Err(format!("column {} is {other:?}", $place)),
-                })*
-                Ok(())
+            fn columns(_: &str) -> Vec<Column> {
+                vec![$(named::<$column>("", stringify!($place))),*]
             }
         }
     )*};
 }
 
-tuples! { (A 0) (A 0, B 1) (A 0, B 1, C 2) }
+by_place! {
+    bool [] |it| it => bool 0;
+    i16 [] |it| it => i16 0;
+    i32 [] |it| it => i32 0;
+    i64 [] |it| it => i64 0;
+    String [] |it| it => String 0;
+    (A,) [A: Field<Value = A>] |a| (a,) => A 0;
+    (A, B) [A: Field<Value = A>, B: Field<Value = B>] |a, b| (a, b) => A 0, B 1;
+    (A, B, C) [A: Field<Value = A>, B: Field<Value = B>, C: Field<Value = C>]
+        |a, b, c| (a, b, c) => A 0, B 1, C 2;
+}
 
 /// A row, or the reason why it cannot be read.
 impl<T: FromRow> FromRow for Result<T, DbError> {
-    fn from_row(row: &Row) -> Result<Self, DbError> {
-        Ok(T::from_row(row))
+    fn from_row(row: &Row, prefix: &str) -> Result<Self, DbError> {
+        Ok(T::from_row(row, prefix))
     }
 
     #[cfg(test)]
-    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
-        T::fits(columns)
+    fn columns(prefix: &str) -> Vec<Column> {
+        T::columns(prefix)
     }
+}
+
+row! {
+    for DeliveryColumns {
+        event_created_at: At,
+        status: Word<DeliveryStatus>,
+        at: At,
+        attempts: i16,
+        manual: bool,
+        generation: i32,
+        version: i32,
+    }
+}
+
+row! {
+    /// A delivery.
+    struct Stored { id: i64, endpoint: i32, ..columns: DeliveryColumns, }
 }
 
 impl FromRow for Delivery {
-    fn from_row(row: &Row) -> Result<Self, DbError> {
-        delivery_of(row)
+    fn from_row(row: &Row, prefix: &str) -> Result<Self, DbError> {
+        let Stored { id, endpoint, columns } = Stored::from_row(row, prefix)?;
+        let endpoint = endpoint.cast_unsigned().into();
+        Self::from_columns(id.cast_unsigned(), endpoint, columns).map_err(DbError::row)
     }
 
     #[cfg(test)]
-    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
-        has::<i64>(columns, "id")?;
-        has::<i32>(columns, "endpoint")?;
-        has::<At>(columns, "event_created_at")?;
-        has::<String>(columns, "status")?;
-        has::<At>(columns, "at")?;
-        has::<i16>(columns, "attempts")?;
-        has::<bool>(columns, "manual")?;
-        has::<i32>(columns, "generation")?;
-        has::<i32>(columns, "version")
+    fn columns(prefix: &str) -> Vec<Column> {
+        Stored::columns(prefix)
     }
 }
 
+row! {
+    for EndpointColumns {
+        disabled: Option<Word<DisabledReason>>,
+        since: At,
+        failures: i16,
+        first_failures: i16,
+        first_failed_at: Option<At>,
+        reminders: i16,
+        generation: i32,
+        version: i32,
+    }
+}
+
+row! {
+    /// An endpoint's health.
+    struct Health { number: i32, ..columns: EndpointColumns, }
+}
+
 impl FromRow for EndpointHealth {
-    fn from_row(row: &Row) -> Result<Self, DbError> {
-        endpoint_of(row, "")
+    fn from_row(row: &Row, prefix: &str) -> Result<Self, DbError> {
+        let Health { number, columns } = Health::from_row(row, prefix)?;
+        Self::from_columns(number.cast_unsigned().into(), columns).map_err(DbError::row)
     }
 
     #[cfg(test)]
-    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
-        has_health(columns, "")
+    fn columns(prefix: &str) -> Vec<Column> {
+        Health::columns(prefix)
     }
 }
 
@@ -289,38 +294,24 @@ impl FromRow for EndpointHealth {
 pub(crate) struct OfEndpoint(pub(crate) EndpointHealth);
 
 impl FromRow for OfEndpoint {
-    fn from_row(row: &Row) -> Result<Self, DbError> {
-        endpoint_of(row, "endpoint_").map(Self)
+    fn from_row(row: &Row, _: &str) -> Result<Self, DbError> {
+        EndpointHealth::from_row(row, "endpoint_").map(Self)
     }
 
     #[cfg(test)]
-    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
-        has_health(columns, "endpoint_")
+    fn columns(_: &str) -> Vec<Column> {
+        EndpointHealth::columns("endpoint_")
     }
-}
-
-#[cfg(test)]
-fn has_health(columns: &[tokio_postgres::Column], prefix: &str) -> Result<(), String> {
-    let has_named = |name: &str| format!("{prefix}{name}");
-    for name in ["number", "generation", "version"] {
-        has::<i32>(columns, &has_named(name))?;
-    }
-    for name in ["failures", "first_failures", "reminders"] {
-        has::<i16>(columns, &has_named(name))?;
-    }
-    has::<At>(columns, &has_named("since"))?;
-    has::<At>(columns, &has_named("first_failed_at"))?;
-    has::<String>(columns, &has_named("disabled"))
 }
 
 impl FromRow for Plan {
-    fn from_row(row: &Row) -> Result<Self, DbError> {
-        let name = column::<String>(row, "plan")?;
+    fn from_row(row: &Row, prefix: &str) -> Result<Self, DbError> {
+        let name = column::<String>(row, prefix, "plan")?;
         Self::named(&name).ok_or_else(|| DbError::row(format!("unknown plan {name}")))
     }
 
     #[cfg(test)]
-    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
-        has::<String>(columns, "plan")
+    fn columns(prefix: &str) -> Vec<Column> {
+        vec![named::<String>(prefix, "plan")]
     }
 }

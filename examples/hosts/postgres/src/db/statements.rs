@@ -93,8 +93,10 @@ macro_rules! statements {
             $crate::db::statements::query($client, SQL, &$given).await?,
         )
     };
-    (@columns) => { |_| Ok(()) };
-    (@columns $answer:ty) => { <$answer as $crate::db::statements::Answer>::fits };
+    (@columns) => { |_| Vec::new() };
+    (@columns $answer:ty) => {
+        <<$answer as $crate::db::statements::Answer>::Row as $crate::db::rows::FromRow>::columns
+    };
 }
 pub(crate) use statements;
 
@@ -165,44 +167,33 @@ impl<T: ToSql + Sync> Bind for T {
 
 /// The rows of a statement, as it is declared.
 pub(crate) trait Answer: Sized {
-    fn of(rows: Vec<Row>) -> Result<Self, DbError>;
+    type Row: FromRow;
 
-    /// Compares it with the columns that the statement has.
-    #[cfg(test)]
-    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String>;
+    fn of(rows: Vec<Row>) -> Result<Self, DbError>;
 }
 
 impl<T: FromRow> Answer for T {
+    type Row = T;
+
     fn of(rows: Vec<Row>) -> Result<Self, DbError> {
         let row = rows.first().ok_or_else(|| DbError::row("a statement returns no row"))?;
-        T::from_row(row)
-    }
-
-    #[cfg(test)]
-    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
-        T::fits(columns)
+        T::from_row(row, "")
     }
 }
 
 impl<T: FromRow> Answer for Option<T> {
-    fn of(rows: Vec<Row>) -> Result<Self, DbError> {
-        rows.first().map(T::from_row).transpose()
-    }
+    type Row = T;
 
-    #[cfg(test)]
-    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
-        T::fits(columns)
+    fn of(rows: Vec<Row>) -> Result<Self, DbError> {
+        rows.first().map(|row| T::from_row(row, "")).transpose()
     }
 }
 
 impl<T: FromRow> Answer for Vec<T> {
-    fn of(rows: Vec<Row>) -> Result<Self, DbError> {
-        rows.iter().map(T::from_row).collect()
-    }
+    type Row = T;
 
-    #[cfg(test)]
-    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
-        T::fits(columns)
+    fn of(rows: Vec<Row>) -> Result<Self, DbError> {
+        rows.iter().map(|row| T::from_row(row, "")).collect()
     }
 }
 
@@ -213,7 +204,7 @@ pub(crate) struct Declared {
     pub(crate) text: &'static str,
     pub(crate) parameters:
         &'static [fn(&mut std::slice::Iter<'_, tokio_postgres::types::Type>) -> bool],
-    pub(crate) columns: fn(&[tokio_postgres::Column]) -> Result<(), String>,
+    pub(crate) columns: fn(&str) -> Vec<super::rows::Column>,
 }
 
 /// Runs a statement, and returns its rows.

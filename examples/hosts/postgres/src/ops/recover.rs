@@ -2,10 +2,9 @@
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::RecoveryFilter;
-use deadpool_postgres::Transaction;
 
 use crate::db::Database;
-use crate::journal::Deed;
+use crate::journal::{self, Deed};
 use crate::store::start_recoveries;
 use host::store::RecoveryRow;
 use host::store::Refused;
@@ -26,15 +25,11 @@ pub(crate) async fn all(
     let (mut started, mut after) = (0_usize, None);
     let mut deed = Some(deed);
     loop {
-        let deed = deed.take();
-        let page = async |change: &Transaction<'_>| {
+        let page = journal::act(database, async |change| {
             let page = start_recoveries(change, account, missed, after.as_deref(), now).await?;
-            if let Some(deed) = deed {
-                deed.note(change).await?;
-            }
-            Ok::<_, Refused>(page)
-        };
-        let page = database.change(page).await?;
+            Ok((page, deed.take()))
+        });
+        let page = page.await?;
         page.started.iter().for_each(RecoveryRow::log_start);
         started = started.saturating_add(page.started.len());
         match page.next {

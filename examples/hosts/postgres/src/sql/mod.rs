@@ -65,8 +65,15 @@ mod tests {
             if let Some(rest) = given.next() {
                 faults.push(format!("{name}: no argument for a parameter of type {rest}"));
             }
-            if let Err(error) = columns(prepared.columns()) {
-                faults.push(format!("{name}: {error}"));
+            for (column, accepts) in columns("") {
+                let mut all = prepared.columns().iter();
+                let found = match column.parse() {
+                    Ok(nth) => all.nth(nth),
+                    Err(_) => all.find(|it| it.name() == column),
+                };
+                if !found.is_some_and(|found| accepts(found.type_())) {
+                    faults.push(format!("{name}: the column {column} is {found:?}"));
+                }
             }
         }
         assert!(faults.is_empty(), "{faults:#?}");

@@ -6,7 +6,7 @@ use call_assistant::rest::{Mode, Scope};
 use call_assistant::webhook::sender::{Delivery, EndpointHealth};
 use host::store::levers::SenderRow;
 use host::store::plan::Plan;
-use host::store::{Account, LoginRow};
+use host::store::{Account, Hour, LastHour, LoginRow};
 use tokio_postgres::Row;
 
 use super::queue::StoredRecovery;
@@ -49,8 +49,8 @@ row! {
 }
 
 impl FromRow for StoredKey {
-    fn from_row(row: &Row) -> Result<Self, DbError> {
-        let key = KeyColumns::from_row(row)?;
+    fn from_row(row: &Row, prefix: &str) -> Result<Self, DbError> {
+        let key = KeyColumns::from_row(row, prefix)?;
         let digest = key.digest.as_slice().try_into();
         Ok(Self {
             id: key.id,
@@ -68,8 +68,8 @@ impl FromRow for StoredKey {
     }
 
     #[cfg(test)]
-    fn fits(columns: &[tokio_postgres::Column]) -> Result<(), String> {
-        KeyColumns::fits(columns)
+    fn columns(prefix: &str) -> Vec<crate::db::rows::Column> {
+        KeyColumns::columns(prefix)
     }
 }
 
@@ -241,20 +241,23 @@ row! {
 }
 
 row! {
-    /// How an endpoint has answered in the last hour.
-    struct LastHour {
-        number: i32,
-        attempts: Count,
-        succeeded: Count,
-        more: bool,
-        p50_ms: Option<Count>,
-        p99_ms: Option<Count>,
+    for LastHour {
+        attempts: Count, more: bool, succeeded: Count, p50_ms: Option<Count>, p99_ms: Option<Count>,
     }
 }
 
 row! {
+    /// How an endpoint has answered in the last hour.
+    struct HourOf { number: i32, ..hour: LastHour, }
+}
+
+row! {
+    for Hour { delivered: Count, failing: Count, missed: Count, waiting: Count, }
+}
+
+row! {
     /// How the events of an hour stand at an endpoint.
-    struct Hour { number: i32, delivered: Count, failing: Count, missed: Count, waiting: Count, oldest: At, }
+    struct Standing { number: i32, oldest: At, ..hour: Hour, }
 }
 
 row! {
@@ -294,15 +297,7 @@ row! {
 }
 
 row! {
-    /// A login.
-    struct StoredLogin { account_id: Option<Parsed<AccountId>>, expires_at: At, ended: bool, }
-}
-
-impl From<StoredLogin> for LoginRow {
-    fn from(stored: StoredLogin) -> Self {
-        let StoredLogin { account_id: account, expires_at, ended } = stored;
-        Self { account, expires_at, ended }
-    }
+    for LoginRow { account: Option<Parsed<AccountId>>, expires_at: At, ended: bool, }
 }
 
 row! {
@@ -372,7 +367,7 @@ statements! { "store"
     fn endpoints_count(account: &str) -> i64;
     fn endpoints_day(
         shards: &[i16], endpoints: &[i32], from: At, midnight: At, most: i64, until: At,
-    ) -> Vec<Hour>;
+    ) -> Vec<Standing>;
     fn endpoints_edit(
         number: i32, is_described: bool, description: Option<&str>, url: Option<&str>,
         allow_loopback: Option<bool>,
@@ -382,7 +377,7 @@ statements! { "store"
         disabled: Option<&str>, since: At, failures: i16, generation: i32, version: i32,
         description: Option<&str>,
     );
-    fn endpoints_last_hour(shards: &[i16], endpoints: &[i32], since: At) -> Vec<LastHour>;
+    fn endpoints_last_hour(shards: &[i16], endpoints: &[i32], since: At) -> Vec<HourOf>;
     fn endpoints_one(id: &str) -> Option<StoredEndpoint>;
     fn endpoints_secrets(number: i32, secrets: &[u8]);
     fn journal_after(writer: &str, id: i64, most: i64) -> Vec<StoredDeed>;
@@ -400,7 +395,7 @@ statements! { "store"
     ) -> Option<StoredLever>;
     fn levers_undo(id: i64) -> Option<StoredLever>;
     fn logins_end(account: &str);
-    fn logins_one(digest: &[u8]) -> Option<StoredLogin>;
+    fn logins_one(digest: &[u8]) -> Option<LoginRow>;
     fn logins_write(digest: &[u8], account: Option<&str>, expires_at: At, ended: bool);
     fn recoveries_all(account: &str) -> Vec<ListedRecovery>;
     fn recoveries_endpoints(account: Option<&str>, after: i32, most: i64) -> Vec<ToRecover>;

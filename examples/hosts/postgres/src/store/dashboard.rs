@@ -11,7 +11,7 @@ use deadpool_postgres::Transaction;
 use serde_json::{Value, json};
 
 use super::delivery_key::DeliveryKey;
-use super::endpoints::{Change, StoredEndpoint};
+use super::endpoints::{Locked, StoredEndpoint};
 use super::{
     Postgres, accounts, alerts, calls, deliveries, endpoints, levers, logins, monitoring,
     recoveries,
@@ -59,25 +59,25 @@ impl Store for Postgres {
 
     async fn add_account(&self, by: Operator, new: Account) -> Done<Account> {
         let id = new.id.as_str();
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             if !accounts::insert(change, &new).await? {
                 let why = "an account with this id already exists";
                 return Err(Refused::Conflict(why.into()));
             }
             let deed = Deed::new(by.by(), "account.created", Some(id), id);
             let deed = deed.changing(Value::Null, standing(&new));
-            Ok((accounts::one(change, id).await?, Some(deed)))
+            Ok((accounts::one(change, id).await?, deed))
         })
         .await
     }
 
     async fn change_account(&self, by: Operator, id: &str, change: AccountChange) -> Done<Account> {
-        self.act(async |stored: &Transaction<'_>| {
+        self.act(async |stored| {
             let before = accounts::locked(stored, id).await?;
             let after = accounts::change(stored, id, change).await?;
             let deed = Deed::new(by.by(), "account.changed", Some(id), id);
             let deed = deed.changing(standing(&before), standing(&after));
-            Ok((after, Some(deed)))
+            Ok((after, deed))
         })
         .await
     }
@@ -91,7 +91,7 @@ impl Store for Postgres {
     }
 
     async fn add_key(&self, account: Allowed<'_, Account>, key: StoredKey) -> Done<()> {
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             accounts::add_key(change, &key).await?;
             let (account, by) = (Some(account.as_str()), account.by());
             let deed = Deed::new(by, "key.created", account, key.id.as_str());
@@ -100,18 +100,18 @@ impl Store for Postgres {
                 "scopes": key.scopes,
                 "expires_at": key.expires_at,
             });
-            Ok(((), Some(deed.changing(Value::Null, after))))
+            Ok(((), deed.changing(Value::Null, after)))
         })
         .await
     }
 
     async fn revoke_key(&self, id: Allowed<'_, StoredKey>) -> Done<StoredKey> {
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             let (before, key) = accounts::revoke(change, id.as_str(), self.now()).await?;
             let revoked = |at: Option<Timestamp>| json!({ "revoked_at": at });
             let deed = Deed::to(id, "key.revoked", &key.account_id);
             let deed = deed.changing(revoked(before), revoked(key.revoked_at));
-            Ok((key, Some(deed)))
+            Ok((key, deed))
         })
         .await
     }
@@ -133,32 +133,28 @@ impl Store for Postgres {
         trace: Option<&TraceParent>,
         compose: impl FnOnce(Timestamp) -> Result<(Call, Option<EventBody>), E> + Send,
     ) -> Result<Vec<DeliveryId>, E> {
-        let accepted = self
-            .dashboard
-            .change(async |change| {
-                let now = queue::started_at(change).await?;
-                let (call, event) = match compose(now) {
-                    Ok(composed) => composed,
-                    // Nothing is written yet.
-                    Err(error) => return Ok(Err(error)),
-                };
-                if calls::insert(change, account, Mode::Live, std::slice::from_ref(&call)).await?
-                    == 0
-                {
-                    // It may be stored where a COMMIT was given up, and be at no standby yet.
-                    queue::wait_for_standby(change).await?;
-                    let exists = Refused::Conflict("a call with this id already exists".into());
-                    return Ok(Err(exists.into()));
-                }
-                let (account, call) = (Some(account.as_str()), call.id.as_str());
-                Deed::new(by.by(), "call.recorded", account, call).note(change).await?;
-                match &event {
-                    Some(event) => Ok(Ok(queue::accept(change, event, None, trace, now).await?)),
-                    None => Ok(Ok(Accepted::Again)),
-                }
-            })
-            .await??;
-        Ok(self.count(&accepted))
+        let accepted = self.act(async |change| {
+            let now = queue::started_at(change).await?;
+            let (call, event) = match compose(now) {
+                Ok(composed) => composed,
+                // Nothing is written yet.
+                Err(error) => return Ok((Err(error), None)),
+            };
+            let calls = std::slice::from_ref(&call);
+            if calls::insert(change, account, Mode::Live, calls).await? == 0 {
+                // It may be stored where a COMMIT was given up, and be at no standby yet.
+                queue::wait_for_standby(change).await?;
+                let exists = Refused::Conflict("a call with this id already exists".into());
+                return Ok((Err(exists.into()), None));
+            }
+            let accepted = match &event {
+                Some(event) => queue::accept(change, event, None, trace, now).await?,
+                None => Accepted::Again,
+            };
+            let (account, call) = (Some(account.as_str()), call.id.as_str());
+            Ok((Ok(accepted), Some(Deed::new(by.by(), "call.recorded", account, call))))
+        });
+        Ok(self.count(&accepted.await??))
     }
 
     async fn accept<E: From<Refused> + Send>(
@@ -167,24 +163,21 @@ impl Store for Postgres {
         trace: Option<&TraceParent>,
         compose: impl FnOnce(Timestamp) -> Result<EventBody, E> + Send,
     ) -> Result<Vec<DeliveryId>, E> {
-        let accepted = self
-            .dashboard
-            .change(async |change| {
-                let now = queue::started_at(change).await?;
-                let event = match compose(now) {
-                    Ok(event) => event,
-                    Err(error) => return Ok(Err(error)),
-                };
-                let only = match to.one() {
-                    Some(id) => Some(endpoints::one(change, &self.ring, id, now).await?.number),
-                    None => None,
-                };
-                let (account, id) = (Some(event.account_id().as_str()), event.id().as_str());
-                Deed::new(to.by(), "event.emitted", account, id).note(change).await?;
-                Ok::<_, Refused>(Ok(queue::accept(change, &event, only, trace, now).await?))
-            })
-            .await??;
-        Ok(self.count(&accepted))
+        let accepted = self.act(async |change| {
+            let now = queue::started_at(change).await?;
+            let event = match compose(now) {
+                Ok(event) => event,
+                Err(error) => return Ok((Err(error), None)),
+            };
+            let only = match to.one() {
+                Some(id) => Some(endpoints::one(change, &self.ring, id, now).await?.number),
+                None => None,
+            };
+            let accepted = queue::accept(change, &event, only, trace, now).await?;
+            let (account, id) = (Some(event.account_id().as_str()), event.id().as_str());
+            Ok((Ok(accepted), Some(Deed::new(to.by(), "event.emitted", account, id))))
+        });
+        Ok(self.count(&accepted.await??))
     }
 
     async fn endpoints(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<EndpointRow>>> {
@@ -210,13 +203,13 @@ impl Store for Postgres {
         new: NewEndpoint,
     ) -> Done<EndpointRow> {
         let now = self.now();
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             let owner = accounts::one(change, new.account_id.as_str()).await?;
             owner.plan.webhooks.check_webhooks()?;
             endpoints::insert(change, &self.ring, self.endpoint_limit, &new, now).await?;
             let row = endpoints::one(change, &self.ring, new.id.as_str(), now).await?.shown;
             let deed = endpoint_deed(account.by(), "endpoint.created", None, &row);
-            Ok((row, Some(deed)))
+            Ok((row, deed))
         })
         .await
     }
@@ -226,32 +219,22 @@ impl Store for Postgres {
         id: Allowed<'_, EndpointRow>,
         edit: EndpointEdit,
     ) -> Done<EndpointRow> {
-        let now = self.now();
-        self.act(async |change: &Transaction<'_>| {
-            let (ring, by, id) = (&self.ring, id.by(), id.as_str());
-            let before = endpoints::locked(change, ring, id, now).await?;
-            let row = endpoints::edit(change, ring, id, &edit, now).await?;
-            let deed = endpoint_deed(by, "endpoint.changed", Some(&before), &row);
-            Ok((row, Some(deed)))
-        })
-        .await
+        let edit = async |change: &Transaction<'_>, locked: &mut Locked| {
+            endpoints::edit(change, locked, &edit).await
+        };
+        Ok(self.change_endpoint(id, "endpoint.changed", edit).await?.0.shown)
     }
 
     async fn pause(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
-        self.disable(id, Change::Pause).await
+        self.disable(id, "endpoint.disabled", false).await
     }
 
     async fn enable(&self, id: Allowed<'_, EndpointRow>) -> Done<Enabled> {
-        let (id, by) = (id.as_str(), id.by());
-        let now = self.now();
-        let enable = self.act(async |change: &Transaction<'_>| {
-            let before = endpoints::locked(change, &self.ring, id, now).await?;
-            let enabled = endpoints::enable(change, &self.ring, id, now).await?;
-            let after = &enabled.0.shown;
-            let deed = endpoint_deed(by, "endpoint.enabled", Some(&before), after);
-            Ok((enabled, Some(deed)))
-        });
-        let (found, enabled) = enable.await?;
+        let (now, name) = (self.now(), id.as_str());
+        let enable = async |change: &Transaction<'_>, locked: &mut Locked| {
+            endpoints::enable(change, locked).await
+        };
+        let (found, enabled) = self.change_endpoint(id, "endpoint.enabled", enable).await?;
         let Some(missed) = enabled else {
             let counted = Some(Missed::default());
             return Ok(Enabled { endpoint: found.shown, missed: Vec::new(), counted });
@@ -265,7 +248,7 @@ impl Store for Postgres {
             Ok((newest, counted)) => (newest, Some(counted)),
             Err(error) => {
                 log::warn("what an endpoint missed is not counted")
-                    .with("endpoint", id)
+                    .with("endpoint", name)
                     .because(&format!("{error:?}"))
                     .write();
                 (Vec::new(), None)
@@ -276,7 +259,7 @@ impl Store for Postgres {
     }
 
     async fn delete_endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
-        self.disable(id, Change::Delete).await
+        self.disable(id, "endpoint.deleted", true).await
     }
 
     async fn rotate_secret(
@@ -284,11 +267,12 @@ impl Store for Postgres {
         id: Allowed<'_, EndpointRow>,
         new: NewSecret,
     ) -> Done<EndpointRow> {
-        let now = self.now();
-        self.act(async |change: &Transaction<'_>| {
-            let row = endpoints::rotate(change, &self.ring, id.as_str(), new, now).await?;
+        self.act(async |change| {
+            let mut locked = endpoints::lock(change, &self.ring, id.as_str(), self.now()).await?;
+            endpoints::rotate(change, &self.ring, &mut locked, new).await?;
+            let row = locked.found.shown;
             let deed = endpoint_deed(id.by(), "endpoint.rotated", None, &row);
-            Ok((row, Some(deed)))
+            Ok((row, deed))
         })
         .await
     }
@@ -334,22 +318,22 @@ impl Store for Postgres {
 
     async fn redeliver(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
         let (key, now): (DeliveryKey, _) = (id.as_str().parse()?, self.now());
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             deliveries::redeliver(change, key, now).await?;
             let row = deliveries::one(change, key, now).await?;
             let deed = Deed::to(id, "delivery.redelivered", &row.account_id);
-            Ok((row, Some(deed)))
+            Ok((row, deed))
         })
         .await
     }
 
     async fn send_now(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
         let (key, now): (DeliveryKey, _) = (id.as_str().parse()?, self.now());
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             deliveries::send_now(change, key, now).await?;
             let row = deliveries::one(change, key, now).await?;
             let deed = Deed::to(id, "delivery.sent", &row.account_id);
-            Ok((row, Some(deed)))
+            Ok((row, deed))
         })
         .await
     }
@@ -374,13 +358,13 @@ impl Store for Postgres {
         missed: RecoveryFilter,
     ) -> Done<RecoveryRow> {
         let now = self.now();
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             let found = endpoints::one(change, &self.ring, endpoint.as_str(), now).await?;
             let row = recoveries::start(change, &found, missed, now).await?;
             let account = Some(found.shown.account_id.as_str());
             let deed = Deed::new(endpoint.by(), "recovery.started", account, &row.id);
             let after = json!({ "endpoint_id": endpoint.as_str(), "from": row.missed.from() });
-            Ok((row, Some(deed.changing(Value::Null, after))))
+            Ok((row, deed.changing(Value::Null, after)))
         })
         .await
     }
@@ -392,12 +376,12 @@ impl Store for Postgres {
         after: Option<&str>,
     ) -> Done<RecoveryPage> {
         let now = self.now();
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             let page = recoveries::start_all(change, of.one(), &missed, after, now).await?;
             let target = of.one().unwrap_or("all accounts");
             let deed = Deed::new(of.by(), "recoveries.started", of.one(), target);
             let started = json!({ "started": page.started.len() });
-            Ok((page, Some(deed.changing(Value::Null, started))))
+            Ok((page, deed.changing(Value::Null, started)))
         })
         .await
     }
@@ -416,7 +400,7 @@ impl Store for Postgres {
         id: Allowed<'_, RecoveryRow>,
         paused: bool,
     ) -> Done<RecoveryRow> {
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             let (row, is_changed) = recoveries::pause(change, id.as_str(), paused).await?;
             let action = if paused { "recovery.paused" } else { "recovery.continued" };
             let deed = is_changed.then(|| Deed::to(id, action, &row.account_id));
@@ -426,7 +410,7 @@ impl Store for Postgres {
     }
 
     async fn cancel_recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             let (row, is_changed) = recoveries::cancel(change, id.as_str(), self.now()).await?;
             let deed = is_changed.then(|| Deed::to(id, "recovery.cancelled", &row.account_id));
             Ok((row, deed))
@@ -448,7 +432,7 @@ impl Store for Postgres {
 
     async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: Option<&str>) -> Done<AlertRow> {
         let now = self.now();
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             let (row, is_first) = alerts::acknowledge(change, id.as_str(), by, now).await?;
             let deed = is_first.then(|| Deed::to(id, "alert.acknowledged", &row.account_id));
             Ok((row, deed))
@@ -473,7 +457,7 @@ impl Store for Postgres {
         instead_of: Option<&str>,
     ) -> Done<LeverRow> {
         let (by, now) = (by.by(), self.now());
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             let who = by.as_str();
             let (before, set) = levers::set(change, &of, per_second, instead_of, who, now).await?;
             if before.as_ref().is_some_and(|before| before.id == set.id) {
@@ -488,13 +472,13 @@ impl Store for Postgres {
     }
 
     async fn undo_lever(&self, by: Operator, id: &str) -> Done<LeverRow> {
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             let undone = levers::undo(change, id).await?;
             let account = undone.of.account_id.as_ref().map(AccountId::as_str);
             let words = undone.of.words();
             let deed = Deed::new(by.by(), "lever.undone", account, &words);
             let deed = deed.changing(json!(undone), Value::Null).logged();
-            Ok((undone, Some(deed)))
+            Ok((undone, deed))
         })
         .await
     }
@@ -507,7 +491,7 @@ impl Store for Postgres {
         after: Option<&str>,
     ) -> Done<Cancelled> {
         let (account, now) = (account.as_str(), self.now());
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             let done = levers::cancel(change, account, event_type, after, now).await?;
             if done.cancelled == 0 {
                 return Ok((done, None));
@@ -524,7 +508,7 @@ impl Store for Postgres {
     }
 
     async fn write_login(&self, by: By, digest: [u8; 32], row: LoginRow) -> Done<()> {
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             logins::write(change, digest, &row).await?;
             let made = row.account.as_ref().filter(|_| !row.ended).map(AccountId::as_str);
             Ok(((), made.map(|account| Deed::new(by, "link.made", Some(account), account))))
@@ -533,7 +517,7 @@ impl Store for Postgres {
     }
 
     async fn end_logins(&self, by: Operator, account: &str) -> Done<u64> {
-        self.act(async |change: &Transaction<'_>| {
+        self.act(async |change| {
             let ended = logins::end(change, account).await?;
             let deed = Deed::new(by.by(), "links.revoked", Some(account), account);
             let deed = deed.changing(Value::Null, json!({ "revoked": ended }));
@@ -577,24 +561,29 @@ impl Store for Postgres {
 }
 
 impl Postgres {
-    /// Changes something, and notes the deed in the same transaction: none where nothing has changed.
-    async fn act<T>(
+    /// Changes something, and notes the deed in the same transaction.
+    async fn act<T, D: Into<Option<Deed>>>(
         &self,
-        act: impl AsyncFnOnce(&Transaction<'_>) -> Done<(T, Option<Deed>)>,
+        step: impl AsyncFnOnce(&Transaction<'_>) -> Done<(T, D)>,
     ) -> Done<T> {
-        let act = async |change: &Transaction<'_>| {
-            let (done, deed) = act(change).await?;
-            let line = deed.as_ref().and_then(Deed::line);
-            if let Some(deed) = deed {
-                deed.note(change).await?;
-            }
-            Ok::<_, Refused>((done, line))
-        };
-        let (done, line) = self.dashboard.change(act).await?;
-        if let Some(line) = line {
-            line.write();
-        }
-        Ok(done)
+        journal::act(&self.dashboard, step).await
+    }
+
+    /// Changes an endpoint that is locked, and notes how it was and how it is.
+    async fn change_endpoint<T>(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        action: &'static str,
+        step: impl AsyncFnOnce(&Transaction<'_>, &mut Locked) -> Done<T>,
+    ) -> Done<(StoredEndpoint, T)> {
+        self.act(async |change| {
+            let mut locked = endpoints::lock(change, &self.ring, id.as_str(), self.now()).await?;
+            let before = locked.found.shown.clone();
+            let done = step(change, &mut locked).await?;
+            let deed = endpoint_deed(id.by(), action, Some(&before), &locked.found.shown);
+            Ok(((locked.found, done), deed))
+        })
+        .await
     }
 
     /// Adds an account with all that belongs to it, unless it is there already or was erased.
@@ -649,33 +638,32 @@ impl Postgres {
         });
     }
 
-    async fn disable(&self, id: Allowed<'_, EndpointRow>, how: Change) -> Done<EndpointRow> {
-        let (id, by, now) = (id.as_str(), id.by(), self.now());
-        let action = match how {
-            Change::Pause => "endpoint.disabled",
-            Change::Delete => "endpoint.deleted",
-        };
-        let disable = self.act(async |change: &Transaction<'_>| {
-            let before = endpoints::locked(change, &self.ring, id, now).await?;
-            let found = endpoints::disable(change, &self.ring, id, how, now).await?;
-            let deed = endpoint_deed(by, action, Some(&before), &found.shown);
-            if matches!(how, Change::Delete) {
-                let account = found.shown.account_id.as_str();
-                levers::forget(change, by, account, Some(id)).await?;
+    async fn disable(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        action: &'static str,
+        deletes: bool,
+    ) -> Done<EndpointRow> {
+        let (name, by) = (id.as_str(), id.by());
+        let disable = async |change: &Transaction<'_>, locked: &mut Locked| {
+            if !deletes {
+                return endpoints::pause(change, locked).await;
             }
-            Ok((found, Some(deed)))
-        });
-        let found = disable.await?;
+            endpoints::delete(change, locked).await?;
+            let account = locked.found.shown.account_id.as_str();
+            Ok(levers::forget(change, by, account, Some(name)).await?)
+        };
+        let (found, ()) = self.change_endpoint(id, action, disable).await?;
         if let Some(reason) = found.shown.health.disabled() {
             let account = &found.shown.account_id;
             log::info("an endpoint is disabled")
                 .with("by", by.as_str())
                 .with("account", account.as_str())
-                .with("endpoint", id)
+                .with("endpoint", name)
                 .with("reason", reason.as_str())
                 .write();
         }
-        self.park(&found, now);
+        self.park(&found, self.now());
         Ok(found.shown)
     }
 }

@@ -22,7 +22,7 @@ use crate::sql::queue as of_queue;
 use crate::sql::store::{self as sql, ListedEndpoint};
 use host::log;
 use host::store::plan::Plan;
-use host::store::{Day, EndpointEdit, EndpointRow, Hour, LastHour, Listed, NewEndpoint, NewSecret};
+use host::store::{Day, EndpointEdit, EndpointRow, LastHour, Listed, NewEndpoint, NewSecret};
 use host::store::{Done, EndpointLimit, Refused};
 
 /// An endpoint as read, and its place.
@@ -42,11 +42,11 @@ pub(super) struct Place {
     pub(super) health: Done<EndpointHealth>,
 }
 
-/// A change of an endpoint's health.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Change {
-    Pause,
-    Delete,
+/// An endpoint that is locked, as it was read at an instant, with the plan of its account.
+pub(super) struct Locked {
+    pub(super) found: StoredEndpoint,
+    plan: Plan,
+    now: Timestamp,
 }
 
 /// Reads the endpoints of an account that are not deleted, oldest first.
@@ -146,13 +146,10 @@ pub(super) async fn insert(
 /// Describes an endpoint, or gives it another address, and a new life with it.
 pub(super) async fn edit(
     change: &Transaction<'_>,
-    ring: &KeyRing,
-    id: &str,
+    locked: &mut Locked,
     edit: &EndpointEdit,
-    now: Timestamp,
-) -> Done<EndpointRow> {
-    let (_, mut found) = lock(change, ring, id, now).await?;
-    refuse_deleted(&found)?;
+) -> Done<()> {
+    let (now, found) = (locked.now, locked.not_deleted()?);
     let (described, target) = (&edit.description, edit.target.as_ref());
     let description = described.as_ref().and_then(Option::as_deref);
     let (url, loopback) = (target.map(EndpointUrl::as_str), target.map(needs_loopback));
@@ -163,23 +160,22 @@ pub(super) async fn edit(
     }
     if let Some(target) = target {
         let _ = found.shown.health.moved(now);
-        write(change, &found).await?;
+        write(change, found).await?;
         found.shown.url = target.as_str().to_owned();
     }
-    Ok(found.shown)
+    Ok(())
 }
 
 /// Replaces the signing secret.
 pub(super) async fn rotate(
     change: &Transaction<'_>,
     ring: &KeyRing,
-    id: &str,
+    locked: &mut Locked,
     new: NewSecret,
-    now: Timestamp,
-) -> Done<EndpointRow> {
-    let (_, mut found) = lock(change, ring, id, now).await?;
-    refuse_deleted(&found)?;
+) -> Done<()> {
+    let (now, found) = (locked.now, locked.not_deleted()?);
     in_use::seal(change, ring).await?;
+    let id = found.shown.id.as_str();
     let signer = match ring.open(id, &found.sealed, now) {
         Ok(mut signer) => {
             let rotated = signer.rotate(new.secret, new.overlap, now);
@@ -191,45 +187,34 @@ pub(super) async fn rotate(
     };
     sql::endpoints_secrets(change, found.number, &ring.seal(id, &signer, now)).await?;
     found.shown.previous_secrets = signer.previous(now).map(|(_, end)| end).collect();
-    Ok(found.shown)
+    Ok(())
 }
 
-/// Pauses or deletes an endpoint.
-pub(super) async fn disable(
-    change: &Transaction<'_>,
-    ring: &KeyRing,
-    id: &str,
-    how: Change,
-    now: Timestamp,
-) -> Done<StoredEndpoint> {
-    let (_, mut found) = lock(change, ring, id, now).await?;
-    let changed = match how {
-        Change::Pause => {
-            refuse_deleted(&found)?;
-            found.shown.health.pause(now)
-        }
-        Change::Delete => found.shown.health.delete(now),
-    };
-    if changed == EndpointChange::Unchanged && matches!(how, Change::Pause) {
-        return Err(Refused::Conflict("the endpoint is disabled".into()));
+/// Pauses an endpoint.
+pub(super) async fn pause(change: &Transaction<'_>, locked: &mut Locked) -> Done<()> {
+    let (now, found) = (locked.now, locked.not_deleted()?);
+    match found.shown.health.pause(now) {
+        EndpointChange::Unchanged => Err(Refused::Conflict("the endpoint is disabled".into())),
+        _ => write(change, found).await,
     }
-    write(change, &found).await?;
-    Ok(found)
+}
+
+/// Deletes an endpoint.
+pub(super) async fn delete(change: &Transaction<'_>, locked: &mut Locked) -> Done<()> {
+    let _ = locked.found.shown.health.delete(locked.now);
+    write(change, &locked.found).await
 }
 
 /// Makes an endpoint active, and says what it missed. `None` if it was active.
 pub(super) async fn enable(
     change: &Transaction<'_>,
-    ring: &KeyRing,
-    id: &str,
-    now: Timestamp,
-) -> Done<(StoredEndpoint, Option<RecoveryFilter>)> {
-    let (plan, mut found) = lock(change, ring, id, now).await?;
-    plan.webhooks.check_webhooks()?;
-    refuse_deleted(&found)?;
-    let Some(missed) = found.shown.health.enable(now) else { return Ok((found, None)) };
-    write(change, &found).await?;
-    Ok((found, Some(missed)))
+    locked: &mut Locked,
+) -> Done<Option<RecoveryFilter>> {
+    locked.plan.webhooks.check_webhooks()?;
+    let (now, found) = (locked.now, locked.not_deleted()?);
+    let missed = found.shown.health.enable(now);
+    write(change, found).await?;
+    Ok(missed)
 }
 
 /// How long to wait for transactions that may have accepted an event while an endpoint was enabled: 750 ms. What is
@@ -277,32 +262,32 @@ pub(super) async fn last_hour(
     let since = At(now.saturating_sub(Duration::from_secs(3600)));
     let mut hours = Vec::new();
     for row in sql::endpoints_last_hour(client, &shards, &numbers, since).await? {
-        let sql::LastHour { number, attempts, succeeded, more, p50_ms, p99_ms } = row;
-        let Some(of) = places.get(&number) else { continue };
-        hours.push((of.id.clone(), LastHour { attempts, more, succeeded, p50_ms, p99_ms }));
+        let Some(of) = places.get(&row.number) else { continue };
+        hours.push((of.id.clone(), row.hour));
     }
     Ok(hours)
 }
 
-/// Locks an endpoint, and returns it as it is before a change.
-pub(super) async fn locked(
+/// Locks an endpoint to change.
+pub(super) async fn lock(
     change: &Transaction<'_>,
     ring: &KeyRing,
     id: &str,
     now: Timestamp,
-) -> Done<EndpointRow> {
-    Ok(lock(change, ring, id, now).await?.1.shown)
+) -> Done<Locked> {
+    let row = sql::endpoints_change(change, id).await?.ok_or(Refused::NotFound("endpoint"))?;
+    Ok(Locked { plan: row.plan, found: found_in(row.endpoint, ring, now), now })
 }
 
-/// Locks an endpoint to change, and returns it with the plan of its account.
-async fn lock(
-    change: &Transaction<'_>,
-    ring: &KeyRing,
-    id: &str,
-    now: Timestamp,
-) -> Done<(Plan, StoredEndpoint)> {
-    let row = sql::endpoints_change(change, id).await?.ok_or(Refused::NotFound("endpoint"))?;
-    Ok((row.plan, found_in(row.endpoint, ring, now)))
+impl Locked {
+    fn not_deleted(&mut self) -> Done<&mut StoredEndpoint> {
+        match self.found.shown.health.disabled() {
+            Some(DisabledReason::Deleted) => {
+                Err(Refused::Conflict("the endpoint is deleted".into()))
+            }
+            _ => Ok(&mut self.found),
+        }
+    }
 }
 
 /// Writes an endpoint's health where it has changed.
@@ -333,13 +318,6 @@ fn found_in(row: sql::StoredEndpoint, ring: &KeyRing, now: Timestamp) -> StoredE
     StoredEndpoint { number, shard, shown, sealed }
 }
 
-fn refuse_deleted(found: &StoredEndpoint) -> Done<()> {
-    match found.shown.health.disabled() {
-        Some(DisabledReason::Deleted) => Err(Refused::Conflict("the endpoint is deleted".into())),
-        _ => Ok(()),
-    }
-}
-
 /// Tells whether an address is one that only a development mode allows.
 fn needs_loopback(target: &EndpointUrl) -> bool {
     EndpointUrl::parse(target.as_str()).is_err()
@@ -363,8 +341,7 @@ pub(super) async fn day(
         sql::endpoints_day(client, &shards, &numbers, At(from), At(midnight), limit, At(until));
     let mut days: BTreeMap<i32, (Day, u64, Timestamp)> = BTreeMap::new();
     for row in rows.await? {
-        let sql::Hour { number, delivered, failing, missed, waiting, oldest } = row;
-        let standing = Hour { delivered, failing, missed, waiting };
+        let sql::Standing { number, oldest, hour: standing } = row;
         let (day, looked, since) =
             days.entry(number).or_insert((Day::default(), 0, Timestamp::MAX));
         day.add(from, oldest, &standing);

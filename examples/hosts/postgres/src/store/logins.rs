@@ -11,7 +11,7 @@ use host::store::{Done, Refused};
 
 /// Finds a login by the digest of its secret.
 pub(super) async fn one(client: &impl GenericClient, digest: [u8; 32]) -> Done<Option<LoginRow>> {
-    Ok(sql::logins_one(client, &digest).await?.map(LoginRow::from))
+    Ok(sql::logins_one(client, &digest).await?)
 }
 
 /// Writes a login, and forgets those that expired a day ago: no process's clock is that wrong.
