@@ -8,13 +8,12 @@ use call_assistant::Timestamp;
 use call_assistant::id::AccountId;
 
 use crate::commands::{self, AS, JSON, Row, by};
-use crate::counted::Counted;
 use crate::db::{Address, Database};
 use crate::exit;
+use crate::health::{Counted, Login};
 use crate::key_ring::KeyRing;
 use crate::ops::ask::Asking;
 use crate::ops::erase::Subject;
-use crate::rights::Login;
 use crate::sender;
 use host::auth::access::{Access, Ancestors};
 use host::flags::{

@@ -10,8 +10,8 @@ use deadpool_postgres::Object;
 use tokio::time::Instant;
 
 use crate::clock::Heard;
-use crate::counted::Counted;
 use crate::db::{self, Address, Database, DbError};
+use crate::health::Counted;
 use crate::sql::accept as sql;
 use host::log;
 

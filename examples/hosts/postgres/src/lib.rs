@@ -4,21 +4,20 @@
 //! cargo run -p call-assistant-postgres -- demo
 //! ```
 //!
-//! Each room uses those above it: `db`; `sql`; `key_ring`, `counted`, `clocks`, `rights` and `exit`; `queue`; `sender`, `store`
+//! Each room uses those above it: `db`; `sql`; `key_ring`, `health`, `clocks` and `exit`; `queue`; `sender`, `store`
 //! and `ops`; `serving`, `cli`, `commands` and `roles`.
 
 mod cli;
 pub mod clock;
 mod clocks;
 mod commands;
-mod counted;
 pub mod db;
 mod exit;
+mod health;
 mod journal;
 pub mod key_ring;
 pub mod ops;
 pub mod queue;
-mod rights;
 mod roles;
 mod sender;
 mod serving;

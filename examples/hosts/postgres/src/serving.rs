@@ -11,11 +11,11 @@ use tokio::task::JoinHandle;
 use crate::cli::Serving;
 use crate::clock;
 use crate::clocks;
-use crate::counted::Counted;
 use crate::db::{Address, Database};
 use crate::exit;
+use crate::health::Counted;
+use crate::health::Login;
 use crate::key_ring::KeyRing;
-use crate::rights::Login;
 use crate::sender;
 use crate::store::Postgres;
 use host::dashboard::Dashboard;
@@ -92,10 +92,11 @@ pub(crate) async fn start(
     }
     let banner = first_line::for_people(&api_url, &dashboard_url, &line);
 
-    let store = Postgres::at(database, ring)?.counting(counted).limited(serving.endpoint_limit);
-    let lacks = until(stop.clone(), look_for_lacks(&store, login).await?);
+    let store = Postgres::at(database, ring)?;
+    let store = store.counting(counted, login).limited(serving.endpoint_limit);
+    let lacks = until(stop.clone(), store.health.look().await?);
     store.load(accounts).await.map_err(exit::refused)?;
-    tokio::spawn(watch.until_shutdown("the readings of monitoring", store.keep_readings()));
+    tokio::spawn(watch.until_shutdown("the readings of monitoring", store.health.keep_readings()));
     let api = Api::new(store.clone(), store.cursors()).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
     let dashboard = Dashboard::new(store, serving.access, serving.allow_loopback)
@@ -139,18 +140,6 @@ impl Running {
     }
 }
 
-/// Looks for rights that the login lacks, and for keys that the ring lacks, and returns the loops that look again.
-async fn look_for_lacks(
-    store: &Postgres,
-    login: Login,
-) -> Result<impl Future<Output = ()> + use<>, Box<dyn Error>> {
-    let (rights, mut keys) = (store.rights(login), store.keys_in_use());
-    rights.look().await?;
-    store.join_keys().await.map_err(exit::refused)?;
-    keys.look().await?;
-    Ok(async { _ = tokio::join!(rights.keep(), keys.keep()) })
-}
-
 /// Runs a loop until shutdown.
 async fn until(stop: Shutdown, task: impl Future<Output = ()>) {
     tokio::select! {
@@ -185,12 +174,12 @@ pub(crate) async fn monitor(
         None => None,
     };
     clocks::reach(database).await?;
-    let store = Postgres::at(database, ring)?.counting(counted).sending();
-    let lacks = until(watch.stop().clone(), look_for_lacks(&store, Login::Sender).await?);
+    let store = Postgres::at(database, ring)?.counting(counted, Login::Sender);
+    let lacks = until(watch.stop().clone(), store.health.look().await?);
     tokio::spawn(watch.until_shutdown("the look for keys and rights", lacks));
     let Some(listener) = listener else { return Ok(None) };
     let address = listener.local_addr()?;
-    tokio::spawn(watch.until_shutdown("the readings of monitoring", store.keep_readings()));
+    tokio::spawn(watch.until_shutdown("the readings of monitoring", store.health.keep_readings()));
     let monitor = Monitor::new(store).until(watch.stop().clone());
     Ok(Some((address, monitoring(listener, monitor, watch))))
 }

@@ -7,12 +7,12 @@ use serde::Serialize;
 use super::ring;
 use crate::clocks;
 use crate::db::{self, Address, At, Class, Database, DbError, MigrationError};
+use crate::health::{self, Login};
 use crate::key_ring::KeyRing;
-use crate::rights::{self, Login};
 use crate::sql::{ops as sql, sender};
 use crate::store::Postgres;
+use host::store::Refused;
 use host::store::Writes;
-use host::store::{Refused, Store as _};
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
@@ -81,7 +81,7 @@ pub(crate) async fn look(
         Err(check) => return vec![check],
     };
     let mut checks = vec![Check::new("database", Good, "it answers, and has this schema", "")];
-    match rights::lacking(&database, login).await {
+    match health::lacking(&database, login).await {
         Ok(lacking) => checks.extend(of_rights(lacking)),
         Err(error) => checks.push(Check::failed("rights", &error)),
     }
@@ -126,14 +126,15 @@ fn of_rights(lacking: Vec<String>) -> Vec<Check> {
     if lacking.is_empty() {
         return vec![Check::new("rights", Good, "the login has each that it needs", "")];
     }
-    let each =
-        |right| Check::new("rights", Fail, format!("the login lacks {right}"), Class::Right.todo());
+    let each = |right| {
+        Check::new("rights", Fail, format!("the login lacks a right: {right}"), Class::Right.todo())
+    };
     lacking.into_iter().map(each).collect()
 }
 
 async fn writes(address: &Address, ring: &KeyRing) -> Check {
     let ready = match Postgres::at(address, ring.clone()) {
-        Ok(store) => store.ready().await.map_err(|refused| match refused {
+        Ok(store) => store.health.ready().await.map_err(|refused| match refused {
             Refused::Unavailable(why) | Refused::Broken(_, why) => why,
             other => format!("{other:?}"),
         }),

@@ -9,8 +9,8 @@ use deadpool_postgres::{Object, Transaction};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::clock;
-use crate::counted::Counted;
 use crate::db::{At, Database, DbError};
+use crate::health::Counted;
 use crate::key_ring::KeyRing;
 use crate::queue;
 use crate::sql::sender::{self as sql, Overdue};

@@ -8,8 +8,8 @@ use host::rows::{Done, Shards};
 use host::sender::leases::{Claim, LEASE, LeaseRows, Renewal};
 
 use crate::clocks::Clocks;
-use crate::counted::Counted;
 use crate::db::{Database, DbError};
+use crate::health::Counted;
 use crate::sql::owners as sql;
 
 /// How long a standby may take to know of a renewal: 1.5 s. The next one comes while the leases last.

@@ -11,8 +11,8 @@ use deadpool_postgres::Object;
 use host::rows::{News, PendingRow, Shards};
 use tokio::time::{Instant, sleep};
 
-use crate::counted::{Counted, Kind};
 use crate::db::{Database, DbError};
+use crate::health::{Counted, Kind};
 use crate::queue;
 use crate::sql::sender::{self as sql, Polled};
 use host::log;

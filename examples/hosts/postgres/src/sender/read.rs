@@ -9,8 +9,8 @@ use call_assistant::webhook::sender::{EndpointHealth, EndpointUrl, SignedDestina
 use deadpool_postgres::Object;
 use tokio::time::Instant;
 
-use crate::counted::{Counted, Kind};
 use crate::db::{Database, DbError, span};
+use crate::health::{Counted, Kind};
 use crate::key_ring::KeyRing;
 use crate::queue;
 use crate::sql::sender as sql;

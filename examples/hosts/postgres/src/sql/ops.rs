@@ -57,7 +57,7 @@ statements! { "ops"
     fn doctor_server() -> Server;
     fn monitoring_count();
     fn monitoring_gauges() -> Option<Gauges>;
-    fn monitoring_rights(roles: &[&str]) -> Vec<(String, String)>;
+    fn monitoring_roles(roles: &[&str]) -> Vec<String>;
     fn monitoring_secrets() -> Vec<(Vec<u8>, i64)>;
     fn monitoring_state() -> State;
     fn monitoring_turn(seconds: f64, times: f64) -> Option<bool>;

@@ -12,12 +12,8 @@ use serde_json::{Value, json};
 
 use super::delivery_key::DeliveryKey;
 use super::endpoints::{Locked, StoredEndpoint};
-use super::{
-    Postgres, accounts, alerts, calls, deliveries, endpoints, levers, logins, monitoring,
-    recoveries,
-};
+use super::{Postgres, accounts, alerts, calls, deliveries, endpoints, levers, logins, recoveries};
 // What is stored here is compared by other processes: nothing of it is of this one's clock.
-use crate::db::Class;
 use crate::journal::{self, Deed};
 use crate::queue::{self, Accepted};
 use host::log;
@@ -536,27 +532,11 @@ impl Store for Postgres {
     }
 
     async fn metrics(&self) -> Metrics {
-        self.readings.metrics(&self.counted)
+        self.health.metrics()
     }
 
     async fn ready(&self) -> Done<Writes> {
-        if let Some(why) = self.counted.not_ready() {
-            return Err(Refused::Unavailable(why));
-        }
-        // Whoever asks hears of what class an error is; the log has all of it.
-        let refused = |class: Class| Refused::Unavailable(class.to_string());
-        if let Some(class) = self.readings.refused() {
-            return Err(refused(class));
-        }
-        let writes = monitoring::writes(&self.monitoring).await;
-        match writes.map_err(|error| refused(error.class()))? {
-            // Requests that read are answered all the same: a load balancer would take out every process.
-            Writes::Waiting if self.only_sends => {
-                let why = "no result can be stored: a COMMIT waits for a standby server";
-                Err(Refused::Unavailable(why.into()))
-            }
-            writes => Ok(writes),
-        }
+        self.health.ready().await
     }
 }
 
@@ -620,7 +600,7 @@ impl Postgres {
     /// Counts what was accepted, and returns its ids.
     fn count(&self, accepted: &Accepted) -> Vec<DeliveryId> {
         if let Accepted::New(deliveries) = accepted {
-            self.counted.count(|tally| {
+            self.health.counted.count(|tally| {
                 deliveries.iter().for_each(|(_, _, delivery)| tally.accepted(delivery));
             });
         }

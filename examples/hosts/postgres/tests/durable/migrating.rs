@@ -119,50 +119,6 @@ fn a_database_is_healthy_when_it_answers_at_its_address() {
     assert!(test.windows(2).any(|flag| flag == ["-h", "127.0.0.1"]), "{test:?}");
 }
 
-/// What processes look for, and `doctor`, is what `deploy/roles.sql` grants: no right less, and none more.
-#[tokio::test(flavor = "multi_thread")]
-async fn each_right_that_is_granted_is_missed_when_it_is_revoked() {
-    let world = World::new(Settings::default()).await;
-    let session = world.database.session().await.unwrap();
-    session.batch_execute(include_str!("../../deploy/roles.sql")).await.unwrap();
-    let looked = async |role: &str| {
-        let kind = role.strip_prefix("call_assistant_").unwrap();
-        session.batch_execute(&format!("SET ROLE {role}")).await.unwrap();
-        let sql = checker::sql::statement("ops/monitoring_rights");
-        let lacking = session.query(&sql, &[&[kind].as_slice()]).await.unwrap();
-        session.batch_execute("RESET ROLE").await.unwrap();
-        let told = lacking.iter().map(|row| {
-            format!("{} on {}", row.get::<_, &str>("lacking"), row.get::<_, &str>("thing"))
-        });
-        told.collect::<Vec<_>>()
-    };
-    let granted = "
-        SELECT a.grantee::regrole::text, a.privilege_type, c.oid::regclass::text,
-            CASE c.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END
-        FROM pg_class AS c, aclexplode(c.relacl) AS a
-        WHERE a.grantee::regrole::text LIKE 'call\\_assistant\\_%'
-        UNION ALL
-        SELECT a.grantee::regrole::text, a.privilege_type || ' (' || c.attname || ')',
-            c.attrelid::regclass::text, ''
-        FROM pg_attribute AS c, aclexplode(c.attacl) AS a
-        WHERE a.grantee::regrole::text LIKE 'call\\_assistant\\_%'
-        UNION ALL
-        SELECT a.grantee::regrole::text, a.privilege_type, p.oid::regprocedure::text, 'FUNCTION '
-        FROM pg_proc AS p, aclexplode(p.proacl) AS a
-        WHERE a.grantee::regrole::text LIKE 'call\\_assistant\\_%'";
-    let granted = session.query(granted, &[]).await.unwrap();
-    assert!(granted.len() > 150, "{}", granted.len());
-    for row in &granted {
-        let [role, right, thing, kind]: [&str; 4] = [0, 1, 2, 3].map(|column| row.get(column));
-        let revoke = format!("REVOKE {right} ON {kind}{thing} FROM {role}");
-        session.batch_execute(&revoke).await.unwrap();
-        assert_eq!(looked(role).await, [format!("{right} on {thing}")], "{revoke}");
-        let grant = format!("GRANT {right} ON {kind}{thing} TO {role}");
-        session.batch_execute(&grant).await.unwrap();
-        assert!(looked(role).await.is_empty(), "{grant}: {:?}", looked(role).await);
-    }
-}
-
 /// Expects that the login lacks a right for this.
 async fn refused(url: &str, forbidden: &str) {
     let member = Database::new(url, 1).unwrap();

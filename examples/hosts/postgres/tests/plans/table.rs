@@ -270,7 +270,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("store/endpoints_all", "':account', true"),
     ("ops/monitoring_count", ""),
     ("ops/monitoring_gauges", ""),
-    ("ops/monitoring_rights", "'{api,sender,operator}'"),
+    ("ops/monitoring_roles", "'{call_assistant_api,call_assistant_operator}'"),
     ("ops/monitoring_secrets", ""),
     ("ops/monitoring_state", ""),
     ("ops/doctor_server", ""),

@@ -85,7 +85,7 @@ const SEVERAL: &[(&str, &str)] = &[
     ("erase/endpoints", "an account whose rows are gone is found by what is left"),
     ("store/journal_after", "the journal of operators"),
     ("ops/monitoring_count", "counts over all"),
-    ("ops/monitoring_rights", "names of tables, and no row"),
+    ("ops/monitoring_roles", "who owns a table, and no row"),
     ("ops/monitoring_secrets", "counts over all"),
     ("ops/monitoring_state", "counts over all"),
     ("ops/monitoring_unreadable", "counts over the shards of one sender"),

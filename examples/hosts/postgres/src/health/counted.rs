@@ -35,7 +35,7 @@ struct Inner {
     idle: Mutex<Option<&'static str>>,
     keys: Mutex<Lacking>,
     unreadable: Mutex<Unreadable>,
-    /// The rights that this process's login lacks.
+    /// The roles that this process's login lacks.
     rights: Mutex<Vec<String>>,
 }
 
@@ -154,7 +154,7 @@ impl Counted {
         unreadable.before = std::mem::take(&mut unreadable.now);
     }
 
-    /// Notes which rights this process's login lacks.
+    /// Notes which roles this process's login lacks.
     pub(crate) fn lacks_rights(&self, lacking: Vec<String>) {
         *lock(&self.0.rights) = lacking;
     }
@@ -196,7 +196,7 @@ impl Counted {
             ),
             Family::gauge(
                 "call_assistant_rights_lacking",
-                "Tables, sequences and functions on which this process's login lacks a right.",
+                "Roles of the database of which this process's login is no member.",
                 lock(&self.0.rights).len(),
             ),
         ];

@@ -12,14 +12,14 @@ use call_assistant::webhook::sender::SenderGauges;
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::counted::Counted;
+use super::Counted;
 use crate::db::{At, Class, Database, DbError};
 use crate::sql::{accept, ops as sql, sender};
 use host::log;
 use host::store::{Family, Metrics, Writes};
 
 /// How long to wait before the next reading, and between two counts of all processes: 5 s.
-const EVERY: Duration = Duration::from_secs(5);
+pub(super) const EVERY: Duration = Duration::from_secs(5);
 
 /// How many times as long a count is shown as it took, at least: counting costs a twentieth of a connection
 /// at most, of all processes together.

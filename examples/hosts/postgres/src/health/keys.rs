@@ -5,7 +5,7 @@ use std::time::Duration;
 use deadpool_postgres::Transaction;
 use tokio::time::{Instant, sleep};
 
-use crate::counted::{Counted, Lacking};
+use super::{Counted, Lacking};
 use crate::db::{Database, DbError};
 use crate::key_ring::KeyRing;
 use crate::key_ring::in_use::{self, Unfit};
@@ -18,16 +18,21 @@ const SOON: Duration = Duration::from_secs(5);
 
 /// The keys that secrets of endpoints need.
 #[derive(Debug)]
-pub(crate) struct KeysInUse {
-    pub(super) database: Database,
-    pub(super) ring: KeyRing,
-    pub(super) counted: Counted,
-    pub(super) unfit: Unfit,
+pub(super) struct KeysInUse {
+    database: Database,
+    ring: KeyRing,
+    counted: Counted,
+    unfit: Unfit,
 }
 
 impl KeysInUse {
+    /// Creates the look for keys that the ring lacks.
+    pub(super) fn new(database: Database, ring: KeyRing, counted: Counted) -> Self {
+        Self { database, ring, counted, unfit: Unfit::default() }
+    }
+
     /// Looks for as long as the process runs.
-    pub(crate) async fn keep(mut self) {
+    pub(super) async fn keep(mut self) {
         loop {
             sleep(if self.unfit.is_empty() { EVERY } else { SOON }).await;
             log::tried("keys in use", &self.look().await);
@@ -35,7 +40,7 @@ impl KeysInUse {
     }
 
     /// Notes which keys are missing, of how many endpoints, and how many deliveries wait for them.
-    pub(crate) async fn look(&mut self) -> Result<(), DbError> {
+    pub(super) async fn look(&mut self) -> Result<(), DbError> {
         // It has its own time limit, which is longer than that of who waits for an answer.
         let database = self.database.unhurried();
         let lacking = database.snapshot(async |client| self.lacking(client).await).await?;

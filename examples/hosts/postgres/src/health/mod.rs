@@ -1,0 +1,134 @@
+//! Whether this process can do its work, and why not: for `/readyz`, `/metrics`, the log, and `doctor`.
+
+mod counted;
+mod keys;
+mod readings;
+mod rights;
+
+use std::error::Error;
+
+use deadpool_postgres::Object;
+use host::log;
+use host::store::{Done, Metrics, Refused, Writes};
+use tokio::time::sleep;
+
+pub(crate) use self::counted::{Counted, Kind, Lacking};
+use self::keys::KeysInUse;
+use self::readings::{EVERY, Readings};
+pub(crate) use self::rights::{Login, lacking};
+use crate::db::{Class, Database, DbError};
+use crate::exit;
+use crate::key_ring::{KeyRing, in_use};
+
+/// What a process knows of its health. Clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Health {
+    database: Database,
+    ring: KeyRing,
+    login: Login,
+    readings: Readings,
+    pub(crate) counted: Counted,
+}
+
+impl Health {
+    /// Creates the health of a process with a login for this.
+    pub(crate) fn new(database: Database, ring: KeyRing, login: Login, counted: Counted) -> Self {
+        Self { database, ring, login, readings: Readings::default(), counted }
+    }
+
+    /// Returns the database by the connections of monitoring.
+    pub(crate) fn database(&self) -> Database {
+        self.database.clone()
+    }
+
+    /// Looks at what the process needs before it begins, and returns the loops that look again.
+    ///
+    /// # Errors
+    /// The ring has another key under a number that is in use, or the database did not respond.
+    pub(crate) async fn look(
+        &self,
+    ) -> Result<impl Future<Output = ()> + Send + use<>, Box<dyn Error>> {
+        self.look_at_rights().await?;
+        self.join_keys().await.map_err(exit::refused)?;
+        let mut keys =
+            KeysInUse::new(self.database.clone(), self.ring.clone(), self.counted.clone());
+        keys.look().await?;
+        let of_rights = self.clone();
+        Ok(async move { _ = tokio::join!(of_rights.await_rights(), keys.keep()) })
+    }
+
+    /// Notes which roles the login lacks, and logs a change.
+    async fn look_at_rights(&self) -> Result<(), DbError> {
+        let lacking = lacking(&self.database, self.login).await?;
+        let before = self.counted.lacked_right();
+        self.counted.lacks_rights(lacking);
+        match (before, self.counted.lacked_right()) {
+            (before, Some(why)) if before.as_ref() != Some(&why) => log::error(why).write(),
+            (Some(_), None) => {
+                log::info("the login has each right that it needs again").write();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Looks again until the login has all its roles.
+    async fn await_rights(self) {
+        while self.counted.lacked_right().is_some() {
+            sleep(EVERY).await;
+            log::tried("rights", &self.look_at_rights().await);
+        }
+    }
+
+    /// Compares the ring with the keys that are in use. A process that may seal has its first key in use from here on,
+    /// if its ring has all others.
+    async fn join_keys(&self) -> Done<()> {
+        let compare = async |client: &Object| in_use::compare(client, &self.ring).await;
+        let mut unfit = self.database.read(compare).await?;
+        if self.login != Login::Sender && unfit.is_empty() {
+            let join = self.database.change(async |change| in_use::seal(change, &self.ring).await);
+            match join.await {
+                // Another process was first.
+                Err(Refused::Unfit(_)) => unfit = self.database.read(compare).await?,
+                // A right is missing: the look for rights tells which, and nothing is sealed.
+                Ok(()) | Err(Refused::Broken(..)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        match unfit.other.is_empty() {
+            true => Ok(()),
+            false => Err(Refused::Unfit(unfit.to_string())),
+        }
+    }
+
+    /// Reads what monitoring shows of the database, for as long as the process runs.
+    pub(crate) fn keep_readings(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.readings.clone().keep(self.database.clone(), self.counted.clone())
+    }
+
+    /// Returns what this process has counted, and what was read last of the database.
+    pub(crate) fn metrics(&self) -> Metrics {
+        self.readings.metrics(&self.counted)
+    }
+
+    /// Tells how writes are taken, or why this process cannot do its work.
+    pub(crate) async fn ready(&self) -> Done<Writes> {
+        if let Some(why) = self.counted.not_ready() {
+            return Err(Refused::Unavailable(why));
+        }
+        // Whoever asks hears of what class an error is; the log has all of it.
+        let refused = |class: Class| Refused::Unavailable(class.to_string());
+        if let Some(class) = self.readings.refused() {
+            return Err(refused(class));
+        }
+        let writes = readings::writes(&self.database).await;
+        match writes.map_err(|error| refused(error.class()))? {
+            // Requests that read are answered all the same: a load balancer would take out every process.
+            Writes::Waiting if self.login == Login::Sender => {
+                let why = "no result can be stored: a COMMIT waits for a standby server";
+                Err(Refused::Unavailable(why.into()))
+            }
+            writes => Ok(writes),
+        }
+    }
+}
