@@ -42,11 +42,21 @@ pub(crate) fn event(number: u64, account: u32, now: Timestamp) -> EventBody {
     NewEvent::new(id, account, version, Origin::voice(), now).ping("hello").unwrap()
 }
 
+/// The number of the first event that is accepted in a transaction that is open for long.
+pub(crate) const HELD: u64 = 1_000_000;
+
+/// Tells whether an event was accepted in a transaction that was open for long.
+pub(crate) fn is_held(event: &EventBody) -> bool {
+    let number = event.id().as_str().trim_start_matches("evt_").parse::<u64>();
+    number.is_ok_and(|number| HELD <= number)
+}
+
 /// Does a deed of an owner. Whoever is refused tries again.
 pub(crate) async fn does(store: Store, deed: Deed) {
     for _ in 0..5 {
         let done = match deed {
             Deed::Redeliver(endpoint) => redeliver(&store, endpoint).await,
+            Deed::Abandon(endpoint) => abandon(&store, endpoint).await,
             Deed::Pause(endpoint)
             | Deed::Enable(endpoint)
             | Deed::Move(endpoint)
@@ -120,6 +130,22 @@ async fn redeliver(store: &Store, number: u32) -> Done<()> {
         return Ok(());
     }
     let deliveries = vec![(locked, row)];
+    change.write(&Writes { deliveries, are_news: true, ..Writes::at(now) }).await?;
+    change.commit().await
+}
+
+/// Begins an attempt and stores that, as a sender of another kind that dies then.
+async fn abandon(store: &Store, number: u32) -> Done<()> {
+    let now = store.now();
+    let mut change = store.change().await?;
+    let page = change.lock_pending(number, 0).await?;
+    let health = change.endpoints(&[number], Lock::No).await?.remove(&number);
+    let (Some(row), Some(health)) = (page.rows.first(), health) else { return Ok(()) };
+    let mut begun = *row;
+    if begun.begin(&health, now).is_err() {
+        return Ok(());
+    }
+    let deliveries = vec![(Locked::of(*row), begun)];
     change.write(&Writes { deliveries, are_news: true, ..Writes::at(now) }).await?;
     change.commit().await
 }

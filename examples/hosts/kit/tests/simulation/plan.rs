@@ -64,6 +64,8 @@ pub(crate) enum Deed {
     Move(u32),
     Recover(u32),
     Redeliver(u32),
+    /// A sender of another kind, which begins an attempt of an endpoint and dies.
+    Abandon(u32),
     /// An operator.
     LimitAll(u32),
     LimitAccount(u32, u32),
@@ -147,7 +149,8 @@ impl Plan {
             2 | 3 => Deed::Enable(endpoint),
             4 | 5 => Deed::Move(endpoint),
             6..=8 => Deed::Recover(endpoint),
-            9 | 10 => Deed::Redeliver(endpoint),
+            9 => Deed::Redeliver(endpoint),
+            10 => Deed::Abandon(endpoint),
             11 => Deed::LimitAll(rate),
             12 => Deed::LimitAccount(account, rate),
             13 => Deed::LimitEndpoint(endpoint, rate),

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use call_assistant::webhook::sender::RecoveryStatus;
+use call_assistant::webhook::sender::{DisabledReason, EndpointHealth, RecoveryStatus};
 use testing::judge::{self, Ended, Ends, Logged};
-use testing::store::{Place, Row, Step};
+use testing::store::{Place, RecoveryRow, Row, Step};
 
+use crate::customers;
 use crate::world::World;
+
+/// Why endpoints disable themselves.
+const OWN: [DisabledReason; 2] = [DisabledReason::Failing, DisabledReason::Gone];
 
 /// What came of a day.
 #[derive(Debug, Default)]
@@ -30,10 +34,59 @@ pub(crate) fn of(world: &World, hits: BTreeMap<(Step, &'static str), u32>) -> Ve
         let number = endpoint.trim_start_matches("we_").parse().unwrap();
         world.net.answers(number, event)
     }));
+    wrong.extend(untold(world, &record));
+    wrong.extend(left_out(world));
     wrong.extend(running.into_iter().map(|id| format!("recovery {id} is not complete")));
     let (attempts, most) = world.net.attempts();
     let trace = world.trace.text();
     Verdict { wrong, trace, attempts, changes: record.rows.len(), most, hits }
+}
+
+/// Returns endpoints that disabled themselves, and whose owners were not told.
+fn untold(world: &World, record: &judge::Record) -> Vec<String> {
+    let tables = world.store.tables();
+    let told = |number: u32, health: &EndpointHealth| {
+        let place = Place::Alert(number, health.version());
+        tables.rows().any(|(at, _)| *at == place)
+    };
+    let disabled = record.rows.iter().filter_map(|noted| match &noted.change {
+        judge::Change::Endpoint { number, before: Some(before), after: Some(after) } => {
+            let is_new =
+                before.is_active() && after.disabled().is_some_and(|why| OWN.contains(&why));
+            is_new.then(|| (u32::try_from(*number).unwrap(), after))
+        }
+        _ => None,
+    });
+    let untold = disabled.filter(|(number, health)| !told(*number, health));
+    untold
+        .map(|(number, _)| format!("nobody was told that endpoint {number} is disabled"))
+        .collect()
+}
+
+/// Returns what recoveries that are complete have left out: what an endpoint missed and nobody touched since.
+fn left_out(world: &World) -> Vec<String> {
+    let (tables, mut wrong) = (world.store.tables(), Vec::new());
+    let complete = tables.rows().filter_map(|(place, row)| match (place, row) {
+        (Place::Recovery(id), Row::Recovery(row)) => {
+            (row.recovery.status() == RecoveryStatus::Completed).then_some((id, row))
+        }
+        _ => None,
+    });
+    for (id, RecoveryRow { endpoint, recovery, .. }) in complete {
+        for (_, row) in tables.rows() {
+            let Row::Delivery(row) = row else { continue };
+            let delivery = &row.delivery;
+            // What was accepted by a transaction that was open is missed until the next recovery.
+            let is_held = customers::is_held(&row.event);
+            let is_of = delivery.endpoint() == u64::from(*endpoint) && !is_held;
+            let is_old = delivery.ended_at().is_some_and(|at| at < recovery.started_at());
+            if is_of && is_old && recovery.missed().includes(delivery) {
+                wrong.push(format!("recovery {id} has left out delivery {}", delivery.id()));
+            }
+        }
+    }
+    // What comes back with a store that went back was missed by nobody.
+    if world.plan.goes_back() { Vec::new() } else { wrong }
 }
 
 /// Returns what is stored in the end, and the recoveries that still run.

@@ -236,7 +236,7 @@ impl World {
         let (store, accepted, time) =
             (self.store.clone(), Arc::clone(&self.accepted), self.time.clone());
         self.held += 1;
-        let number = 1_000_000 + self.held;
+        let number = customers::HELD + self.held;
         self.tasks.spawner().spawn(0, async move {
             let Ok(mut change) = store.change().await else { return };
             let event = |now| customers::event(number, account, now);
