@@ -203,7 +203,7 @@ fn test_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 /// The tests of the library, and those of its hosts and tools.
 fn tests() -> BTreeMap<String, String> {
-    let hosts = ["hosts/memory", "hosts/postgres", "tools"]
+    let hosts = ["hosts/kit", "hosts/memory", "hosts/postgres", "tools"]
         .map(|name| files(&format!("examples/{name}/tests")));
     hosts.into_iter().fold(files("tests"), |mut all, more| {
         all.extend(more);

@@ -1,5 +1,7 @@
 //! The table of routes, compared with the texts that name routes: the page and the README.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

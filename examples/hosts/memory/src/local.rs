@@ -9,8 +9,8 @@ use call_assistant::id::{AccountId, DeliveryId, EndpointId};
 use call_assistant::model::{self, Call};
 use call_assistant::rest::Mode;
 use call_assistant::rest::server::{
-    AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, RateWindows, Received,
-    StoredKey,
+    AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, KeyState, RateWindows,
+    Received, StoredKey,
 };
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::RecoveryFilter;
@@ -18,6 +18,7 @@ use call_assistant::webhook::sender::RecoveryFilter;
 use crate::store::{AccountRow, Store, Tables};
 use host::clock;
 use host::sender::Load;
+use host::store::bounds;
 use host::store::scope::{Allowed, Among, By, Operator};
 use host::store::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
@@ -197,8 +198,15 @@ impl Shared for Local {
         Ok(tables.keys(tables.account(account.as_str())?).cloned().map(Ok).collect())
     }
 
-    async fn add_key(&self, _: Allowed<'_, Account>, key: StoredKey) -> Done<()> {
-        self.store.lock().add_key(key)
+    async fn add_key(&self, account: Allowed<'_, Account>, key: StoredKey) -> Done<()> {
+        let (mut tables, now) = self.store.write();
+        let row = tables.account(account.as_str())?;
+        let working = tables.keys(row).filter(|key| key.state(now) == KeyState::Valid);
+        bounds::WORKING_KEYS.check(account.by(), working.count())?;
+        let since = bounds::KEYS_MADE.since(now);
+        let made = tables.keys(row).filter(|key| key.created_at >= since);
+        bounds::KEYS_MADE.check(account.by(), made.count())?;
+        tables.add_key(key)
     }
 
     async fn revoke_key(&self, id: Allowed<'_, StoredKey>) -> Done<StoredKey> {
@@ -303,7 +311,12 @@ impl Shared for Local {
     }
 
     async fn delete_endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
-        self.changed(id.as_str(), |tables, now| tables.delete(id.as_str(), now))
+        self.changed(id.as_str(), |tables, now| {
+            let deleted =
+                tables.deleted_since(id.as_str(), bounds::ENDPOINTS_DELETED.since(now))?;
+            bounds::ENDPOINTS_DELETED.check(id.by(), deleted)?;
+            tables.delete(id.as_str(), now)
+        })
     }
 
     async fn rotate_secret(
@@ -345,7 +358,12 @@ impl Shared for Local {
     }
 
     async fn redeliver(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
-        self.again(id.as_str(), |tables, now| tables.redeliver(id.as_str(), now))
+        self.again(id.as_str(), |tables, now| {
+            let log = &tables.delivery(id.as_str())?.log;
+            let made = log.iter().filter(|attempt| attempt.entry.manual).count();
+            bounds::MANUAL_ATTEMPTS.check(id.by(), made)?;
+            tables.redeliver(id.as_str(), now)
+        })
     }
 
     async fn send_now(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {

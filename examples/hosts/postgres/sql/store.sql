@@ -6,6 +6,13 @@ UPDATE accounts SET
     timezone = coalesce($5, timezone)
 WHERE id = $1 AND NOT EXISTS (SELECT FROM erased_accounts AS e WHERE e.id = $1);
 
+-- name: accounts_count_keys
+-- How many keys of an account work at $2, and how many were made since $3.
+SELECT count(*) FILTER (WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)) AS working,
+    count(*) FILTER (WHERE created_at >= $3) AS made
+FROM keys
+WHERE account_id = $1;
+
 -- name: accounts_insert
 INSERT INTO accounts (id, business_name, timezone, plan, subscription_active, closing)
 VALUES (not_erased($1), $2, $3, $4, $5, $6)
@@ -471,6 +478,11 @@ CROSS JOIN LATERAL (
     ORDER BY id DESC LIMIT $5
 ) AS d
 GROUP BY e.number, hour;
+
+-- name: endpoints_deleted
+-- How many endpoints of an account were deleted since $2.
+SELECT count(*) FROM endpoints
+WHERE account_id = $1 AND disabled = 'deleted' AND since >= $2;
 
 -- name: endpoints_edit
 -- The description, if $2, and the address, if there is one: then the same transaction begins a new life of the endpoint.

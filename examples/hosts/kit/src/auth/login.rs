@@ -6,9 +6,7 @@
 //! links that were made, and which logins have ended. What a process remembers itself is bounded: how many wrong
 //! secrets of each kind came from an address in the last minute. A right secret is accepted whatever was counted.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -20,9 +18,9 @@ use http::header::{COOKIE, HOST, ORIGIN, SET_COOKIE};
 use http::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use tokio::time::Instant;
 
 use crate::auth::access::{self, Access, Holder, Token};
+use crate::auth::counts::Counts;
 use crate::http::answer::{Answer, Error, created, ok};
 use crate::input::{Bad, Fields};
 use crate::store::LoginRow;
@@ -38,10 +36,6 @@ const SKEW: Duration = Duration::from_secs(60);
 
 /// The most wrong secrets of a kind from one address in a minute that are answered 401: 10. More are answered 429.
 const MOST_WRONG: u32 = 10;
-const MINUTE: Duration = Duration::from_secs(60);
-
-/// The most pairs of a kind of secret and an address that are remembered: 1,024. One more replaces the oldest.
-const MOST_ADDRESSES: usize = 1024;
 
 /// The names of the cookies on this machine. Elsewhere they have the prefix [`SECURE`].
 const OPERATOR: &str = "dashboard_login";
@@ -56,13 +50,10 @@ const OWNER_TOKEN: &str = "x-portal-token";
 /// The check of logins. Clones share what it remembers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Logins {
-    wrong: Arc<Mutex<Wrong>>,
+    wrong: Counts<(Kind, IpAddr)>,
     /// Whether other sites may frame the owner's page.
     framed: bool,
 }
-
-/// Wrong secrets by their kind and address: since when they are counted, and how many there were.
-type Wrong = HashMap<(Kind, IpAddr), (Instant, u32)>;
 
 /// A kind of secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -258,24 +249,10 @@ impl Logins {
 
     /// Counts a wrong secret, and returns its refusal.
     fn wrong(&self, kind: Kind, peer: SocketAddr) -> Error {
-        let (now, place) = (Instant::now(), (kind, network(peer.ip())));
-        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
-        wrong.retain(|_, (since, _)| now.duration_since(*since) < MINUTE);
-        if wrong.len() >= MOST_ADDRESSES && !wrong.contains_key(&place) {
-            let oldest = wrong.iter().min_by_key(|(_, (since, _))| *since);
-            if let Some(oldest) = oldest.map(|(place, _)| *place) {
-                wrong.remove(&oldest);
-            }
-        }
-        let (since, count) = wrong.entry(place).or_insert((now, 0));
-        if *count >= MOST_WRONG {
-            let left = MINUTE.saturating_sub(now.duration_since(*since));
-            return Error::TooManyTries(left.as_secs().saturating_add(1));
-        }
-        *count = count.saturating_add(1);
-        match kind {
-            Kind::Token => Error::WrongToken,
-            Kind::Link => Error::NoLink,
+        match (self.wrong.add((kind, network(peer.ip())), MOST_WRONG), kind) {
+            (Err(seconds), _) => Error::TooManyTries(seconds),
+            (Ok(()), Kind::Token) => Error::WrongToken,
+            (Ok(()), Kind::Link) => Error::NoLink,
         }
     }
 }

@@ -1,4 +1,5 @@
 //! Who may use the dashboard: tokens of operators, cookies, and links of owners.
 
 pub mod access;
+pub(crate) mod counts;
 pub mod login;

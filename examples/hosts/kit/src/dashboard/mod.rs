@@ -26,6 +26,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
+use call_assistant::id::AccountId;
 use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -34,6 +35,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::auth::access::{Access, Ancestors};
+use crate::auth::counts::Counts;
 use crate::auth::login::Logins;
 use crate::http::answer::{self, Answer, Error};
 use crate::http::monitor::Monitor;
@@ -43,7 +45,7 @@ use crate::log;
 use crate::program::shutdown::Shutdown;
 use crate::store::scope::Login;
 use crate::store::scope::{Among, Operator};
-use crate::store::{Refused, Store};
+use crate::store::{Refused, Store, bounds};
 use crate::trace::TraceParent;
 
 pub use extension::Extension;
@@ -67,6 +69,8 @@ pub struct Dashboard<S, X = ()> {
     logins: Logins,
     days: day::Days,
     waiting: alerts::Waiting,
+    /// The edits and pings of owners, by their accounts.
+    edits: Counts<AccountId>,
     allow_loopback: bool,
     /// Of the operator's page, and of the owner's.
     policies: [HeaderValue; 2],
@@ -140,6 +144,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             logins: Logins::default(),
             days: day::Days::default(),
             waiting: alerts::Waiting::default(),
+            edits: Counts::default(),
             allow_loopback,
             policies: [policy.clone(), policy],
             stop: None,
@@ -312,6 +317,12 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         }
         let store = &self.store;
         let route = asked.route()?;
+        if let Some(owner) = login.owner().filter(|_| route.is_edit() && !only_counts(asked)) {
+            let most = bounds::EDITS.most;
+            self.edits
+                .add(owner.clone(), most)
+                .map_err(|seconds| Error::TooOften(bounds::EDITS.reached(most.into()), seconds))?;
+        }
         let id = path.get(1).copied().unwrap_or_default();
         let account = || login.account(id);
         let endpoint = || login.endpoint(store, id);

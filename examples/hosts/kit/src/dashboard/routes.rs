@@ -226,6 +226,15 @@ impl Route {
         found.expect("each action has a route")
     }
 
+    /// Tells whether an owner changes something with it that has no bound of its own.
+    pub(super) fn is_edit(&self) -> bool {
+        let is_bounded = matches!(
+            self.action,
+            CreateKey | RevokeKey | CreateEndpoint | DeleteEndpoint | Redeliver | SendNow
+        );
+        !self.journal.is_empty() && !is_bounded
+    }
+
     /// Returns whether it answers a method.
     pub(super) fn answers(&self, method: &Method) -> bool {
         *method == self.method.method() || self.method == Verb::Get && *method == Method::HEAD

@@ -49,6 +49,8 @@ pub enum Error {
     OnlyReads,
     /// A token or a link is wrong, and too many wrong ones came from there; the seconds to wait.
     TooManyTries(u64),
+    /// An owner has changed too much in this minute: what, and the seconds to wait.
+    TooOften(String, u64),
 }
 
 impl From<Bad> for Error {
@@ -163,12 +165,9 @@ impl Error {
                 return answer;
             }
             Self::TooManyTries(seconds) => {
-                let message = format!("too many wrong tokens or links; try again in {seconds} s");
-                let status = StatusCode::TOO_MANY_REQUESTS;
-                let mut answer = error(status, "too_many_tries", &message, None);
-                answer.headers_mut().insert(RETRY_AFTER, seconds.into());
-                return answer;
+                return too_many("too_many_tries", "too many wrong tokens or links", seconds);
             }
+            Self::TooOften(what, seconds) => return too_many("too_often", &what, seconds),
         };
         error(status, code, &message, field.filter(|field| !field.is_empty()))
     }
@@ -177,6 +176,13 @@ impl Error {
 fn unavailable(message: &str) -> Answer {
     let mut answer = error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message, None);
     answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    answer
+}
+
+fn too_many(code: &str, what: &str, seconds: u64) -> Answer {
+    let message = format!("{what}; try again in {seconds} s");
+    let mut answer = error(StatusCode::TOO_MANY_REQUESTS, code, &message, None);
+    answer.headers_mut().insert(RETRY_AFTER, seconds.into());
     answer
 }
 

@@ -35,6 +35,7 @@
 //!
 
 mod account;
+pub mod bounds;
 mod delivery;
 mod endpoint;
 pub mod levers;

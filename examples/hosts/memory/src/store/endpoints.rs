@@ -107,6 +107,18 @@ impl Tables {
         endpoints.filter(|row| !row.is_deleted())
     }
 
+    /// Counts the endpoints of an endpoint's account that were deleted since this instant. Zero if it is one of them.
+    ///
+    /// # Errors
+    /// There is no such endpoint.
+    pub fn deleted_since(&self, id: &str, since: Timestamp) -> Result<usize, Refused> {
+        let (_, own) = self.endpoint(id)?;
+        let account = self.account(own.account_id.as_str())?;
+        let of = account.endpoints.iter().filter_map(|number| self.endpoint_of(*number));
+        let deleted = of.filter(|row| row.is_deleted() && row.health.since() >= since);
+        Ok(if own.is_deleted() { 0 } else { deleted.count() })
+    }
+
     /// Makes a disabled endpoint active again. `None` if it was active.
     ///
     /// # Errors

@@ -74,6 +74,11 @@ impl FromRow for StoredKey {
 }
 
 row! {
+    /// How many keys of an account work, and how many were made in a while.
+    struct KeyCounts { working: i64, made: i64, }
+}
+
+row! {
     /// A key of a list.
     struct ListedKey { id: String, ..read: Result<StoredKey, DbError>, }
 }
@@ -322,6 +327,7 @@ statements! { "store"
         id: &str, plan: Option<&str>, subscription_active: Option<bool>, closing: Option<bool>,
         timezone: Option<&str>,
     );
+    fn accounts_count_keys(account: &str, now: At, since: At) -> KeyCounts;
     fn accounts_insert(
         id: &str, business_name: Option<&str>, timezone: &str, plan: &str, subscription_active: bool,
         closing: bool,
@@ -368,6 +374,7 @@ statements! { "store"
     fn endpoints_day(
         shards: &[i16], endpoints: &[i32], from: At, midnight: At, most: i64, until: At,
     ) -> Vec<Standing>;
+    fn endpoints_deleted(account: &str, since: At) -> i64;
     fn endpoints_edit(
         number: i32, is_described: bool, description: Option<&str>, url: Option<&str>,
         allow_loopback: Option<bool>,

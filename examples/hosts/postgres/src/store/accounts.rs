@@ -11,6 +11,8 @@ use deadpool_postgres::GenericClient;
 use super::{breaks_reference, listed};
 use crate::db::{At, DbError};
 use crate::sql::store::{self as sql, Owner};
+use host::store::bounds;
+use host::store::scope::By;
 use host::store::{Account, AccountChange, AccountPage, Listed};
 use host::store::{Done, Refused};
 
@@ -95,6 +97,21 @@ pub(super) async fn keys(
     Ok(rows.into_iter().map(|row| listed("key", &row.id, row.read)).collect())
 }
 
+/// Checks that somebody may make one more key. Who makes another one at the same time waits, and counts this one.
+pub(super) async fn check_keys(
+    change: &impl GenericClient,
+    account: &str,
+    by: By,
+    now: Timestamp,
+) -> Done<()> {
+    sql::accounts_lock(change, account).await?;
+    let since = bounds::KEYS_MADE.since(now);
+    let counts = sql::accounts_count_keys(change, account, At(now), At(since)).await?;
+    bounds::WORKING_KEYS.check(by, counts.working)?;
+    bounds::KEYS_MADE.check(by, counts.made)
+}
+
+/// Inserts a key.
 pub(super) async fn add_key(client: &impl GenericClient, key: &StoredKey) -> Done<()> {
     let scopes: Vec<&str> = key.scopes.iter().map(Scope::as_str).collect();
     let inserted = sql::accounts_insert_key(

@@ -17,6 +17,7 @@ use super::{Postgres, accounts, alerts, calls, deliveries, endpoints, levers, lo
 use crate::journal::{self, Deed};
 use crate::queue::{self, Accepted};
 use host::log;
+use host::store::bounds;
 use host::store::levers::{Cancelled, LeverOf, LeverRow, Levers};
 use host::store::scope::{Allowed, Among, By, Operator};
 use host::store::{
@@ -88,6 +89,7 @@ impl Store for Postgres {
 
     async fn add_key(&self, account: Allowed<'_, Account>, key: StoredKey) -> Done<()> {
         self.act(async |change| {
+            accounts::check_keys(change, account.as_str(), account.by(), self.now()).await?;
             accounts::add_key(change, &key).await?;
             let (account, by) = (Some(account.as_str()), account.by());
             let deed = Deed::new(by, "key.created", account, key.id.as_str());
@@ -317,6 +319,8 @@ impl Store for Postgres {
         self.act(async |change| {
             deliveries::redeliver(change, key, now).await?;
             let row = deliveries::one(change, key, now).await?;
+            let made = row.log.iter().filter(|attempt| attempt.entry.manual).count();
+            bounds::MANUAL_ATTEMPTS.check(id.by(), made)?;
             let deed = Deed::to(id, "delivery.redelivered", &row.account_id);
             Ok((row, deed))
         })
@@ -631,6 +635,7 @@ impl Postgres {
             }
             endpoints::delete(change, locked).await?;
             let account = locked.found.shown.account_id.as_str();
+            endpoints::check_deleted(change, account, by, self.now()).await?;
             Ok(levers::forget(change, by, account, Some(name)).await?)
         };
         let (found, ()) = self.change_endpoint(id, action, disable).await?;

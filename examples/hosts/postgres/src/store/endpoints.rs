@@ -21,7 +21,9 @@ use crate::queue;
 use crate::sql::queue as of_queue;
 use crate::sql::store::{self as sql, ListedEndpoint};
 use host::log;
+use host::store::bounds;
 use host::store::plan::Plan;
+use host::store::scope::By;
 use host::store::{Day, EndpointEdit, EndpointRow, LastHour, Listed, NewEndpoint, NewSecret};
 use host::store::{Done, EndpointLimit, Refused};
 
@@ -101,6 +103,18 @@ pub(super) async fn one(
 ) -> Done<StoredEndpoint> {
     let row = sql::endpoints_one(client, id).await?.ok_or(Refused::NotFound("endpoint"))?;
     Ok(found_in(row, ring, now))
+}
+
+/// Checks that somebody may have deleted as many as there are, the one of this change included.
+pub(super) async fn check_deleted(
+    change: &Transaction<'_>,
+    account: &str,
+    by: By,
+    now: Timestamp,
+) -> Done<()> {
+    let since = bounds::ENDPOINTS_DELETED.since(now);
+    let deleted = sql::endpoints_deleted(change, account, At(since)).await?;
+    bounds::ENDPOINTS_DELETED.check(by, deleted.saturating_sub(1))
 }
 
 /// Registers an endpoint, unless its account has as many as the limit allows. Whether the account has

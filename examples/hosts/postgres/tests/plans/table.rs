@@ -265,6 +265,8 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ),
     ("store/endpoints_edit", ":endpoint, true, 'what it is for', 'https://x.example/', false"),
     ("store/endpoints_count", "':account'"),
+    ("store/endpoints_deleted", "':account', ':now'"),
+    ("store/accounts_count_keys", "':account', ':now', ':now'"),
     ("store/endpoints_secrets", ":endpoint, 'sealed'"),
     ("store/endpoints_change", "'whep_:endpoint'"),
     ("store/endpoints_all", "':account', true"),
