@@ -17,13 +17,15 @@ use call_assistant::webhook::sender::RecoveryFilter;
 
 use crate::store::{AccountRow, Store, Tables};
 use host::clock;
+use host::input::Bad;
 use host::sender::Load;
 use host::store::bounds;
 use host::store::scope::{Allowed, Among, By, Operator};
 use host::store::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, Listed, LoginRow, MOST_LISTED,
-    Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
+    DeliveryRow, Enabled, EndpointEdit, EndpointRow, KeyPage, LastHour, Listed, LoginRow,
+    MOST_LISTED, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, Part, RecoveryPage,
+    RecoveryRow, Writes,
 };
 use host::store::{ApiStore, Done, Refused, Rejected, Store as Shared};
 use host::trace::TraceParent;
@@ -193,9 +195,25 @@ impl Shared for Local {
         Ok(row.shown())
     }
 
-    async fn keys(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<StoredKey>>> {
+    async fn keys(&self, account: Allowed<'_, Account>, part: Part<'_>) -> Done<KeyPage> {
         let tables = self.store.lock();
-        Ok(tables.keys(tables.account(account.as_str())?).cloned().map(Ok).collect())
+        let row = tables.account(account.as_str())?;
+        let (all, wrong) = (row.count_keys(), || Bad::new("after", "not the `next` of a page"));
+        let (from, most) = match part {
+            Part::After(after, most) => {
+                (after.map_or(Ok(0), str::parse).map_err(|_| Refused::Bad(wrong()))?, most)
+            }
+            Part::Newest(most) => (all.saturating_sub(most), most),
+        };
+        let end = from.saturating_add(most);
+        let rows = tables.keys_from(row, from).take(most).cloned().map(Ok).collect();
+        let next = matches!(part, Part::After(..)) && end < all;
+        let more = next || matches!(part, Part::Newest(_)) && from > 0;
+        Ok(KeyPage { rows, next: next.then(|| end.to_string()), more })
+    }
+
+    async fn key(&self, id: Allowed<'_, StoredKey>) -> Done<StoredKey> {
+        self.store.lock().key(id.as_str()).cloned()
     }
 
     async fn add_key(&self, account: Allowed<'_, Account>, key: StoredKey) -> Done<()> {

@@ -58,7 +58,7 @@ CREATE TABLE keys (
     revoked_at   timestamptz
 ) WITH (fillfactor = 80);
 
-CREATE INDEX keys_account ON keys (account_id);
+CREATE INDEX keys_account ON keys (account_id, position);
 
 -- The requests of each credential under each quota.
 CREATE TABLE request_windows (

@@ -25,14 +25,23 @@ INSERT INTO keys (
 VALUES ($1, not_erased($2), $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ON CONFLICT DO NOTHING;
 
--- name: accounts_keys
--- The keys of an account, oldest first.
+-- name: accounts_key
 SELECT
     id, account_id, digest, livemode, name, hint, scopes,
     created_at, last_used_at, expires_at, revoked_at
 FROM keys
-WHERE account_id = $1
-ORDER BY position;
+WHERE id = $1;
+
+-- name: accounts_keys
+-- A page of the keys of an account, oldest first.
+SELECT
+    position,
+    id, account_id, digest, livemode, name, hint, scopes,
+    created_at, last_used_at, expires_at, revoked_at
+FROM keys
+WHERE account_id = $1 AND position > $2
+ORDER BY position
+LIMIT $3;
 
 -- name: accounts_lock
 -- Who changes how many of something an account has does so one after the other. Rows that refer to the
@@ -40,6 +49,17 @@ ORDER BY position;
 SELECT FROM accounts
 WHERE id = $1
 FOR NO KEY UPDATE;
+
+-- name: accounts_newest_keys
+-- The keys of an account, newest first.
+SELECT
+    position,
+    id, account_id, digest, livemode, name, hint, scopes,
+    created_at, last_used_at, expires_at, revoked_at
+FROM keys
+WHERE account_id = $1
+ORDER BY position DESC
+LIMIT $2;
 
 -- name: accounts_one
 -- One account. Calls are counted up to ten thousand: a page that looks every second does not count a

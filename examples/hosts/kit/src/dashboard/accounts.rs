@@ -13,7 +13,7 @@ use crate::input::{self, Bad};
 use crate::random;
 use crate::store::Store;
 use crate::store::scope::{Allowed, Operator};
-use crate::store::{Account, AccountChange};
+use crate::store::{Account, AccountChange, Part};
 
 /// The longest name of a key: 100 bytes.
 const LONGEST_NAME: usize = 100;
@@ -103,8 +103,19 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, Account>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let keys = self.store.keys(id).await?;
-        Ok(ok(&show::list(show::rows(&keys, |key| show::key(key, asked.now)))))
+        let (mut after, mut most) = (None, MAX_LIST);
+        for (name, value) in &asked.query {
+            match name.as_str() {
+                "after" => after = Some(value.as_str()).filter(|value| !value.is_empty()),
+                "limit" => most = limit(value)?,
+                _ => return Err(Bad::new("query", "there are after and limit").into()),
+            }
+        }
+        let page = self.store.keys(id, Part::After(after, most)).await?;
+        let mut shown = show::list(show::rows(&page.rows, |key| show::key(key, asked.now)));
+        shown["has_more"] = page.more.into();
+        shown["next"] = page.next.into();
+        Ok(ok(&shown))
     }
 
     pub(super) async fn create_key(

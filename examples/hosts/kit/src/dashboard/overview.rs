@@ -13,9 +13,10 @@ use crate::http::answer::{self, Answer, Error};
 use crate::store::Store;
 use crate::store::plan::PLANS;
 use crate::store::scope::{Allowed, Operator};
-use crate::store::{Account, DeliveryFilter, EndpointRow};
+use crate::store::{Account, DeliveryFilter, EndpointRow, Part};
 
-/// How many calls and deliveries are in it.
+/// How many keys, calls and deliveries are in it at most.
+const KEYS: usize = 200;
 const CALLS: usize = 10;
 const DELIVERIES: usize = 50;
 
@@ -46,7 +47,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         {
             return Ok(answer::unchanged(tag.clone()));
         }
-        let keys = self.store.keys(id).await?;
+        let keys = self.store.keys(id, Part::Newest(KEYS)).await?;
         let endpoints = self.store.endpoints(id).await?;
         let hours = self.store.last_hour(id).await?;
         let hours: HashMap<_, _> = hours.iter().map(|(id, hour)| (id, hour)).collect();
@@ -67,7 +68,8 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let rest = json!({
             "account": show::account(&account, by),
             "plans": by.map(|_| PLANS.map(|plan| plan.name)),
-            "keys": show::rows(&keys, |key| show::key(key, asked.now)),
+            "keys": show::rows(&keys.rows, |key| show::key(key, asked.now)),
+            "keys_more": keys.more,
             "endpoints": show::rows(&endpoints, endpoint),
             "calls": show::rows(&calls, show::value),
             "recoveries": show::rows(&recoveries, show::recovery),

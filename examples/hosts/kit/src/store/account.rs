@@ -55,6 +55,25 @@ pub struct AccountPage {
     pub next: Option<String>,
 }
 
+/// Keys of an account, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct KeyPage {
+    pub rows: Vec<Listed<StoredKey>>,
+    /// Where the next page begins, in words of the store's own. `None` on the last page, and of the newest.
+    pub next: Option<String>,
+    /// Whether there are others: behind this page, or before the newest.
+    pub more: bool,
+}
+
+/// A part of a list, of so many rows at most.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'a> {
+    /// Those behind the `next` of another page, or the first.
+    After(Option<&'a str>, usize),
+    /// The last.
+    Newest(usize),
+}
+
 /// A login that is stored: an owner's link, or an operator's login that has ended.
 #[derive(Clone, Debug)]
 pub struct LoginRow {

@@ -62,7 +62,9 @@ use crate::store::levers::{Cancelled, LeverOf, LeverRow, Levers};
 use crate::store::scope::{Allowed, Among, By, Operator};
 use crate::trace::TraceParent;
 
-pub use account::{Account, AccountChange, AccountPage, JournalRow, LoginRow, NewAccount};
+pub use account::{
+    Account, AccountChange, AccountPage, JournalRow, KeyPage, LoginRow, NewAccount, Part,
+};
 pub use delivery::{AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
 pub use endpoint::{
     Acknowledged, AlertPage, AlertRow, Day, Enabled, EndpointEdit, EndpointRow, Hour, LastHour,
@@ -261,8 +263,11 @@ pub trait Store: Clone + Send + Sync + 'static {
         std::future::ready(Ok(true))
     }
 
-    /// Returns the keys of an account, oldest first.
-    fn keys(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<Listed<StoredKey>>>;
+    /// Returns a part of the keys of an account.
+    fn keys(&self, account: Allowed<'_, Account>, part: Part<'_>) -> impl Doing<KeyPage>;
+
+    /// Returns one key.
+    fn key(&self, id: Allowed<'_, StoredKey>) -> impl Doing<StoredKey>;
 
     /// Adds a key to its account. A conflict if another key has its id or secret.
     fn add_key(&self, account: Allowed<'_, Account>, key: StoredKey) -> impl Doing<()>;

@@ -296,11 +296,12 @@ impl Login {
     /// # Errors
     /// It is of another account than the login, or the store does not answer.
     pub async fn key<'a>(&self, store: &impl Store, id: &'a str) -> Done<Allowed<'a, StoredKey>> {
-        if let Some(own) = self.owner() {
-            let keys = store.keys(Allowed::new(own.as_str(), self)).await?;
-            self.check("key", |_| keys.iter().flatten().any(|key| key.id.as_str() == id))?;
+        let allowed = Allowed::new(id, self);
+        if self.owner().is_some() {
+            let found = store.key(allowed).await?;
+            self.check("key", |own| *own == found.account_id)?;
         }
-        Ok(Allowed::new(id, self))
+        Ok(allowed)
     }
 
     /// Allows an alert.

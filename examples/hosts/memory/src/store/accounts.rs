@@ -23,6 +23,11 @@ pub struct AccountRow {
 }
 
 impl AccountRow {
+    /// Counts its keys.
+    pub fn count_keys(&self) -> usize {
+        self.keys.len()
+    }
+
     /// Creates an account with nothing in it.
     pub fn new(account: Account) -> Self {
         Self {

@@ -198,7 +198,25 @@ impl Tables {
 
     /// Returns the keys of an account, oldest first.
     pub fn keys(&self, account: &AccountRow) -> impl Iterator<Item = &StoredKey> {
-        account.keys.iter().filter_map(|id| self.keys.get(self.digests.get(id)?))
+        self.keys_from(account, 0)
+    }
+
+    /// Returns the keys of an account from this place on, oldest first.
+    pub fn keys_from(
+        &self,
+        account: &AccountRow,
+        place: usize,
+    ) -> impl Iterator<Item = &StoredKey> {
+        account.keys.iter().skip(place).filter_map(|id| self.keys.get(self.digests.get(id)?))
+    }
+
+    /// Returns one key.
+    ///
+    /// # Errors
+    /// It does not exist.
+    pub fn key(&self, id: &str) -> Result<&StoredKey, Refused> {
+        let digest = self.digests.get(id).ok_or(Refused::NotFound("key"))?;
+        self.keys.get(digest).ok_or(Refused::NotFound("key"))
     }
 
     /// Returns one key, to change.

@@ -395,6 +395,39 @@ fn what_an_owner_makes_has_a_bound() {
     let words = "200 keys made in the last 24 hours, and the limit is 200";
     assert_eq!(said.as_deref(), Some(words));
 
+    // Lists of keys have pages, and the page of the account has the newest.
+    let (mut seen, mut after) = (Vec::new(), String::new());
+    loop {
+        let page =
+            own("GET", &format!("/accounts/{account}/keys?limit=90&after={after}"), &Value::Null);
+        let page = page.json();
+        let rows = page["data"].as_array().unwrap();
+        assert!(rows.len() <= 90, "{}", rows.len());
+        seen.extend(rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()));
+        assert_eq!(page["has_more"], !page["next"].is_null());
+        match page["next"].as_str() {
+            Some(next) => after = next.to_owned(),
+            None => break,
+        }
+    }
+    let all = portal.ask("GET", &of("keys"), &Value::Null, 200);
+    let all: Vec<&str> =
+        all["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!(seen, all);
+    assert!(all.len() > 200, "{}", all.len());
+    let overview = own("GET", &of("overview"), &Value::Null).json();
+    let newest: Vec<&str> = overview["keys"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (newest.as_slice(), &overview["keys_more"]),
+        (&all[all.len() - 200..], &json!(true))
+    );
+    assert_eq!(own("GET", &of("keys?after=x"), &Value::Null).status, 400);
+
     let new = json!({ "url": "https://hooks.example.com/" });
     let endpoint = |made: &Answer| format!("/endpoints/{}", made.json()["id"].as_str().unwrap());
     for _ in 0..100 {

@@ -80,7 +80,7 @@ row! {
 
 row! {
     /// A key of a list.
-    struct ListedKey { id: String, ..read: Result<StoredKey, DbError>, }
+    struct ListedKey { position: i32, id: String, ..read: Result<StoredKey, DbError>, }
 }
 
 row! {
@@ -336,8 +336,10 @@ statements! { "store"
         id: &str, account: &str, digest: &[u8], live: bool, name: &str, hint: &str, scopes: &[&str],
         created_at: At, last_used_at: Option<At>, expires_at: Option<At>, revoked_at: Option<At>,
     );
-    fn accounts_keys(account: &str) -> Vec<ListedKey>;
+    fn accounts_key(id: &str) -> Option<StoredKey>;
+    fn accounts_keys(account: &str, after: i32, most: i64) -> Vec<ListedKey>;
     fn accounts_lock(id: &str);
+    fn accounts_newest_keys(account: &str, most: i64) -> Vec<ListedKey>;
     fn accounts_one(id: &str) -> Option<Account>;
     fn accounts_page(after: i32, most: i64) -> Vec<ListedAccount>;
     fn accounts_revoke_key(id: &str, at: At) -> Option<RevokedKey>;

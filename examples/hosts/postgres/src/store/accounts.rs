@@ -11,9 +11,10 @@ use deadpool_postgres::GenericClient;
 use super::{breaks_reference, listed};
 use crate::db::{At, DbError};
 use crate::sql::store::{self as sql, Owner};
+use host::input::Bad;
 use host::store::bounds;
 use host::store::scope::By;
-use host::store::{Account, AccountChange, AccountPage, Listed};
+use host::store::{Account, AccountChange, AccountPage, KeyPage, Part};
 use host::store::{Done, Refused};
 
 /// How far `last_used_at` may be behind the last use of a key.
@@ -85,16 +86,42 @@ pub(super) async fn knows_timezone(client: &impl GenericClient, name: &str) -> D
     Ok(sql::accounts_timezone(client, name).await?)
 }
 
-/// Reads the keys of an account, oldest first.
+/// Reads a part of the keys of an account.
 pub(super) async fn keys(
     client: &impl GenericClient,
     account: &str,
-) -> Done<Vec<Listed<StoredKey>>> {
-    let rows = sql::accounts_keys(client, account).await?;
+    part: Part<'_>,
+) -> Done<KeyPage> {
+    let one_more = |limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+    let (mut rows, limit) = match part {
+        Part::After(after, limit) => {
+            let wrong = |_| Refused::Bad(Bad::new("after", "not the `next` of a page"));
+            let after: i32 = after.map_or(Ok(0), str::parse).map_err(wrong)?;
+            (sql::accounts_keys(client, account, after, one_more(limit)).await?, limit)
+        }
+        Part::Newest(limit) => {
+            (sql::accounts_newest_keys(client, account, one_more(limit)).await?, limit)
+        }
+    };
     if rows.is_empty() {
         one(client, account).await?;
     }
-    Ok(rows.into_iter().map(|row| listed("key", &row.id, row.read)).collect())
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = match part {
+        Part::After(..) => rows.last().filter(|_| more).map(|last| last.position.to_string()),
+        Part::Newest(_) => {
+            rows.reverse();
+            None
+        }
+    };
+    let rows = rows.into_iter().map(|row| listed("key", &row.id, row.read)).collect();
+    Ok(KeyPage { rows, next, more })
+}
+
+/// Reads one key.
+pub(super) async fn key(client: &impl GenericClient, id: &str) -> Done<StoredKey> {
+    sql::accounts_key(client, id).await?.ok_or(Refused::NotFound("key"))
 }
 
 /// Checks that somebody may make one more key. Who makes another one at the same time waits, and counts this one.

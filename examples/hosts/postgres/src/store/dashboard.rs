@@ -22,8 +22,9 @@ use host::store::levers::{Cancelled, LeverOf, LeverRow, Levers};
 use host::store::scope::{Allowed, Among, By, Operator};
 use host::store::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, LastHour, Listed, LoginRow,
-    Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
+    DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, KeyPage, LastHour, Listed,
+    LoginRow, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, Part, RecoveryPage, RecoveryRow,
+    Writes,
 };
 use host::store::{Done, Refused, Store};
 use host::trace::TraceParent;
@@ -83,8 +84,13 @@ impl Store for Postgres {
         self.dashboard.read(async |client| accounts::knows_timezone(client, name).await).await
     }
 
-    async fn keys(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<StoredKey>>> {
-        self.dashboard.read(async |client| accounts::keys(client, account.as_str()).await).await
+    async fn keys(&self, account: Allowed<'_, Account>, part: Part<'_>) -> Done<KeyPage> {
+        let account = account.as_str();
+        self.dashboard.read(async |client| accounts::keys(client, account, part).await).await
+    }
+
+    async fn key(&self, id: Allowed<'_, StoredKey>) -> Done<StoredKey> {
+        self.dashboard.read(async |client| accounts::key(client, id.as_str()).await).await
     }
 
     async fn add_key(&self, account: Allowed<'_, Account>, key: StoredKey) -> Done<()> {

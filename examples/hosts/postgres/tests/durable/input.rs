@@ -212,6 +212,7 @@ async fn no_path_and_no_query_reaches_what_the_database_refuses() {
         ("/accounts/acct_1/deliveries", "status endpoint type id from until after limit"),
         ("/alerts", "after limit"),
         ("/journal", "after limit"),
+        ("/accounts/acct_1/keys", "after limit"),
     ] {
         for name in names.split(' ') {
             let times =

@@ -288,7 +288,9 @@ pub(crate) const STATEMENTS: &[Statement] = &[
         "'cred_new', ':account', sha256('new'), true, 'a key', 'abcd', '{}', ':now', NULL, NULL, NULL",
     ),
     ("store/accounts_revoke_key", "'cred_17', ':now'"),
-    ("store/accounts_keys", "':account'"),
+    ("store/accounts_key", "'cred_17'"),
+    ("store/accounts_keys", "':account', 0, 1001"),
+    ("store/accounts_newest_keys", "':account', 201"),
     ("store/endpoints_last_hour", "'{:shard}', '{:endpoint}', event_at(:ended)"),
     (
         "store/endpoints_day",
