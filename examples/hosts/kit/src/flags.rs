@@ -56,7 +56,7 @@ pub struct Flag {
     is_required: bool,
 }
 
-/// What the value of a flag is.
+/// The kind of a flag's value.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Text,
@@ -168,7 +168,7 @@ impl Flag {
         Self { kind: Kind::Bool, ..self }
     }
 
-    /// Makes the value a number in JSON. Who reads it knows the bounds.
+    /// Makes the value a number in JSON. Its reader knows the bounds.
     pub const fn number(self) -> Self {
         Self { kind: Kind::Number, ..self }
     }

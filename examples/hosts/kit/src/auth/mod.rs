@@ -1,4 +1,4 @@
-//! Who may use the dashboard: tokens of operators, cookies, and links of owners.
+//! Logins of the dashboard: tokens of operators, cookies, and links of owners.
 
 pub mod access;
 pub(crate) mod counts;

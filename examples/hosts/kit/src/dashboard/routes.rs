@@ -1,4 +1,4 @@
-//! The table of routes: method and path, who may, the fields of a body, and what the journal writes.
+//! The table of routes: method and path, the people it is for, the fields of a body, and the word of the journal.
 //!
 //! The router, the answer to a wrong method and the templates of the log come from it. Commands at a terminal name
 //! its actions, and tests compare it with the page, the README and the journals of the stores.
@@ -19,7 +19,7 @@ pub struct Route {
     pub who: Who,
     /// The fields of its body, with `, ` in between.
     pub takes: &'static str,
-    /// What the journal calls it; empty where nothing is written.
+    /// The word of the journal for it; empty where nothing is written.
     pub journal: &'static str,
 }
 
@@ -32,10 +32,10 @@ pub enum Verb {
     Delete,
 }
 
-/// Who may.
+/// The people whom a route is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// Whoever reaches the dashboard.
+    /// Everybody who reaches the dashboard.
     Anybody,
     /// An operator, and the owner of the account that it is about.
     Owner,
@@ -43,7 +43,7 @@ pub enum Who {
     Operator,
 }
 
-/// What a route does.
+/// The action of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     ShowPage,
