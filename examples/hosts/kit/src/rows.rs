@@ -69,7 +69,7 @@ pub trait Rows: Changes {
     fn recoveries(&self, shards: &Shards, now: Timestamp) -> impl Step<Vec<u64>>;
 }
 
-/// What begins transactions.
+/// The beginning of transactions.
 pub trait Changes: Clone + Send + Sync + 'static {
     type Change: Change;
 
@@ -161,13 +161,13 @@ impl Key {
     }
 }
 
-/// What became pending.
+/// Rows that became pending.
 #[derive(Debug, Default)]
 pub struct News {
     pub rows: Vec<PendingRow>,
     /// Whether what was told before is to be forgotten: what is pending of it comes again.
     pub again: bool,
-    /// What was seen of it, if the database went back.
+    /// The reason, if the database went back.
     pub went_back: Option<String>,
 }
 
@@ -187,7 +187,7 @@ pub struct SetLimit {
     pub per_second: u32,
 }
 
-/// What it takes to begin an attempt.
+/// A delivery with all that an attempt needs.
 #[derive(Debug)]
 pub struct ToBegin {
     pub delivery: Delivery,
@@ -199,7 +199,7 @@ pub struct ToBegin {
     pub traceparent: Option<String>,
 }
 
-/// What is made of the URL and the secrets of an endpoint.
+/// The destination and the signer of an endpoint, made of its URL and its secrets.
 #[derive(Debug)]
 pub struct Opened {
     pub names: Names,
@@ -250,7 +250,7 @@ pub struct Page<T> {
     pub last: Option<u64>,
 }
 
-/// What is searched of an endpoint.
+/// A search among the deliveries of an endpoint.
 #[derive(Clone, Debug)]
 pub struct Search {
     pub shard: u16,
@@ -297,7 +297,7 @@ pub struct Progress {
     pub searched_to: Option<u64>,
 }
 
-/// What a transaction writes.
+/// The writes of a transaction.
 #[derive(Debug)]
 pub struct Writes<'a> {
     /// Each as its row was when it was locked, and as it is now.

@@ -1,4 +1,4 @@
-//! A cluster in one process, over virtual time: any failure again, by its seed.
+//! A cluster in one process, over virtual time: each failure again, by its seed.
 //!
 //! ```text
 //! cargo test -p call-assistant-host --test simulation                    a few days
@@ -14,7 +14,8 @@
 //! attempts up to the sixth. The senders are the production code: the core, the leases, the loops and the
 //! transactions. Only the shell is not, which carries commands out with tokio: [`sender`] does so here.
 //!
-//! - The [store](testing::store) has versions, row locks and waits as PostgreSQL has them at read committed.
+//! - The [store](testing::store) has versions, row locks and waits, written after PostgreSQL's at read committed. The
+//!   suite of the port holds it; no test compares its locks with those of a PostgreSQL server yet.
 //! - [Faults](faults) are aimed at named steps of it. A long run in which one of them is never hit fails.
 //! - [Futures](tasks) are polled by hand, in the order in which they are woken, on one thread. Each step of the store
 //!   is a point of the schedule. Nothing ticks while nothing happens.

@@ -131,7 +131,7 @@ pub struct Transaction {
     writes: Option<Collected>,
 }
 
-/// What a transaction writes.
+/// The writes of a transaction, until it commits.
 #[derive(Debug)]
 struct Collected {
     deliveries: Vec<Delivery>,

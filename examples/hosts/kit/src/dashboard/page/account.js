@@ -1,11 +1,12 @@
 const STATE = { full: "good", "account only": "good", "calls only": "good", test: "info", expired: "wait", revoked: "bad" };
-function keysCard(a, keys) {
+function keysCard(a, keys, more) {
   const add = button("Create key", { key: "add key" }, () => keyDialog(a));
   const heads = ["Name", "Hint", "State", "Scopes", "Last used", "Expires", ACTIONS];
   const rows = keys.map((k) => row(heads, { key: "row " + k.id }, k.name ? h("span.strong", k.name) : faint("no name"), mono(faint(k.hint)), badge(k.state, STATE[k.state]),
     k.scopes.length ? mono(k.scopes.join(", ")) : faint("none"), when(k.last_used_at), when(k.expires_at),
     k.revoked_at ? faint("revoked ", when(k.revoked_at)) : button("Revoke", { key: "revoke " + k.id, class: "danger", of: k.name || k.hint }, () => revokeDialog(k))));
-  return card("keys", "API keys", "A secret is shown once, when its key is created.", rows.length > 0 && add,
+  const older = more ? ` The newest ${keys.length} are listed; operators list and revoke older ones by "keys list" and "keys revoke".` : "";
+  return card("keys", "API keys", "A secret is shown once, when its key is created." + older, rows.length > 0 && add,
     rows.length ? table("keys", heads, rows) : empty("No key yet", "An integration needs one to read this account.", h("div", add)));
 }
 

@@ -26,7 +26,7 @@ function draw() {
   const [top, rest] = placed(endpoints), rows = troubles(seen.alerts);
   const panels = {
     deliveries: () => deliveriesCard(deliveries, endpoints), endpoints: () => endpointsCard(a, rest, top.length), alerts: () => alertsCard(rows),
-    keys: () => keysCard(a, keys), calls: () => callsCard(calls), settings: plans && (() => standingCard(a, plans)), sandbox: sandbox && (() => sandboxCard(sandbox)),
+    keys: () => keysCard(a, keys, seen.keys_more), calls: () => callsCard(calls), settings: plans && (() => standingCard(a, plans)), sandbox: sandbox && (() => sandboxCard(sandbox)),
     senders: levers.senders.length && (() => sendersCard(levers.senders)),
   };
   if (!panels[tab]) tab = "deliveries";

@@ -20,7 +20,7 @@ const FREED: Duration = Duration::from_millis(50);
 /// then is sent again by the next owner, and the first result that is stored counts.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long after its lease a sender's row stays: one hour. Who was away for longer finds none.
+/// How long after its lease a sender's row stays: one hour. A sender that was away for longer finds none.
 const FORGOTTEN: Duration = Duration::from_secs(3600);
 
 /// How many renewals of this sender, a second apart, a sender that lost shards to it has to come back: 10. After an
@@ -37,7 +37,7 @@ pub struct Leases {
     owned: Owned,
     /// Shards that are to be let go, with their epochs, and until when that can wait.
     leaving: BTreeMap<u16, (i64, Duration)>,
-    /// What the last renewal found. `None`: the others do not count on this sender.
+    /// The result of the last renewal. `None`: the others do not count on this sender.
     last: Option<Renewal>,
     /// Senders that lost shards to this one: how many shards, and how many renewals are left.
     absent: BTreeMap<String, (usize, u8)>,
@@ -87,7 +87,7 @@ impl Leases {
                 self.renewed = at;
                 return vec![Command::Renew(self.held())];
             }
-            // What is not sent can be sent later.
+            // Deliveries that wait can be sent later.
             Event::Compared(false) => out.push(self.let_all_go(at.saturating_add(PATIENCE))),
             Event::Renewed(renewal) => {
                 let wanted = self.renewed(renewal, &mut out);
