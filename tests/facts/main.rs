@@ -1,5 +1,5 @@
 //! Facts that stand in one place of the library, and every text that says them: types of events, numbers of the
-//! protocol, parameters and fields of the API.
+//! protocol, parameters and fields of the API, parts of the gates.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -12,6 +12,7 @@ mod events;
 mod metrics;
 mod numbers;
 mod parameters;
+mod parts;
 
 use std::fs;
 use std::path::Path;
