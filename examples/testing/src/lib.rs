@@ -11,6 +11,7 @@
     clippy::unwrap_used
 )]
 
+pub mod day;
 pub mod judge;
 pub mod port;
 pub mod receiver;

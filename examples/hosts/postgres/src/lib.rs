@@ -19,7 +19,7 @@ pub mod key_ring;
 pub mod ops;
 pub mod queue;
 mod roles;
-mod sender;
+pub mod sender;
 mod serving;
 mod sql;
 mod store;

@@ -90,7 +90,7 @@ impl Tables {
     }
 
     fn found(&self, number: u64) -> Option<PendingRow> {
-        let row = self.deliveries.get(&number)?;
+        let row = self.deliveries.get(&number).filter(|row| row.state.is_pending())?;
         let account = self.account_of(row.endpoint);
         Some(PendingRow { shard: 0, account, delivery: row.state.into_stored() })
     }
@@ -175,13 +175,13 @@ impl Change for Transaction {
         &mut self,
         _: &Shards,
         after: Option<u64>,
-        _: Timestamp,
+        now: Timestamp,
     ) -> Done<Page<(EndpointHealth, Names)>> {
         let tables = self.store.lock();
         let from = after.and_then(|after| u32::try_from(after.saturating_add(1)).ok());
         let endpoints = (from.unwrap_or(0)..).map_while(|number| tables.endpoint_of(number));
-        let disabled = endpoints.filter(|row| !row.health.is_active());
-        let rows = disabled.take(PAGE).map(|row| (row.health.into_stored(), row.names()));
+        let due = endpoints.filter(|row| { row.health }.remind(now).is_some());
+        let rows = due.take(PAGE).map(|row| (row.health.into_stored(), row.names()));
         let rows: Vec<_> = rows.collect();
         let last = rows.last().map(|(health, _)| health.id());
         Ok(Page { rows, last })
@@ -214,7 +214,7 @@ impl Change for Transaction {
 
     async fn write(&mut self, writes: &Writes<'_>) -> Done<()> {
         let attempts = writes.attempts.iter();
-        self.writes = Some(Collected {
+        let writes = Collected {
             deliveries: writes.deliveries.iter().map(|(_, delivery)| *delivery).collect(),
             endpoints: writes.endpoints.to_vec(),
             alerts: writes.alerts.to_vec(),
@@ -227,8 +227,10 @@ impl Change for Transaction {
             }),
             are_news: writes.are_news,
             now: writes.now,
-        });
-        Ok(())
+        };
+        let fits = self.store.lock().fits(&writes, self.read);
+        self.writes = Some(writes);
+        if fits { Ok(()) } else { Err(Failure::Outdated) }
     }
 
     async fn commit(self) -> Done<()> {

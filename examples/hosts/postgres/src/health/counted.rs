@@ -15,7 +15,7 @@ use host::store::Family;
 
 /// What this process counts. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counted(Arc<Inner>);
+pub struct Counted(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {

@@ -12,7 +12,6 @@ mod rows;
 
 use std::error::Error;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
@@ -21,8 +20,7 @@ use tokio::time::Instant;
 
 pub(crate) use self::days::add as add_days;
 use self::owner::Leased;
-use self::read::Reader;
-use self::rows::Rows;
+pub use self::rows::Rows;
 use crate::clock::HostClock;
 use crate::db::{self, Address, Database};
 use crate::exit::Ended;
@@ -101,9 +99,8 @@ pub(crate) async fn start(
     owner.round(Event::Woken).await.1?;
 
     let (ring, allow_loopback) = (options.ring.clone(), options.allow_loopback);
-    let reader = Arc::new(Reader::new(database.clone(), ring, allow_loopback, counted.clone()));
     let shell = Shell {
-        rows: Rows { database: database.clone(), reader, told: Arc::default() },
+        rows: Rows::new(database.clone(), ring, allow_loopback, counted.clone()),
         poster: Poster { client, scale: options.scale, clock: clock.clone() },
         clock: clock.clone(),
         notes: counted.clone(),

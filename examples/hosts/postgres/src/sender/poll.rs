@@ -31,7 +31,7 @@ const TIMES: u32 = 20;
 
 /// How far a sender has seen what became pending.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub struct Seen {
     /// The shards that were asked for last.
     shards: Shards,
     /// Those of which more is to be read, each from a place on.

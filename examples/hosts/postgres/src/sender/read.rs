@@ -33,31 +33,21 @@ const KEPT: Duration = Duration::from_secs(60);
 /// The reader of what is needed to begin attempts.
 #[derive(Debug)]
 pub(super) struct Reader {
-    database: Database,
-    ring: KeyRing,
-    allow_loopback: bool,
+    pub(super) database: Database,
+    pub(super) ring: KeyRing,
+    pub(super) allow_loopback: bool,
     pub(super) counted: Counted,
-    kept: Mutex<Kept>,
+    pub(super) kept: Mutex<Kept>,
 }
 
 /// What was opened since an instant, by the numbers of endpoints.
-#[derive(Debug)]
-struct Kept {
-    since: Instant,
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    since: Option<Instant>,
     opened: HashMap<i32, Known>,
 }
 
 impl Reader {
-    pub(super) fn new(
-        database: Database,
-        ring: KeyRing,
-        allow_loopback: bool,
-        counted: Counted,
-    ) -> Self {
-        let kept = Kept { since: Instant::now(), opened: HashMap::new() };
-        Self { database, ring, allow_loopback, counted, kept: Mutex::new(kept) }
-    }
-
     /// Reads deliveries and their endpoints, in one round trip.
     pub(super) async fn read(
         &self,
@@ -158,8 +148,8 @@ impl Reader {
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.since.elapsed() > KEPT {
-            *kept = Kept { since: Instant::now(), opened: HashMap::new() };
+        if kept.since.is_none_or(|since| since.elapsed() > KEPT) {
+            *kept = Kept { since: Some(Instant::now()), opened: HashMap::new() };
         }
         kept
     }

@@ -12,6 +12,8 @@ use super::levers;
 use super::poll::Seen;
 use super::read::Reader;
 use crate::db::{At, Database, OpenChange};
+use crate::health::Counted;
+use crate::key_ring::KeyRing;
 use crate::sql::sender as sql;
 
 /// How long a recovery waits for transactions that had begun before it. Events of one that is held open
@@ -20,11 +22,20 @@ const OLDER: Duration = Duration::from_secs(60);
 
 /// The rows of a sender. Clones share them.
 #[derive(Clone, Debug)]
-pub(super) struct Rows {
-    pub(super) database: Database,
-    pub(super) reader: Arc<Reader>,
+pub struct Rows {
+    database: Database,
+    reader: Arc<Reader>,
     /// The levers that operators have set, as they were told last.
-    pub(super) told: Arc<Mutex<levers::Names>>,
+    told: Arc<Mutex<levers::Names>>,
+}
+
+impl Rows {
+    /// Creates the rows of a sender, which calls loopback addresses only where they are allowed.
+    pub fn new(database: Database, ring: KeyRing, allow_loopback: bool, counted: Counted) -> Self {
+        let kept = Mutex::default();
+        let reader = Reader { database: database.clone(), ring, allow_loopback, counted, kept };
+        Self { database, reader: Arc::new(reader), told: Arc::default() }
+    }
 }
 
 impl Changes for Rows {

@@ -15,6 +15,7 @@ mod accepting;
 mod alerts;
 mod clocks;
 mod commands;
+mod day;
 mod fairness;
 mod history;
 mod hosts;
