@@ -31,6 +31,8 @@ struct World {
     core: Core,
     at: Moment,
     endpoint: EndpointHealth,
+    /// The endpoint when its deliveries were accepted.
+    accepted_by: EndpointHealth,
 }
 
 fn event(now: Timestamp) -> EventBody {
@@ -43,7 +45,8 @@ impl World {
     fn new() -> Self {
         let now = Timestamp::from_unix(1_770_000_000).unwrap();
         let at = Moment { now, steady: Duration::from_secs(100), is_true: true };
-        let mut world = Self { core: Core::new(0), at, endpoint: EndpointHealth::new(7, now) };
+        let (core, endpoint) = (Core::new(0), EndpointHealth::new(7, now));
+        let mut world = Self { core, at, endpoint, accepted_by: endpoint };
         let owned = Owned { shards: [(3, 1)].into(), until: Duration::MAX };
         assert!(world.hears(Event::Owned(owned)).is_empty());
         world
@@ -69,7 +72,7 @@ impl World {
     }
 
     fn delivery(&self, number: u64) -> Delivery {
-        Delivery::accept(&event(self.at.now), &self.endpoint, self.at.now).with_id(number)
+        Delivery::accept(&event(self.at.now), &self.accepted_by, self.at.now).with_id(number)
     }
 
     /// Tells of deliveries that became pending.
@@ -269,6 +272,30 @@ fn a_disabled_endpoint_is_parked_once_at_a_time_and_what_waits_of_it_is_forgotte
     assert!(matches!(world.turns().as_slice(), [Command::Park(7)]));
     assert!(world.hears(Event::Parked(7, Ok(()))).is_empty());
     assert_eq!(world.core.wait(world.at), None);
+}
+
+// D-55: a delivery of a previous life is parked, and the retries of this one come when they are due.
+#[test]
+fn what_is_parked_takes_one_transaction_at_a_time_and_holds_up_nothing_of_an_enabled_endpoint() {
+    let mut world = World::new();
+    let [read] = <[Command; 1]>::try_from(world.finds(1..=3)).unwrap();
+    let _ = world.endpoint.pause(world.at.now);
+    let _ = world.endpoint.enable(world.at.now).unwrap();
+    let mut waits =
+        Delivery::accept(&event(world.at.now), &world.endpoint, world.at.now).with_id(9);
+    let attempt = waits.begin(&world.endpoint, world.at.now).unwrap();
+    let _ = waits.finish(&attempt, Outcome::Reset, world.at.now).unwrap();
+    let rows = vec![PendingRow { shard: 3, account: 1, delivery: waits }];
+    assert!(world.hears(Event::News(News { rows, ..News::default() })).is_empty());
+    let commands = world.reads(read);
+    assert!(matches!(commands.as_slice(), [Command::Park(7)]), "{commands:?}");
+    // One that is read meanwhile may be behind what is being parked.
+    let [read] = <[Command; 1]>::try_from(world.finds([4])).unwrap();
+    assert!(world.reads(read).is_empty(), "it is being parked");
+    let commands = world.hears(Event::Parked(7, Ok(())));
+    assert!(matches!(commands.as_slice(), [Command::Park(7)]), "{commands:?}");
+    assert!(world.hears(Event::Parked(7, Ok(()))).is_empty());
+    assert_eq!(world.core.wait(world.at), Some(Duration::from_secs(10)), "for the retry");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What operators set to stop sending or to slow it down, over senders that start and end.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -94,31 +94,14 @@ async fn what_is_paused_waits_for_its_end_and_nothing_else_does() {
     sender.logs("a lever is undone lever=lvr_1");
     assert_eq!((got("/paused"), got("/other")), (20, 20), "each once");
 
-    // While it runs: an endpoint, and everything.
-    let id = paused.rsplit('/').next().unwrap();
-    for asked in [json!({ "endpoint_id": id, "per_second": 0 }), json!({ "per_second": 0 })] {
-        let all = asked.get("endpoint_id").is_none();
-        let (before, ended) = (got("/other"), service.count(DELIVERED).await);
-        let pause = set(&service, asked);
-        has_looked(&sender, "levers");
-        service.ping(&paused);
-        service.ping(&other);
-        shows(sender.metrics(), "sender_limited", if all { 2.0 } else { 1.0 });
-        service.becomes(DELIVERED, ended + i64::from(!all)).await;
-        assert_eq!(got("/other"), before + usize::from(!all));
-        undo(&service, &pause);
-        service.becomes(DELIVERED, ended + 2).await;
-    }
     shows(api, "sending_paused", 0.0);
-    assert_eq!((got("/paused"), got("/other")), (22, 22), "each once");
     let said = r#"by="this machine" action=lever.set on="account acct_1" after="#;
     service.api.logs(said);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_throttled_is_sent_at_that_pace() {
+async fn who_sets_a_lever_is_told_what_stands() {
     let service = Service::new().await;
-    let slow = service.endpoint("/slow", &[Reply::Status(204)]);
     for (asked, refused) in [
         (json!({ "account_id": "acct_1" }), 400),
         (json!({ "account_id": "acct_1", "per_second": 10_001 }), 400),
@@ -152,15 +135,6 @@ async fn what_is_throttled_is_sent_at_that_pace() {
     ask(9, &paused["id"], 409);
     service.api.ask("POST", "/levers", &json!({ "per_second": 9, "instead_of": id }), 409);
     shows(service.api.dashboard(), "sending_throttled", 1.0);
-    for _ in 0..12 {
-        service.ping(&slow);
-    }
-    let _sender = service.world.start("sender", &SENDER);
-    service.becomes(DELIVERED, 12).await;
-    let got = service.receiver.got("/slow");
-    let took = got[11].at.since(got[0].at);
-    // Eleven quarters of a second, less what the machine held up the first of them.
-    assert!(took >= Duration::from_millis(1_500), "{took:?}");
 }
 
 /// A lever of what is gone would hold back nothing, and count as a pause that somebody has to undo.

@@ -80,31 +80,6 @@ async fn what_cannot_be_read_is_not_read_again_at_once() {
     held.keep();
 }
 
-// The rows are another's, as it seems, for as long as that lasts.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_lost_write_is_not_repeated_at_once() {
-    let service = Service::new().await;
-    let endpoint = service.endpoint("/lost", &[Reply::Status(204)]);
-    let sender = service.world.start("sender", &SENDER);
-    let quiet = transactions(&service).await;
-    service
-        .run(
-            "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS
-                 $$ BEGIN RETURN NULL; END $$;
-             CREATE TRIGGER lose BEFORE UPDATE OR DELETE ON deliveries FOR EACH ROW
-                 EXECUTE FUNCTION lose();",
-        )
-        .await;
-    (0..40).for_each(|_| service.ping(&endpoint));
-    is_quiet(&service, &sender, quiet).await;
-    let got = service.receiver.got("/lost").len();
-    assert_eq!(got, 40, "each is sent once");
-
-    service.run("DROP TRIGGER lose ON deliveries").await;
-    service.becomes("SELECT count(*) FROM deliveries", 0).await;
-    assert_eq!(service.receiver.got("/lost").len(), got);
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_refuses_is_not_asked_at_once() {
     let mut service = Service::new().await;
@@ -123,38 +98,6 @@ async fn a_database_that_refuses_is_not_asked_at_once() {
     service.api.becomes("/v1/account", 200);
     service.api.ask("POST", &format!("{endpoint}/ping"), &json!({}), 201);
     service.becomes("SELECT count(*) FROM ended", 2).await;
-}
-
-// Each of its deliveries asks for all of them to be parked, and the database holds that up.
-#[tokio::test(flavor = "multi_thread")]
-async fn parking_leaves_connections_for_what_is_sent() {
-    let service = Service::new().await;
-    service.ping(&service.endpoint("/parked", &[Reply::Status(204)]));
-    // What was accepted is of a life that has ended.
-    let more = "UPDATE endpoints SET generation = 1, version = version + 1;
-        INSERT INTO deliveries (shard, endpoint, account_id, event_id, event_created_at, status, at,
-            attempts, manual, generation, version)
-        SELECT shard, endpoint, account_id, event_id, event_created_at, status, at,
-            attempts, manual, generation, version
-        FROM deliveries, generate_series(1, 5999)";
-    service.run(more).await;
-    let mut held = service.world.database.session().await.unwrap();
-    let change = held.transaction().await.unwrap();
-    let lock = "SET LOCAL idle_in_transaction_session_timeout = 0; LOCK TABLE ended IN SHARE MODE";
-    change.batch_execute(lock).await.unwrap();
-    let _sender = service.world.start("sender", &SENDER);
-    let waiting = "SELECT count(*) FROM pg_stat_activity
-        WHERE wait_event_type = 'Lock' AND query LIKE '%INSERT INTO ended%'";
-    let (mut most, mut looks) = (0, 0);
-    while looks < 100 {
-        let now = service.count(waiting).await;
-        (most, looks) = (most.max(now), looks + i32::from(most > 0));
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    assert_eq!(most, 1, "connections wait");
-    change.rollback().await.unwrap();
-    held.keep();
-    service.becomes("SELECT count(*) FROM ended WHERE status = 'parked'", 6000).await;
 }
 
 // Rows that came from another cluster, whose transactions have numbers that are not reached here.

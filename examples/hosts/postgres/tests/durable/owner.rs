@@ -10,43 +10,6 @@ use crate::support::receiver::Reply;
 use crate::support::running::{eventually, request};
 use crate::support::service::Service;
 
-// D-90: an attempt that is under way to the old address when its owner moves the endpoint.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_the_old_url_answers_leaves_a_moved_endpoint_as_it_is() {
-    let service = Service::new().await;
-    let old = [Reply::Status(500), Reply::Held(410), Reply::Held(204)];
-    let endpoint = service.endpoint("/old", &old);
-    let slow = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
-    let _sender = service.world.start("sender", &slow);
-    for requests in 1..=3 {
-        service.ping(&endpoint);
-        eventually("the request", || {
-            (service.receiver.got("/old").len() == requests).then_some(())
-        });
-        if requests == 1 {
-            service.becomes("SELECT count(*) FROM attempts", 1).await;
-        }
-    }
-    let new = service.receiver.url("/new", &[Reply::Status(204)]);
-    service.api.ask("PATCH", &endpoint, &json!({ "url": new }), 200);
-    service.receiver.release();
-    for status in ["gone", "delivered"] {
-        let ended = format!("SELECT count(*) FROM ended WHERE status = '{status}'");
-        service.becomes(&ended, 1).await;
-    }
-    let shown = service.api.ask("GET", &endpoint, &json!({}), 200);
-    assert_eq!((&shown["status"], &shown["url"]), (&json!("active"), &json!(new)));
-    assert_eq!(shown["consecutive_failures"], 0);
-
-    let waiting =
-        service.api.ask("GET", "/accounts/acct_1/deliveries?status=waiting", &json!({}), 200);
-    let waiting = waiting["data"][0]["id"].as_str().unwrap();
-    service.api.ask("POST", &format!("/deliveries/{waiting}/send"), &json!({}), 202);
-    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 2).await;
-    let got = |path| service.receiver.got(path).len();
-    assert_eq!((got("/old"), got("/new")), (3, 1));
-}
-
 // D-84: a sender that ends gives its shards back at once, but for those of what is in flight.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sender_that_ends_leaves_no_gap() {
@@ -119,30 +82,6 @@ async fn a_pool_that_is_used_up_costs_no_lease() {
         assert_eq!(service.count(lapsed).await, 0, "after {:?}", began.elapsed());
     }
     assert!(!sender.log().contains("leases error="), "{}", sender.log());
-}
-
-// D-55: a delivery of a previous life is parked, and the retries of this one come when they are due.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_parked_holds_up_nothing_of_an_enabled_endpoint() {
-    let service = Service::new().await;
-    let endpoint = service.endpoint("/", &[Reply::Status(500), Reply::Status(204)]);
-    service.ping(&endpoint);
-    let mut held = service.world.database.session().await.unwrap();
-    let change = held.transaction().await.unwrap();
-    change.execute("SELECT FROM deliveries FOR UPDATE", &[]).await.unwrap();
-    // So it is not parked yet when the endpoint is enabled.
-    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
-    service.api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
-    change.rollback().await.unwrap();
-    held.keep();
-    service.run("UPDATE deliveries SET at = now() + interval '4 seconds'").await;
-    let _sender = service.world.start("sender", &["--allow-loopback-endpoints"]);
-    let began = Instant::now();
-    service.ping(&endpoint);
-    service.becomes("SELECT count(*) FROM ended WHERE status = 'parked'", 1).await;
-    assert_eq!(service.receiver.got("/").len(), 1, "the new one waits for its second attempt");
-    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 1).await;
-    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
 }
 
 // What is in hand when its endpoint is disabled is so until it is stored, also if it was planned twice: else its

@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio_postgres::{Client, NoTls};
 
 use crate::support::running::{self, File, eventually, request};
-use crate::support::{KEY, Running, World, data};
+use crate::support::{Running, World, data};
 
 /// A caller has an answer before this. The API allows itself two seconds; the rest is for a slow machine.
 const IN_TIME: Duration = Duration::from_secs(20);
@@ -210,37 +210,6 @@ async fn a_database_that_fails() {
     refused(&process, "it has no connection left");
     drop(held);
     process.becomes("/v1/account", 200);
-}
-
-// A dashboard on a network has a lock.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_dashboard_that_is_not_on_loopback_asks_for_a_token() {
-    let world = World::new(Settings::default()).await;
-    let open = ["--dashboard", "0.0.0.0:0"];
-    let output = world.command("api", &open).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.starts_with("--dashboard: expected a loopback address"), "{said}");
-    let mut short = world.command("api", &open);
-    let output = short.env("OPERATOR_TOKEN", "short").output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-
-    let token = "an operator's token".replace([' ', '\''], "-");
-    let file = File::new("token", &format!("{token}\n"));
-    let mut with_file = world.command("api", &open);
-    with_file.args(["--operator-token-file", file.path()]);
-    let mut with_variable = world.command("api", &open);
-    with_variable.env("OPERATOR_TOKEN", &token);
-    for command in [with_file, with_variable] {
-        let process = Running::of(command);
-        let address = process.dashboard().replace("0.0.0.0", "127.0.0.1");
-        let ask =
-            |authorization: &str| request(&address, "GET", "/accounts", authorization, b"").status;
-        assert_eq!(ask(""), 401);
-        assert_eq!(ask(&format!("Authorization: Bearer {KEY}\r\n")), 401);
-        assert_eq!(ask(&format!("Authorization: Bearer {token}\r\n")), 200);
-        assert!(!process.log().contains(&token));
-    }
 }
 
 /// A login is one of all processes: so are its end, and the revocation of an owner's link.

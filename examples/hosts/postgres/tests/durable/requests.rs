@@ -1,9 +1,8 @@
-//! The requests of attempts as the dashboard shows them, and what owners call their endpoints.
+//! The requests of attempts as the dashboard shows them.
 
 use serde_json::{Value, json};
 
 use crate::support::receiver::Reply;
-use crate::support::running::eventually;
 use crate::support::service::Service;
 
 // DEL-11, D-50: neither a signature nor a secret is stored; what is shown is what was sent.
@@ -47,34 +46,4 @@ async fn a_request_is_shown_as_it_was_sent() {
     assert_eq!(show()["signature"], "secret_lost");
     service.run("UPDATE attempts SET signed_t = NULL, signed_by = NULL").await;
     assert_eq!(show(), Value::Null);
-}
-
-// D-83
-#[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_has_a_description() {
-    let service = Service::new().await;
-    let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
-    let show = || service.api.ask("GET", &endpoint, &json!({}), 200);
-    let before = show();
-    assert_eq!(before["description"], Value::Null);
-    for (asked, expected) in [
-        (json!("The CRM"), json!("The CRM")),
-        (json!("\u{e5}"), json!("\u{e5}")),
-        (json!(null), Value::Null),
-    ] {
-        let described = json!({ "description": asked });
-        let changed = service.api.ask("PATCH", &endpoint, &described, 200);
-        assert_eq!((&changed["description"], &changed["since"]), (&expected, &before["since"]));
-        assert_eq!(show(), changed, "{asked}");
-    }
-    let url = service.receiver.url("/new", &[Reply::Status(204)]);
-    let asked = json!({ "url": url, "description": "Billing" });
-    let both = service.api.ask("PATCH", &endpoint, &asked, 200);
-    assert_eq!((&both["url"], &both["description"]), (&json!(url), &json!("Billing")));
-    let new = json!({ "url": url, "description": "A second one" });
-    let made = service.api.ask("POST", "/accounts/acct_1/endpoints", &new, 201);
-    eventually("both", || {
-        let list = service.api.ask("GET", "/accounts/acct_1/endpoints", &json!({}), 200);
-        (list["data"][1]["description"] == made["description"]).then_some(())
-    });
 }
