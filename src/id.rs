@@ -154,9 +154,9 @@ impl EventId {
     /// ```
     ///
     /// Name the account, the type, the subject, and which occurrence it is if there can be several
-    /// (the version of the record, for example). Insert the event only if its id is new
-    /// (`ON CONFLICT DO NOTHING`), and take its `created_at` from the change, not from the relay:
-    /// then the bytes are the same as well. Whoever knows the parts can compute the id.
+    /// (the version of the record, for example). Insert the event only if its id is new (`ON
+    /// CONFLICT DO NOTHING`), and take its `created_at` from the change, not from the relay: then
+    /// the bytes are the same as well. The id can be computed from the parts, so it is no secret.
     ///
     /// The id is the first 16 bytes of the SHA-256 of all parts, each preceded by its length in
     /// bytes as eight bytes, big-endian. This never changes.

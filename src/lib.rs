@@ -1,8 +1,8 @@
 //! The protocol core of a voice-assistant service's public REST API and signed webhooks.
 //!
 //! The service answers phone calls for businesses. Its customers read the calls over a REST API and
-//! receive signed webhooks about them. This crate is for both sides: the service embeds one half,
-//! its customers the other, and both use the same types.
+//! receive signed webhooks about them. The service embeds one half of this crate, and its customers
+//! the other half. Both use the same types.
 //!
 //! ```
 //! # #[cfg(feature = "client")] {
@@ -77,8 +77,8 @@
 //!
 //! # Features
 //!
-//! `client` and `std` are on by default. The service asks for its own: `cargo add call-assistant
-//! --features service`.
+//! `client` and `std` are on by default. The service's side is `cargo add call-assistant --features
+//! service`.
 //!
 //! | feature | adds |
 //! |---|---|

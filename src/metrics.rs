@@ -61,10 +61,9 @@
 //! - Each value of a label is a series of its own, which the monitoring system keeps for weeks. With
 //!   an id in a label, customers decide how many series there are, and the memory of the monitoring
 //!   system fails on the day of the outage.
-//! - Whoever may read metrics would learn which customers there are and what they do.
+//! - Readers of metrics would learn which customers there are and what they do.
 //!
-//! What happened to one endpoint is in its log and in its
-//! [alerts](crate::guide::storing#alerts).
+//! The log and the [alerts](crate::guide::storing#alerts) of an endpoint tell what happened to it.
 
 use core::fmt;
 #[cfg(feature = "service")]

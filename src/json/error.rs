@@ -1,4 +1,4 @@
-//! What is wrong with a JSON text, and where, without quoting it.
+//! The fault of a JSON text and its place, without quoting the text.
 
 use alloc::boxed::Box;
 use alloc::format;

@@ -1,4 +1,4 @@
-//! Enums of strings that can grow: what this version does not know is kept, not refused.
+//! Enums of strings that can grow: an unknown text is kept, not refused.
 
 use alloc::boxed::Box;
 use core::fmt;

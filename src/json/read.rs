@@ -61,8 +61,8 @@ impl<'de, A: ReadObject<'de>, B: ReadObject<'de>> ReadObject<'de> for (A, B) {
 pub(crate) enum Names {
     /// Any text.
     Text,
-    /// Any text, and what no text can hold, such as half a surrogate pair: no field of ours, and
-    /// slower.
+    /// Any text, including one that Rust's strings cannot hold, such as half a surrogate pair.
+    /// Slower.
     Any,
 }
 
@@ -117,7 +117,8 @@ impl<'de, T: ReadObject<'de>> Visitor<'de> for ObjectReader<'_, 'de, T> {
 #[derive(Deserialize)]
 pub(crate) struct Name<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// Returns a field's name as text; what no text can hold is empty, which no name of ours is.
+/// Returns a field's name as text. A name that Rust's strings cannot hold is empty, and matches no
+/// field.
 fn any_name(name: &RawValue) -> Cow<'_, str> {
     let quoted = name.get();
     match quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
@@ -126,8 +127,8 @@ fn any_name(name: &RawValue) -> Cow<'_, str> {
     }
 }
 
-/// A reader of what serde's derive reads as a struct or a tagged enum: of an object, and never of an array
-/// of its fields.
+/// A reader that takes a struct or a tagged enum of serde's derive from an object only, never from an
+/// array of its fields.
 pub(crate) struct ObjectOnly<D>(pub(crate) D);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {

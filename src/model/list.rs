@@ -86,7 +86,7 @@ impl CallList {
     /// unreadable items is not a page, and its error says so.
     const MAX_UNREADABLE: usize = 100;
 
-    /// Creates a page. `next_cursor` leads to the next one; the last page has none.
+    /// Creates a page. `next_cursor` leads to the next page; the last page has no cursor.
     #[must_use]
     pub fn new(calls: Vec<Call>, next_cursor: Option<String>) -> Self {
         let has_more = Some(next_cursor.is_some());

@@ -78,7 +78,7 @@ impl ApiKey {
         Self::with_prefix(text, prefix_len, mode)
     }
 
-    /// Parses a key of this product and of no other.
+    /// Parses a key of this product only.
     ///
     /// # Errors
     /// See [`parse`](Self::parse).
@@ -123,8 +123,8 @@ impl ApiKey {
         self.mode
     }
 
-    /// Returns what may be shown of the key so that its owner recognises it: the prefix and the
-    /// last four characters. Of a short key, it is the prefix only.
+    /// Returns a hint by which the owner recognises the key: the prefix and the last four
+    /// characters. The hint of a short key is its prefix.
     #[must_use]
     pub fn hint(&self) -> String {
         let text = self.text.as_str();

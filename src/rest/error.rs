@@ -229,7 +229,7 @@ impl Serialize for ApiError {
 }
 
 json_object! {
-    /// The fields of an error. Only `code` is required: a client can act without the others.
+    /// The fields of an error. Only `code` is required: a client can act without the other fields.
     struct ErrorFields {
         code: ErrorCode,
         r#type: Lenient<ErrorType>,

@@ -141,8 +141,8 @@ impl ListCalls {
 
     /// Reads a query, without its `?`; empty for a request that has none.
     ///
-    /// Parameters come in any order. Every text is accepted as a cursor, also an empty one:
-    /// the keys that sealed it check it later.
+    /// Parameters come in any order. Every text is accepted as a cursor, even an empty text: the
+    /// keys that sealed the cursor check it later.
     ///
     /// # Errors
     /// The first parameter that is unknown, repeated, empty or out of its bounds, or bounds of

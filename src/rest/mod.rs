@@ -22,14 +22,13 @@
 //! | [`ListCalls`] | `GET /v1/calls` | [`CallList`](crate::model::CallList) |
 //! | [`GetCall`] | `GET /v1/calls/{call_id}` | [`Call`](crate::model::Call) |
 //!
-//! [`Operation`] is the table of what is fixed about each: path, scope, quota and error codes. The
+//! [`Operation`] is the table of their paths, scopes, quotas and error codes. The
 //! [protocol](crate::guide::protocol) explains them.
 //!
-//! This module holds what both sides share. A service answers requests with `rest::server`, which
-//! checks the credential before anything is looked up. A customer sends requests with
-//! `rest::client`, which adds the credential and tells who must act on an error. Types of the
-//! `http` crate appear at the edges only, and next to each is a way in and out as plain text, for
-//! frameworks on another version of `http`.
+//! Both sides share this module. A service answers requests with `rest::server`, which checks the
+//! credential before any look-up. A customer sends requests with `rest::client`, which adds the
+//! credential and tells who must act on an error. Types of the `http` crate appear at the edges
+//! only. Each has an alternative in plain text, for frameworks on another version of `http`.
 
 mod api_key;
 mod base_url;

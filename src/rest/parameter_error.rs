@@ -1,4 +1,4 @@
-//! What is wrong with a parameter, in words for whoever wrote the request.
+//! The fault of a parameter, in words for the author of the request.
 
 use alloc::string::String;
 

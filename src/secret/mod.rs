@@ -1,5 +1,5 @@
-//! Text that must not be seen: wiped when dropped, never shown by `Debug`, and removed from what
-//! others send back.
+//! Text that must not be seen: wiped when dropped, never shown by `Debug`, and removed from texts
+//! of others.
 
 pub(crate) mod mac;
 
@@ -56,8 +56,8 @@ pub(crate) use excerpt::excerpt;
 #[cfg(feature = "events")]
 pub(crate) use excerpt::one_line;
 
-/// What others send back may hold a secret of ours: an error page may echo a request's headers, or
-/// show a configuration.
+/// A response may hold a secret of ours: an error page may echo a request's headers, or show a
+/// configuration.
 #[cfg(feature = "events")]
 mod excerpt {
     use alloc::string::String;
@@ -65,8 +65,8 @@ mod excerpt {
     /// The prefix of every signing secret, and the middle of every API key's prefix.
     const MARKS: [&str; 3] = ["whsec_", "_live_", "_test_"];
 
-    /// Returns the first `max` bytes of a body at most. What is not UTF-8 is replaced, and so is
-    /// whatever looks like a secret.
+    /// Returns at most the first `max` bytes of a body. Bytes that are not UTF-8, and texts that
+    /// look like a secret, are replaced.
     pub(crate) fn excerpt(body: &[u8], max: usize) -> String {
         let kept = match body.split_at_checked(max) {
             Some((kept, more)) if !more.is_empty() => whole_characters(kept),
@@ -75,8 +75,8 @@ mod excerpt {
         redacted(&String::from_utf8_lossy(kept))
     }
 
-    /// Returns the first `max` bytes of a text at most, as a part of a line: what would end the
-    /// line or hide in it is escaped, and what looks like a secret is replaced.
+    /// Returns at most the first `max` bytes of a text, as a part of a line. Characters that would
+    /// end the line or hide in it are escaped, and texts that look like a secret are replaced.
     pub(crate) fn one_line(text: &str, max: usize) -> String {
         // Marks that direct the text are no control characters, and yet can turn a line around.
         let hidden = |c: char| {
@@ -93,13 +93,14 @@ mod excerpt {
         line
     }
 
-    /// Removes the beginning of a character that was cut through, which is not the sender's fault.
+    /// Removes a truncated character at the end, which is not the sender's fault.
     fn whole_characters(cut: &[u8]) -> &[u8] {
         let broken = cut.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
         cut.get(..cut.len().saturating_sub(broken)).unwrap_or(cut)
     }
 
-    /// Replaces what follows each mark, up to a character that ends a secret in every text format.
+    /// Replaces the text behind each mark, up to a character that ends a secret in every text
+    /// format.
     fn redacted(text: &str) -> String {
         let ends = |c: char| !c.is_ascii_graphic() || "\"'<>,;&\\()[]{}".contains(c);
         let mut clean = String::new();
@@ -115,7 +116,7 @@ mod excerpt {
         clean
     }
 
-    /// Returns the text up to the end of its first mark, and what follows it.
+    /// Returns the text up to the end of its first mark, and the rest.
     fn first_mark(text: &str) -> Option<(&str, &str)> {
         let end = |mark: &&str| Some(text.find(*mark)?.saturating_add(mark.len()));
         text.split_at_checked(MARKS.iter().filter_map(end).min()?)

@@ -1,7 +1,6 @@
-//! What may be given once.
+//! Values that may be given once.
 
-/// A value that a message gives once at most, such as a header: which of two is meant cannot be
-/// told.
+/// A value that a message gives at most once, such as a header: two are ambiguous.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Occurs<T> {
     #[default]

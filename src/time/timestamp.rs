@@ -112,7 +112,7 @@ impl Timestamp {
     ///
     /// A database column often keeps microseconds. Round an instant where a record is *made*,
     /// before anything is derived from it. Else the record in memory and the row that is read later
-    /// differ by less than a microsecond, and so do their order and the cursors made of them.
+    /// differ by less than a microsecond, and their order and cursors differ, too.
     ///
     /// ```
     /// use call_assistant::Timestamp;

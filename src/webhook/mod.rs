@@ -1,4 +1,4 @@
-//! Signs and verifies webhooks: what both sides of a delivery share.
+//! Signs and verifies webhooks: the part that both sides of a delivery share.
 //!
 //! ```
 //! use call_assistant::webhook::{SigningSecret, Verifier};
@@ -24,10 +24,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Verify before anything else touches the body: JSON middleware that parses and writes it again
-//! has already lost the bytes that were signed. Frameworks with header types of their own pass text:
-//! see [`DeliveryHeaders`] and [`Verifier::verify_parts`]. With the feature `client`,
-//! `Verifier::receive` also reads the event, and only its receipt answers 2xx: see `webhook::receiver`.
+//! Verify before anything else touches the body: JSON middleware that parses the body and writes it
+//! again loses the signed bytes. Frameworks with header types of their own pass text: see
+//! [`DeliveryHeaders`] and [`Verifier::verify_parts`]. With the feature `client`, `Verifier::receive`
+//! also reads the event, and only its receipt answers 2xx: see `webhook::receiver`.
 //!
 //! # The signature
 //!
@@ -50,10 +50,11 @@
 //! - It has at most 1024 bytes and 16 parts, separated by commas. Spaces and tabs are allowed around
 //!   a part only; all other bytes are printable ASCII.
 //! - A part is `name=value`. Names are case-sensitive; names other than `t` and `v1` are ignored.
-//! - Exactly one `t` is present: 1 to 19 digits, without a sign or a leading zero. Its text is what
-//!   is signed.
-//! - At least one `v1` is required. All are tried and one match is enough; malformed ones are ignored
-//!   if another one is well formed. Uppercase hex is rejected, and named if the digest is right.
+//! - Exactly one `t` is present: 1 to 19 digits, without a sign or a leading zero. Its text is
+//!   signed.
+//! - At least one `v1` is required. Every `v1` is tried, and one match is enough. A malformed `v1` is
+//!   ignored if another is well formed. Uppercase hex is rejected, and the error names it if the
+//!   digest is right.
 //! - A second signature header is rejected.
 //!
 //! The digest is checked before the time, which may differ by 300 seconds in both directions. The
@@ -61,7 +62,8 @@
 //!
 //! # Rotating a secret
 //!
-//! For a while both sides hold two secrets. The service signs with both, the customer accepts either:
+//! During a rotation both sides hold two secrets. The service signs with both, and the customer
+//! accepts either:
 //!
 //! ```
 //! # use call_assistant::Timestamp;

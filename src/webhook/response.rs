@@ -13,10 +13,10 @@ use http::{Response, StatusCode};
 /// assert_eq!(response.status(), 503);
 /// ```
 ///
-/// Any 2xx acknowledges the delivery, and the service does not send the event again: only a proof
-/// that the event is genuine and safe creates one. After any other status the service tries again,
-/// until the last attempt of the delivery. A response answers one request: it cannot be copied, and it ends as an
-/// HTTP response or as a status.
+/// Any 2xx acknowledges the delivery, and the service does not send the event again. Only a proof that the event
+/// is genuine and safe creates a 2xx. After any other status the service tries again, until the last attempt of
+/// the delivery. A response answers one request: it cannot be copied, and it ends as an HTTP response or as a
+/// status.
 #[derive(Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WebhookResponse {

@@ -252,9 +252,9 @@ pub(super) fn age(signed_at: u64, now: Timestamp, tolerance: Duration) -> Result
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Only [`Verifier`] creates one. The signature covers the body and the time, not the other headers:
-/// the type and the id of an event are those in its body. Store the bytes before you answer 2xx: the
-/// service does not send an acknowledged event again. With the feature `client`,
+/// Only [`Verifier`] creates this value. The signature covers the body and the time, not the other
+/// headers: the type and the id of an event are those in its body. Store the bytes before you answer
+/// 2xx: the service does not send an acknowledged event again. With the feature `client`,
 /// `Verifier::receive` gives a receipt, which answers.
 #[must_use]
 pub struct Verified<'a> {

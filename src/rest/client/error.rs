@@ -47,7 +47,7 @@ pub struct ClientError {
     pub request_id: Option<RequestId>,
     /// The value of `Retry-After`.
     pub retry_after: Option<RetryAfter>,
-    /// What is wrong.
+    /// The fault.
     pub reason: ClientErrorReason,
     excerpt: Box<str>,
     /// Whether the response came without any header.
@@ -137,8 +137,8 @@ impl ClientError {
     /// Returns the beginning of a body that is not the service's, for people to look at; empty for
     /// any other reason.
     ///
-    /// A body may repeat what it was sent: whatever looks like an API key or a signing secret is
-    /// replaced. What is not UTF-8 is replaced, too. `Debug` shows the length only.
+    /// A body may repeat the request, so any text that looks like an API key or a signing secret is
+    /// replaced. Bytes that are not UTF-8 are replaced, too. `Debug` shows the length only.
     #[must_use]
     pub fn excerpt(&self) -> &str {
         &self.excerpt
@@ -295,7 +295,7 @@ fn tells_a_status(cause: &str) -> bool {
         })
 }
 
-/// Reads a whole response. Success is 200 and nothing else: the API has no other.
+/// Reads a whole response. Only 200 is a success: the API has no other 2xx.
 pub(super) fn read<A: ApiResponse>(
     head: ResponseHead<'_>,
     body: &[u8],
@@ -352,7 +352,7 @@ impl ClientErrorReason {
         }
     }
 
-    /// Returns the fault of any other status. What is longer than [`ClientError::MAX_BODY_LEN`] is
+    /// Returns the fault of any other status. A body longer than [`ClientError::MAX_BODY_LEN`] is
     /// not the service's.
     fn of_refusal(body: &[u8]) -> Self {
         if body.len() <= ClientError::MAX_BODY_LEN

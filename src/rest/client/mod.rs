@@ -30,9 +30,9 @@
 //! Nothing here sends anything. A [`Flow`] decides on the next step: it owns the retries, the pace
 //! below the rate limit, the paging and the restart of a list. `send` is an HTTP client of your
 //! choice, and `now`, `random` and `sleep` are yours, too. [Two such functions](#http-clients) are
-//! below, to be pasted: a `send` that loses a status, the headers or the time limit makes a program
-//! that compiles and is wrong. [`guide::reading`](crate::guide::reading) has the rules of the loop,
-//! the [protocol](crate::guide::protocol) what the API promises.
+//! below, to be pasted: a `send` that loses a status, the headers or the time limit compiles and is
+//! wrong. [`guide::reading`](crate::guide::reading) has the rules of the loop, the
+//! [protocol](crate::guide::protocol) what the API promises.
 //!
 //! | for | use |
 //! |---|---|
@@ -97,8 +97,8 @@
 //! ```
 //!
 //! The program [`copy`](https://docs.rs/crate/call-assistant/latest/source/examples/copy.rs) is this
-//! over ureq: 60 lines, and a test kills it at 240 points. To stop early, drop the flow and whatever
-//! it waits for.
+//! over ureq: 60 lines, and a test kills it at 240 points. To stop early, drop the flow and the
+//! pending request or sleep.
 //!
 //! # An item that cannot be read
 //!

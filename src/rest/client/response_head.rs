@@ -30,7 +30,7 @@ pub struct ResponseHead<'a> {
     pub request_id: Option<&'a str>,
     /// `Retry-After`.
     pub retry_after: Option<&'a str>,
-    /// `Date`: what a `Retry-After` that names an instant is relative to.
+    /// `Date`: the instant to which an absolute `Retry-After` is relative.
     pub date: Option<&'a str>,
     /// Whether the response has other headers.
     others: bool,
@@ -43,8 +43,8 @@ impl ResponseHead<'_> {
         Self { status, request_id: None, retry_after: None, date: None, others: false }
     }
 
-    /// Returns the instant that the `Date` header names: what time it is at the service. A sync
-    /// uses it, see [`CallSync::apply`](super::CallSync::apply).
+    /// Returns the instant of the `Date` header: the service's time. A sync uses it, see
+    /// [`CallSync::apply`](super::CallSync::apply).
     #[must_use]
     pub fn date(&self) -> Option<Timestamp> {
         http_date::parse(self.date?)

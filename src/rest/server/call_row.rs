@@ -1,4 +1,4 @@
-//! What a store gives, and why it is not served.
+//! The rows of a store, and why a row is not served.
 
 use crate::id::AccountId;
 use crate::model::Call;
@@ -38,7 +38,7 @@ impl CallRow {
     }
 }
 
-/// The account and the mode of a credential, which all that it may read belongs to.
+/// The account and the mode of a credential: it can read nothing else.
 #[derive(Clone, Debug)]
 pub(super) struct Owner {
     pub(super) account_id: AccountId,

@@ -1,4 +1,4 @@
-//! What the service counts of its API.
+//! The service's counters of its API.
 
 use core::time::Duration;
 

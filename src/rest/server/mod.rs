@@ -29,11 +29,11 @@
 //! ```
 //!
 //! A step that fails returns a [`Rejection`], which is a complete response. Between the steps the
-//! host looks up what the next one needs; the state says what to look up, and for whom. Where a
-//! look-up fails, `internal_error` of the state is the 500. Make the look-up a statement of its own:
-//! the next step consumes the state, so the state cannot be named among its arguments. The states
-//! own what they hold, so a look-up may await. [`RequestHead::from_parts`] reads the head of an
-//! [`http::Request`]. A whole host:
+//! host looks up the data for the next step; the state says which, and for whom. If a look-up fails,
+//! `internal_error` of the state is the 500. Make the look-up a statement of its own: the next step
+//! consumes the state, so the state cannot be named among its arguments. The states own their data,
+//! so a look-up may await. [`RequestHead::from_parts`] reads the head of an [`http::Request`]. A
+//! whole host:
 //!
 //! ```
 //! use std::collections::HashMap;
@@ -142,12 +142,12 @@
 //!
 //! # Order of checks
 //!
-//! The first check that fails is the response, whatever else is wrong. The
+//! The first check that fails decides the response. The
 //! [protocol](crate::guide::protocol#order-of-refusals) has the table; HTTP/1.0 may omit `Host`.
 //!
-//! The first three need no look-up. An unknown sender learns nothing further. Of the account's
-//! obstacles the most final one comes first, so that nobody debugs the scopes of a key for an
-//! account that is closing. Each request that passes the rate limit counts against it. The
+//! The first three need no look-up. An unknown sender learns nothing further. The most final
+//! obstacle of an account comes first, so that nobody debugs the scopes of a key for an account
+//! that is closing. Each request that passes the rate limit counts against it. The
 //! [protocol](crate::guide::protocol) gives the reasons.
 //!
 //! # What does not compile
@@ -161,7 +161,7 @@
 //! }
 //! ```
 //!
-//! Calls cannot be looked up for it: before it is authorised there is no query,
+//! Calls cannot be looked up: before the request is authorised there is no query,
 //!
 //! ```compile_fail,E0308
 //! # use call_assistant::rest::server::{Admitted, CallRow, CallsQuery};
@@ -171,7 +171,7 @@
 //! }
 //! ```
 //!
-//! and no query can be made that is not bound to the account of a credential:
+//! and every query is bound to the account of a credential:
 //!
 //! ```compile_fail,E0451
 //! # use call_assistant::id::CallId;
@@ -191,7 +191,7 @@
 //! }
 //! ```
 //!
-//! And no response, not even that of a host which fails, is without its request id:
+//! Every response, even that of a failing host, has its request id:
 //!
 //! ```compile_fail,E0061
 //! # use call_assistant::rest::server::Rejection;
@@ -212,10 +212,10 @@
 //! - Log the [reason](Rejection::reason) of each rejection with its request id.
 //! - Look up keys by [`Received::digest`] for each request. A cache of keys delays revocation, which
 //!   must take effect at once.
-//! - Take `now` once for each request. Where rates are counted by [SQL](RateWindows#in-sql), they have the
-//!   clock of the database, and its result is a duration, which every clock can add to its own `now`.
-//! - Limit sizes and times. The HTTP library answers what it cannot parse as HTTP (400, 408, 431),
-//!   without an envelope and a request id. Everything that can be parsed is answered here.
+//! - Take `now` once for each request. Rates that [SQL](RateWindows#in-sql) counts have the clock of the
+//!   database. The result is a duration, which every clock can add to its own `now`.
+//! - Limit sizes and times. The HTTP library answers a request that it cannot parse (400, 408,
+//!   431), without an envelope and a request id. Every other request is answered here.
 //!
 //! # What may grow
 //!

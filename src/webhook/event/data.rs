@@ -14,8 +14,9 @@ use crate::json::{
 };
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
-/// Defines the types of events: text, when an event is sent, type and place of the data, sample of the data. What stands
-/// above a row belongs to `EventData`. The place is a field of `data` and, after the point, that of the variant.
+/// Defines the types of events: text, when an event is sent, type and place of the data, sample of the data. The
+/// comment above a row belongs to `EventData`. The place is a field of `data` and, after the point, that of the
+/// variant.
 macro_rules! event_types {
     ($(
         $(#[$meta:meta])*
@@ -93,7 +94,8 @@ macro_rules! event_types {
             Unreadable {
                 /// The data.
                 data: RawEventData,
-                /// What does not fit, and where in the body: `data.object.started_at`. No value is quoted.
+                /// The fault and its place in the body, such as `data.object.started_at`. No value is
+                /// quoted.
                 error: ParseError,
             },
         }

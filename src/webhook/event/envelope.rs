@@ -70,8 +70,8 @@ impl Origin {
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// Versions order as their dates do. What changes between two versions, and how a customer chooses
-/// one, is not published.
+/// Versions order as their dates do. The changes between two versions, and the way to choose a
+/// version, are not published.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ApiVersion([u8; Self::LEN]);
 

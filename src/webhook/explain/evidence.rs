@@ -33,8 +33,8 @@ pub struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// The longest body that is searched for changes: 256 KiB.
     ///
-    /// For longer bodies, only changes of the secret and the header are tried. JSON styles that
-    /// take more than four times as much are not tried either. Of bodies near this length, not all
+    /// For longer bodies, only changes of the secret and the header are tried. JSON styles that take
+    /// more than four times as much are not tried either. For bodies near this length, only some
     /// combinations of several changes are tried: see [`Explanation::work`](super::Explanation::work).
     pub const MAX_SEARCHED: usize = 256 * 1024;
 
@@ -61,8 +61,8 @@ impl<'a> Evidence<'a> {
         self
     }
 
-    /// Adds a secret that you know and the verifier does not accept: of another endpoint, of another
-    /// environment, or a previous one. The calls are numbered from 1: see [`Cause::number`](super::Cause::number).
+    /// Adds a secret that you know and the verifier does not accept: a previous secret, or one of another endpoint
+    /// or environment. The calls are numbered from 1: see [`Cause::number`](super::Cause::number).
     #[must_use]
     pub fn with_known_secret(mut self, secret: &'a str) -> Self {
         self.secrets.push(secret);
@@ -72,8 +72,8 @@ impl<'a> Evidence<'a> {
     /// Adds another delivery that was received at about the same time: its header or body may have
     /// been exchanged with this one's. The calls are numbered from 1: see [`Cause::number`](super::Cause::number).
     ///
-    /// Each takes at most two digests for each secret. So to explain all deliveries of a file, each
-    /// with all others, takes time that grows with their square: give only those of the same minutes.
+    /// Each takes at most two digests for each secret. Explaining all deliveries of a file, each with
+    /// all others, therefore takes quadratic time: give only the deliveries of the same minutes.
     #[must_use]
     pub fn with_known_delivery(mut self, headers: DeliveryHeaders<'a>, body: &'a [u8]) -> Self {
         self.deliveries.push((headers, body));

@@ -87,7 +87,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// One thing that is wrong, or may be: a stable code for programs, a sentence for people.
+/// A proven or possible cause: a stable code for programs, a sentence for people.
 ///
 /// ```
 /// # use call_assistant::webhook::explain::Explanation;

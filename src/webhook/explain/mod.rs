@@ -25,16 +25,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A mismatch alone does not show what was signed. But nearly every mismatch has one of a few dozen
+//! A mismatch alone does not show the signed bytes. But nearly every mismatch has one of a few dozen
 //! causes, and each of them can be undone: remove the line end, write the JSON as the service writes
-//! it, remove the quotes around the secret. **If that gives the digest that was received, the cause
-//! is proven.** Causes that cannot be proven are reported as guesses, or not at all. [`Cause`] lists
-//! them. A body that was written again is looked for under the secrets as they are given: if a secret's
-//! text is wrong too, only the secret is guessed. Correct it, and explain again.
+//! it, remove the quotes around the secret. **If that gives the received digest, the cause is proven.**
+//! Causes that cannot be proven are reported as guesses, or not at all. [`Cause`] lists them. A
+//! rewritten body is searched under the secrets as given. If a secret's text is wrong too, only the
+//! secret is guessed: correct it, and explain again.
 //!
 //! This is the cold path. It computes up to a few hundred digests of the body as it is, and thousands
-//! of changed bodies. At most 64 times the bytes given are hashed and compared, of which the first
-//! 2 MiB count in any case: at worst seconds. Do not run it for every sender of a bad signature. The
+//! of changed bodies. It hashes and compares at most 64 times the bytes given, which count as 2 MiB
+//! at least: at worst seconds. Do not run it for every bad signature. The
 //! [protocol](crate::guide::protocol) defines a right signature.
 //!
 //! The repository has the same explanations without a program: its tool `verify explain` takes a

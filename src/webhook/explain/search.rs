@@ -319,7 +319,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the causes with which one of the keys signed this. If several did, the one whose digest
-    /// is written best: what verifies is genuine, whatever else is in the header.
+    /// is written best: a message that verifies is genuine, even beside other parts of the header.
     fn sign(&self, message: &[&[u8]], keys: usize) -> Option<Vec<Cause>> {
         let mut best: Option<(usize, Vec<Cause>)> = None;
         for (number, candidates) in self.keys.iter().enumerate() {

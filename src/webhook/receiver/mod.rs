@@ -24,15 +24,15 @@
 //! }
 //! ```
 //!
-//! The service never sends an acknowledged event again, and sends one that was not acknowledged
-//! again. So an acknowledgement is proof that the event is safe: [`Receipt::stored`] and
-//! [`ActiveClaim::done`] are the only ways to one. There are two orders to choose from.
+//! The service repeats an event until it is acknowledged, and never after. Acknowledge an event
+//! only when it is stored: [`Receipt::stored`] and [`ActiveClaim::done`] are the only ways to do
+//! so. There are two orders.
 //!
 //! # Store, answer, handle later
 //!
-//! This is the order of the example above, and the one for most programs: the service waits ten
-//! seconds at most, and a slow or broken handler keeps no event from being stored. A worker then
-//! reads each row with [`Event::from_bytes_verified_earlier`](super::event::Event) and handles it.
+//! This is the order of the example above, and right for most programs: the service waits ten
+//! seconds at most, and a slow or broken handler does not prevent storing. A worker then reads each
+//! row with [`Event::from_bytes_verified_earlier`](super::event::Event) and handles it.
 //! [`ReceiverMetrics`] counts in either order. In PostgreSQL:
 //!
 //! ```sql
@@ -41,8 +41,8 @@
 //!
 //! # Claim, handle, done, answer
 //!
-//! This order needs no worker. It handles an event before it is acknowledged, and needs the time of
-//! the handler to be well below ten seconds:
+//! This order needs no worker. It handles an event before acknowledging it, so the handler must take
+//! much less than ten seconds:
 //!
 //! ```
 //! use call_assistant::Timestamp;
@@ -88,8 +88,8 @@
 //! [`Inbox`] is such a store in memory, and its page has the statements of one in SQL. **A program
 //! that dies after it has handled an event and before `done` is stored handles that event again**,
 //! once the lease has expired: share a transaction between the effects and `done`, or give the
-//! event's id as the idempotency key. Of two copies that arrive together, one is handled and the
-//! other is answered 503, in case the first one fails.
+//! event's id as the idempotency key. If two copies arrive together, one is handled and the other is
+//! answered 503, in case the first one fails.
 //!
 //! ```text
 //!            claim                      done
@@ -112,7 +112,7 @@
 //! }
 //! ```
 //!
-//! One for an event that was claimed and is not done:
+//! An acknowledgement for an event that was claimed and is not done:
 //!
 //! ```compile_fail,E0599
 //! # use call_assistant::webhook::WebhookResponse;
@@ -140,7 +140,7 @@
 //! }
 //! ```
 //!
-//! One for an event that failed:
+//! An acknowledgement for an event that failed:
 //!
 //! ```compile_fail,E0382
 //! # use call_assistant::Timestamp;
@@ -155,7 +155,7 @@
 //! # Wrong clocks
 //!
 //! Every claim is compared with `now`, so hosts that share a store should agree on the time to well
-//! within a lease. What a clock that does not agree costs is bounded:
+//! within a lease. The cost of a wrong clock is bounded:
 //!
 //! | step of the clock | effect |
 //! |---|---|

@@ -22,11 +22,11 @@ use crate::webhook::event::{Event, EventData, OriginSource};
 /// }
 /// ```
 ///
-/// Neither event names the other, so the pair is a judgement. Both events belong to the same account
-/// and come from the voice assistant. The new appointment was created after the old one was cancelled
-/// and within a span. The ids differ, and no field that the caller names differs (for example, the
-/// contact). Each event is correct by itself; pair them to tell a person "moved" instead of
-/// "cancelled" and "booked".
+/// Neither event names the other event, so the pair is a judgement. Both events belong to the same
+/// account and come from the voice assistant. The new appointment was created after the old one was
+/// cancelled and within a span. The ids differ, and no field that the caller names differs (for
+/// example, the contact). Each event is correct by itself; pair them to tell a person "moved" instead
+/// of "cancelled" and "booked".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MovedAppointment<'e> {

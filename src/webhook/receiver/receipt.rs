@@ -86,7 +86,7 @@ pub struct ActiveClaim {
 
 /// The reason for which a delivery was not received.
 ///
-/// Open: a later version may tell apart what this one does not.
+/// Open: a later version may distinguish more reasons.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReceiptError {
@@ -209,8 +209,8 @@ impl ActiveClaim {
         self.entry
     }
 
-    /// Acknowledges an event that was handled. Store the entry before the response is sent, whatever
-    /// the row is by now; ideally in one transaction with the effects.
+    /// Acknowledges an event that was handled. Store the entry before the response is sent, even if
+    /// the row has changed meanwhile; ideally in one transaction with the effects.
     #[must_use = "store the entry, then send the response"]
     pub fn done(self, now: Timestamp) -> (InboxEntry, WebhookResponse) {
         (InboxEntry::Done { at: now }, WebhookResponse::Accepted)

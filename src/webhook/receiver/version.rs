@@ -46,8 +46,8 @@ impl ObjectVersion {
 
     /// Returns whether a state of this version replaces the stored one.
     ///
-    /// Of two states that are equally recent, as times in whole seconds often are, the one that
-    /// arrives later is applied. Arrival proves no order, but it is the best guess available.
+    /// If two states are equally recent, as times in whole seconds often are, the later arrival is
+    /// applied. Arrival proves no order, but it is the best guess available.
     #[must_use]
     pub fn replaces(self, stored: Option<Self>) -> bool {
         stored.is_none_or(|stored| stored <= self)

@@ -1,4 +1,4 @@
-//! The delivery log: what a dashboard shows of an attempt.
+//! The delivery log: attempts as a dashboard shows them.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -33,7 +33,7 @@ stored_object! {
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub struct LogEntry {
-        /// Which attempt of the six, from 1; 1 for a manual redelivery.
+        /// The number of the attempt, from 1 to 6; 1 for a manual redelivery.
         #[serde(deserialize_with = "stored::attempt")]
         pub attempt: u8,
         /// Whether it was a manual redelivery.
@@ -63,7 +63,7 @@ stored_object! {
 
 /// An attempt that has ended, for [`settle`](super::settle) and [`LogEntry::new`].
 ///
-/// Closed: a host has to say each of an attempt.
+/// Closed: a host has to fill in each field.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedAttempt<'a, D, E> {
     /// The host's id of the delivery.
@@ -92,9 +92,10 @@ stored_object! {
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub struct Excerpt {
-        /// The first [`Excerpt::MAX_LEN`] bytes as text. Bytes that are not UTF-8 are replaced, and so is
-        /// whatever looks like a signing secret or an API key, because a receiver's error page may show
-        /// its configuration. The text comes from the receiver: escape it before you show it.
+        /// The first [`Excerpt::MAX_LEN`] bytes as text. Bytes that are not UTF-8 are replaced. Texts
+        /// that look like a signing secret or an API key are replaced, too, because a receiver's error
+        /// page may show its configuration. The text comes from the receiver: escape it before you show
+        /// it.
         pub text: String,
         /// Whether there was more.
         pub cut: bool,

@@ -1,4 +1,4 @@
-//! What the service counts of its deliveries.
+//! The service's counters of its deliveries.
 
 use core::convert::identity;
 use core::fmt;

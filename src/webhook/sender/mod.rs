@@ -1,4 +1,4 @@
-//! Sends webhooks: delivers each event, retries what failed, disables endpoints that are gone.
+//! Sends webhooks: delivers each event, retries failed attempts, disables endpoints that are gone.
 //!
 //! ```
 //! use core::time::Duration;
@@ -57,11 +57,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A host stores two small values: a [`Delivery`] for each event and endpoint, and the health of
-//! each [`EndpointHealth`]. Each step takes the value, what happened and the time, and changes the value,
-//! which is then stored. Nothing else is kept, so a process may die at any point, and any number of
-//! processes may work on the same rows. The [protocol](crate::guide::protocol#deliveries) lists
-//! every rule with its reason.
+//! A host stores two small values: a [`Delivery`] for each event and endpoint, and the health of each
+//! [`EndpointHealth`]. Each step takes the value, an outcome and the time, and changes the value. The
+//! host then stores it. Nothing else is kept, so a process may die at any point, and any number of
+//! processes may work on the same rows. The [protocol](crate::guide::protocol#deliveries) lists every
+//! rule with its reason.
 //!
 //! # States of a delivery
 //!

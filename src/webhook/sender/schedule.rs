@@ -108,8 +108,8 @@ pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 /// attempt again.
 pub const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
 
-/// The longest time from the first attempt of a delivery to the end of its last one, if no attempt
-/// begins late: 7 h 12 min 10 s, all waits and the timeouts of all attempts.
+/// The longest time from the first attempt of a delivery to the end of its last attempt, if no
+/// attempt begins late: 7 h 12 min 10 s, all waits and the timeouts of all attempts.
 pub const LONGEST_DELIVERY: Duration = {
     let (mut longest, mut waits) = (ATTEMPT_TIMEOUT, RETRY_WAITS);
     while let [wait, rest @ ..] = waits {

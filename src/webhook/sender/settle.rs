@@ -84,14 +84,14 @@ pub struct Settled<D, E> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A row of `deliveries` is either what the attempt was begun on, in memory, or the stored row read
-/// again. `endpoints` are read after the last of the attempts has ended: an endpoint that is older
-/// may miss a reset of its count. An endpoint that does not change is not written, and needs no
-/// condition: its attempts count as ended when it was read.
+/// A row of `deliveries` is either the value in memory on which the attempt began, or the stored
+/// row read again. `endpoints` are read after the last of the attempts has ended: an endpoint that
+/// is older may miss a reset of its count. An endpoint that does not change is not written, and
+/// needs no condition: its attempts count as ended when it was read.
 ///
-/// Attempts count in the order of `ended`. An attempt whose row could not be read does not stop the
-/// others: leave its row out, and it is [unknown](Settled::unknown). The function is pure, so it may be
-/// called again with rows that were read again.
+/// Attempts count in the order of `ended`. If a row cannot be read, leave it out: its attempt is
+/// [unknown](Settled::unknown), and the others are settled. The function is pure, so it may be called
+/// again with rows that were read again.
 pub fn settle<D: Ord + Clone, E: Ord + Clone>(
     ended: &[EndedAttempt<'_, D, E>],
     deliveries: &BTreeMap<D, Delivery>,

@@ -1,4 +1,4 @@
-//! What is stored: a row's version, and which numbers and texts its columns may have.
+//! Stored values: a row's version, and the numbers and texts that its columns may have.
 
 use alloc::string::String;
 use core::hash::{Hash, Hasher};
@@ -58,7 +58,7 @@ impl Hash for Version {
     }
 }
 
-/// What belongs to one delivery or endpoint was given to another.
+/// A value of one delivery or endpoint was given to another.
 ///
 /// A value knows the number of its row, and an [`Attempt`](super::Attempt) and a
 /// [`AttemptReport`](super::AttemptReport) know the numbers of theirs.
@@ -74,7 +74,7 @@ pub enum MismatchError {
     /// An event was given to an attempt of another event's delivery.
     #[error("the event is another one")]
     Event,
-    /// Rows were given to a recovery that are not the next ones.
+    /// Rows were given to a recovery that are not its next rows.
     #[error("found is not in ascending order of ids, each after the recovery's last")]
     Order,
 }

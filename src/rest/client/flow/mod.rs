@@ -55,8 +55,8 @@ use crate::Timestamp;
 /// - An answer counts only if its [`Ticket`] is that of the request that the flow waits for. An
 ///   answer to a previous request, or a second answer, is ignored.
 /// - A request without an answer is a failed try: [report](Self::report) the error.
-/// - A flow can be dropped at any time. A new one, created from the state that was stored last,
-///   loses nothing and returns nothing again that was stored.
+/// - A flow can be dropped at any time. A new flow, created from the last stored state, loses
+///   nothing and repeats nothing that was stored.
 pub struct Flow<T: FlowTask> {
     client: Client,
     task: T,
@@ -84,7 +84,7 @@ enum Position<T: FlowTask> {
     Waiting(Wait),
     /// After a request that was made at this time, and before its answer.
     Sent(Ticket, Request<()>, Timestamp),
-    /// After a try that failed. What follows is decided with the next `random`.
+    /// After a try that failed. The next `random` decides the wait.
     Failed(FlowError),
     Storing(T::Batch),
     Done(T::Output),
@@ -94,7 +94,7 @@ enum Position<T: FlowTask> {
 #[derive(Clone, Copy)]
 struct Wait {
     until: Timestamp,
-    /// The longest time to wait, whatever the clock does meanwhile.
+    /// The longest time to wait, even if the clock is set meanwhile.
     length: Duration,
     /// Whether the pace has set it.
     paced: bool,
@@ -174,10 +174,9 @@ impl<T: FlowTask> Flow<T> {
     ///
     /// The status tells who must act, `Retry-After` how long to wait, and `Date` what time it is at
     /// the service. A body of more than [`MAX_JSON_LEN`](crate::json::MAX_JSON_LEN) bytes is no
-    /// answer of this API: read one byte more at most. Where an HTTP client made an error of a
-    /// status, where an answer comes without any header, and where a body is longer, the error's
-    /// `Display` says so, and what to change. [Two HTTP clients](crate::rest::client#http-clients)
-    /// with the whole function.
+    /// answer of this API: read one byte more at most. If an HTTP client made an error of a status,
+    /// if an answer has no header, or if a body is longer, the error's `Display` says so, and what
+    /// to change. [Two HTTP clients](crate::rest::client#http-clients) with the whole function.
     pub fn report<B: AsRef<[u8]>>(
         &mut self,
         ticket: Ticket,
@@ -350,7 +349,7 @@ impl<T: FlowTask> Flow<T> {
 impl Flow<CallSync> {
     /// Continues from a state that was stored while the flow was under way: by an event whose call
     /// was [taken](CallSync::take_call), or by another worker. A batch that is not stored is
-    /// dropped, and so is an answer to another page than the state asks for.
+    /// dropped. An answer to another page than the state asks for is dropped, too.
     ///
     /// Call it after each such change. If a change may be made by another process, store a batch
     /// only over the state that you stored last, and otherwise call this with what is stored.

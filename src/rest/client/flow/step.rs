@@ -1,4 +1,4 @@
-//! What a flow tells its host.
+//! The steps that a flow asks of its host.
 
 use core::fmt;
 use core::time::Duration;

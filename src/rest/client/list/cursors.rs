@@ -27,8 +27,7 @@ pub enum PagingError {
         /// Its length, in bytes.
         len: usize,
     },
-    /// More than [`CallPages::MAX_EMPTY_PAGES`] pages in a row that show nothing but what the walk
-    /// has shown.
+    /// More than [`CallPages::MAX_EMPTY_PAGES`] pages in a row without a new call.
     #[error("more than {max} pages in a row with nothing new", max = CallPages::MAX_EMPTY_PAGES)]
     Empty,
     /// A call that started after the previous one in the list, so this page is not the one that was

@@ -100,11 +100,11 @@ impl CallPages {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// A call can be read when it has ended and is written. So a [flow](super::super::Client::pages)
-    /// begins to read when `lag` has passed since `until`, by the `Date` of an answer, or by `now` if
-    /// it has none. Until then it waits. The lag is longer than the longest call and the writing of
-    /// it: a call that is written later is returned only if it is there when the list is read. A loop
-    /// of your own has to wait by itself.
+    /// A call can be read when it has ended and is written. A [flow](super::super::Client::pages)
+    /// therefore begins to read when `lag` has passed since `until`, by the `Date` of an answer, or
+    /// by `now` without a `Date`. Until then it waits. The lag is longer than the longest call and
+    /// the writing of it: a call that is written later is returned only if it is there when the list
+    /// is read. A loop of your own has to wait by itself.
     ///
     /// The list is read from the newest call down to the first that started before `from`, so an old period
     /// reads every call since. An unreadable item on the way is returned whenever it started: it may be of

@@ -78,18 +78,18 @@ stored_object! {
     /// 1. **Ask from below the watermark.** A query begins a lag (a minute by default) below it. The
     ///    ids of calls returned from there on are kept and never returned again.
     /// 2. **The watermark stops where the walk began.** It becomes the largest `created_at` *on the
-    ///    first page*. Whatever was written a lag before that was visible during the whole walk. A call
-    ///    that a later page shows may be more recent than others that the walk has already passed: to
-    ///    move the watermark there is how calls get lost.
+    ///   first page*. All calls written a lag before that were visible during the whole walk. A call
+    ///   that a later page shows may be more recent than others that the walk has already passed: to
+    ///   move the watermark there is how calls get lost.
     /// 3. **It moves only after the last page**, never before.
     ///
     /// # Clocks
     ///
-    /// The first page shows what time it was at the service when the walk began. A `created_at` later
-    /// than the answer's `Date` is not believed, so that one call dated to the year 9999 does not end the
-    /// sync. `now` counts in place of a `Date` only where the answer has none. So no clock of the customer's has
-    /// to be right where answers have a `Date`. Where they have none, a fast clock can lose calls if the
-    /// service also dates a call ahead of its own clock. A slow clock loses none.
+    /// The first page shows what time it was at the service when the walk began. A `created_at` later than the
+    /// answer's `Date` is not believed, so that one call dated to the year 9999 does not end the sync. `now`
+    /// replaces a missing `Date`. So no clock of the customer's has to be right where answers have a `Date`.
+    /// Where they have none, a fast clock can lose calls if the service also dates a call ahead of its own
+    /// clock. A slow clock loses no call.
     ///
     /// If the first page shows only calls that are not believed (the clock is slow, and there is no
     /// `Date`), the watermark stays. The largest `created_at` of that page becomes the watermark of a walk
@@ -212,8 +212,8 @@ impl CallSync {
     ///
     /// `date` is the answer's `Date` header,
     /// [`ResponseHead::date`](super::super::ResponseHead::date), which tells false dates from right
-    /// ones; `now` does so only without it. Best, `now` is the time at which the page was asked for:
-    /// an instant that was in the future then may be a false date. The state may have
+    /// ones; `now` does so only without a `Date`. Best, `now` is the time at which the page was
+    /// asked for: an instant that was in the future then may be a false date. The state may have
     /// [taken a call](Self::take_call) since it was asked; the walk is the same.
     ///
     /// # Errors
@@ -311,7 +311,7 @@ impl CallSync {
     }
 
     /// Returns whether a call's place alone says if it has been returned, so that its id need not
-    /// be kept: what was written a lag or more before the walk began was visible all the time.
+    /// be kept: a call written a lag or more before the walk began was visible all the time.
     fn settles(&self, goal: Option<Timestamp>, call: &Call) -> bool {
         goal.is_some_and(|goal| call.created_at < goal.saturating_sub(self.lag))
     }

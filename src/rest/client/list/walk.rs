@@ -70,8 +70,8 @@ impl Walk {
 
     /// Moves past a call. Returns whether it is new; `None` if it cannot follow the previous one.
     ///
-    /// A call that is settled has been returned if its place was passed. Of any other call, only
-    /// the ids tell.
+    /// A call that is settled has been returned if its place was passed. For any other call, only
+    /// the kept ids tell.
     pub(super) fn pass(&mut self, call: &Call, is_known: bool, is_settled: bool) -> Option<bool> {
         if self.place.as_ref().is_some_and(|place| place.is_below(call)) {
             return is_known.then_some(false);

@@ -1,4 +1,4 @@
-//! What an exchange reads of a request's head.
+//! The parts of a request's head that an exchange reads.
 
 use http::Version;
 use http::header::{AUTHORIZATION, HOST};
@@ -101,7 +101,7 @@ impl<'a> RequestHead<'a> {
     }
 
     /// Removes the path of a base URL, for a service that is not at the root of its host. A path
-    /// outside the base becomes an unknown one.
+    /// outside the base becomes an unknown path.
     #[must_use]
     pub fn with_base(self, base: &BaseUrl) -> Self {
         Self { path: base.below(self.path).unwrap_or_default(), ..self }

@@ -23,7 +23,7 @@ pub use head::RequestHead;
 pub use identified::Identified;
 pub use received::Received;
 
-/// What every state, rejection and response knows about the request.
+/// The facts about the request that every state, rejection and response has.
 #[derive(Debug)]
 struct Context {
     request_id: RequestId,
@@ -48,7 +48,7 @@ impl Context {
     }
 }
 
-/// What is asked for, with valid parameters.
+/// A request with valid parameters.
 #[derive(Debug)]
 enum Asked {
     Account,

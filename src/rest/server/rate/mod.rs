@@ -57,9 +57,9 @@ use window::RateWindow;
 /// sends each key to one process can hash the `Authorization` header; it must send a key to another
 /// process only when the first one is down.
 ///
-/// A refusal holds for its [`wait`](RateLimitError::wait), whatever else is requested. So a process keeps it
-/// and refuses by itself until then, and a credential that asks too often costs the store nothing. A
-/// quota that is raised meanwhile applies from then on.
+/// A refusal holds for its [`wait`](RateLimitError::wait), also for further requests. A process can keep it
+/// and refuse by itself until then: a credential that asks too often costs the store nothing. A quota that
+/// is raised meanwhile applies from then on.
 ///
 /// # Memory
 ///

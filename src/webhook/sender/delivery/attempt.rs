@@ -57,7 +57,7 @@ stored_object! {
         pub(super) lease: u32,
         /// The endpoint's, when the attempt began.
         pub(super) generation: u32,
-        /// Which life of the endpoint it began in.
+        /// The life of the endpoint in which it began.
         pub(super) life: u32,
     }
 }

@@ -61,13 +61,13 @@ use crate::webhook::event::EventBody;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The event's id and bytes are other columns of the same row, and so are the two numbers that
-/// [`from_columns`](Self::from_columns) takes: of the row, and of the endpoint. An attempt knows both,
+/// Other columns of the same row hold the event's id and bytes, and the two numbers that
+/// [`from_columns`](Self::from_columns) takes: the row's and the endpoint's. An attempt knows both,
 /// and is refused by every other delivery and endpoint ([`MismatchError`]).
 ///
 /// Every change also changes [`version`](Self::version): store a delivery only if the stored row has
-/// the version that was read ([`if_version`](Self::if_version)), else read again. That alone keeps any
-/// number of senders apart.
+/// the version that was read ([`if_version`](Self::if_version)), else read again. No other lock is
+/// needed between senders.
 ///
 /// Unknown fields of the stored form are ignored, so that rows of later versions can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -123,8 +123,8 @@ impl Delivery {
     /// is made again. The receiver may get it twice, but never not at all.
     ///
     /// # Errors
-    /// [`BeginError`] says why there is nothing to send: of a pending delivery, first that its endpoint was
-    /// disabled. Only [`BeginError::Parked`] changes the delivery, which must then be stored.
+    /// [`BeginError`] says why there is nothing to send. For a pending delivery, a disabled endpoint comes
+    /// first. Only [`BeginError::Parked`] changes the delivery, which must then be stored.
     pub fn begin(
         &mut self,
         endpoint: &EndpointHealth,

@@ -1,4 +1,4 @@
-//! What comes next of a delivery.
+//! The next step of a delivery, as a value.
 
 use core::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use crate::webhook::sender::schedule::{
 };
 use crate::webhook::sender::stored::MismatchError;
 
-/// What comes next of a delivery, as seen at one instant. Made by [`Delivery::outlook`].
+/// The next step of a delivery, as seen at one instant. Made by [`Delivery::outlook`].
 ///
 /// ```
 /// use call_assistant::webhook::sender::{MAX_ATTEMPTS, Outlook};

@@ -1,4 +1,4 @@
-//! Which addresses are not public: the special-purpose blocks, as data.
+//! The addresses that are not public: the special-purpose blocks, as data.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,7 +6,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// A block of addresses that are not public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct AddressBlock {
-    /// What the block is for, close to the registry's words.
+    /// The purpose of the block, close to the registry's words.
     name: &'static str,
     first: IpAddr,
     prefix: u8,
@@ -35,11 +35,11 @@ pub(super) const NOT_LOOPBACK: AddressError = AddressError(Reason::NotLoopback);
 
 /// Checks that an address is public, by the IANA registries of special-purpose addresses.
 ///
-/// Every block of the registries is refused, also those of anycast services, and so is every IPv6
-/// form that contains an IPv4 address, even a public one: webhooks are not sent through translators
-/// or tunnels. A translator with a prefix that a network has chosen itself cannot be recognized: if
-/// the service's network has one, keep it from reaching private addresses.
-/// An IPv6 address outside `2000::/3` is refused, too.
+/// Every block of the registries is refused, including those of anycast services. Every IPv6 form
+/// that contains an IPv4 address is refused, even a public one: webhooks are not sent through
+/// translators or tunnels. A translator with a network's own prefix cannot be recognized: if the
+/// service's network has such a translator, keep it from reaching private addresses. An IPv6
+/// address outside `2000::/3` is refused, too.
 pub(super) fn check_public(address: IpAddr) -> Result<(), AddressError> {
     let block = special(address);
     let IpAddr::V6(v6) = address else {
@@ -60,7 +60,7 @@ fn special(address: IpAddr) -> Option<AddressBlock> {
     SPECIAL.into_iter().find(|block| block.contains(address))
 }
 
-/// The IPv4 address inside an IPv6 one, for the forms that have one.
+/// The IPv4 address inside an IPv6 address, for the forms that contain an IPv4 address.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let v4 = |high: u16, low: u16| {

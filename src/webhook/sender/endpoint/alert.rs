@@ -1,4 +1,4 @@
-//! What the owner of an endpoint is told.
+//! Messages to the owner of an endpoint.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! Where the deliveries of one endpoint go, and what signs them.
+//! The destination of an endpoint's deliveries, and the secrets that sign them.
 
 use super::{EndpointHealth, EndpointUrl};
 use crate::webhook::Signer;

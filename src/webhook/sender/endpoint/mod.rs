@@ -54,8 +54,8 @@ use crate::Timestamp;
 /// [`FAILURES_TO_DISABLE`], and on a 410, the endpoint is disabled.
 ///
 /// An endpoint is *suspect* when the first attempts of [`FIRST_FAILURES_TO_SUSPECT`] deliveries in a
-/// row have failed, over at least [`SUSPECT_SPAN`]. That is an early sign for its owner, and the first
-/// 2xx ends it. It changes neither the count nor what is sent.
+/// row have failed, over at least [`SUSPECT_SPAN`]. That is an early warning for its owner, and the
+/// first 2xx ends it. The count does not change, and deliveries are sent as before.
 ///
 /// While an endpoint is disabled, nothing is sent to it. Pending deliveries are parked, and new
 /// events are skipped, until the owner [enables](Self::enable) it.
@@ -221,7 +221,7 @@ impl EndpointHealth {
     /// to requests that went to the old URL change nothing here, a 410 included. Their 2xx still
     /// delivers. Store the endpoint and the new [`EndpointUrl`](super::EndpointUrl) in one write.
     ///
-    /// What is pending goes to the new URL: deliveries stay as they are. A delivery that the old URL
+    /// Pending deliveries go to the new URL: they stay as they are. A delivery that the old URL
     /// answered with 410 has ended, and can be redelivered. Nobody is told that an endpoint is no
     /// longer suspect or failing.
     ///

@@ -1,4 +1,4 @@
-//! What a finished attempt means for its endpoint, and what became of the endpoint.
+//! The report of a finished attempt to its endpoint, and the endpoint's change.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Which URLs may be called.
+//! URLs that may be called.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr};

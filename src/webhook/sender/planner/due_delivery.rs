@@ -1,4 +1,4 @@
-//! What is planned.
+//! Deliveries to plan.
 
 use super::waiting::Entry;
 use crate::Timestamp;
@@ -14,20 +14,20 @@ pub struct DueDelivery {
     pub endpoint: u32,
     /// The host's number of the account. An endpoint stays in the account that is given first.
     pub account: u32,
-    /// The [shard](super::super::shard_of) of the endpoint; 0 where there are none. An endpoint stays in the
-    /// shard that is given first.
+    /// The [shard](super::super::shard_of) of the endpoint; 0 without shards. An endpoint stays in the shard
+    /// that is given first.
     pub shard: u16,
     /// When its [event](crate::webhook::sender::Delivery::event_created_at) was created, to the
     /// microsecond: another instant under the same number is another delivery.
     pub event_created_at: Timestamp,
     /// When its next attempt is [due](crate::webhook::sender::Delivery::due).
     pub due: Timestamp,
-    /// What the next attempt is.
+    /// The kind of the next attempt.
     pub kind: DueKind,
 }
 
-/// What the next attempt of a delivery is. In the order in which an endpoint's due deliveries go; first
-/// attempts and redeliveries together, in the order of their due times.
+/// The kind of a delivery's next attempt, in the order in which an endpoint's due deliveries are sent.
+/// First attempts and redeliveries go together, by their due times.
 ///
 /// Closed: the planner has a rule for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,7 +40,7 @@ pub enum DueKind {
     Redelivery,
 }
 
-/// What came of [adding](super::Planner::add) a delivery.
+/// The result of [adding](super::Planner::add) a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Added {
@@ -50,7 +50,7 @@ pub enum Added {
     Earlier,
     /// It waits as before.
     Known,
-    /// It is in hand. Who [releases](super::Planner::release) it says when it is due again.
+    /// It is in hand. [Releasing](super::Planner::release) it says when it is due again.
     InHand,
     /// The number was another delivery's: of another endpoint, or of an event of another instant. The
     /// store has gone back, or gives numbers twice. The delivery that was known ends: what waits is

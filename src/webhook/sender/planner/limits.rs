@@ -24,7 +24,7 @@ pub struct SenderLimits {
     pub per_endpoint: u32,
 }
 
-/// Whose attempts an operator [limits](super::Planner::limit).
+/// The attempts that an operator [limits](super::Planner::limit).
 ///
 /// Closed: these are what a planner knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,8 +44,8 @@ pub enum LimitOf {
 pub enum Rate {
     /// No limit.
     Unlimited,
-    /// So many, on average. What was not used within a tenth of a second may be used later: in any one second at
-    /// most a tenth more begin, rounded up.
+    /// This number, on average. Attempts not used within a tenth of a second may be used later: in any one
+    /// second at most a tenth more begin, rounded up.
     PerSecond(NonZeroU32),
     /// None.
     Paused,

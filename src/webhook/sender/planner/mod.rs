@@ -1,4 +1,4 @@
-//! What to send next, in a process that has much to send.
+//! The choice of the next delivery, in a process with many.
 
 #![expect(
     clippy::arithmetic_side_effects,
@@ -58,80 +58,78 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// assert_eq!(planner.next_due(), None); // the endpoint has one in flight
 /// ```
 ///
-/// A process that holds many pending deliveries [adds](Self::add) each and takes the
-/// [`next`](Self::next) until there is none. It begins and sends what it took. Of each that it took it reports
-/// two ends, which come in any order: the attempt has [`finished`](Self::finished), so another may begin;
-/// and the row is stored, so the delivery is [released](Self::release). The planner's time is the one
-/// that `next` was given last.
+/// A process [adds](Self::add) each of its pending deliveries and takes the [`next`](Self::next) until it
+/// returns `None`. It begins and sends each delivery that it took, and reports two ends of it, in any order:
+/// the attempt has [`finished`](Self::finished), so another may begin; and the row is stored, so the delivery
+/// is [released](Self::release). The planner's time is the last `now` that `next` was given.
 ///
-/// Deliveries, endpoints and accounts are numbers of the host's. Delivery numbers may be any. Endpoint
-/// and account numbers index tables, so they count from 0 without large gaps: numbers that the process
-/// gives, and never numbers that are made of a text id. A number's endpoint, its account and its shard are the
-/// same for as long as the planner lives.
+/// The host numbers its deliveries, endpoints and accounts. Delivery numbers may be any. Endpoint and account
+/// numbers index tables, so the process assigns them from 0 without large gaps, and never derives them from a
+/// text id. A delivery's endpoint, and an endpoint's account and shard, stay the same while the planner lives.
 ///
-/// A planner can be filled again from the stored deliveries at any time: [cleared](Self::clear), or new.
-/// A new one has forgotten which endpoints are slow, and learns it again from two attempts of each. Until
-/// then the other limits hold, so that is not stored. It may also be outdated: a
-/// delivery that has ended, or is leased to another sender, is refused by
-/// [`Delivery::begin`](super::Delivery::begin), which costs one step.
+/// A planner can be filled again from the stored deliveries at any time: a [cleared](Self::clear)
+/// planner, or a new one. A new planner learns which endpoints are slow from two attempts of each. Until
+/// then the other limits hold, so slowness is not stored. A planner may be outdated:
+/// [`Delivery::begin`](super::Delivery::begin) refuses a delivery that has ended, or is leased to another
+/// sender, which costs one step.
 ///
 /// # Which endpoint is next
-/// - Accounts that wait take turns, one delivery each: first who has the fewest attempts in flight,
-///   and of those who has waited longest. Then the endpoints of the account take turns. Of one
-///   endpoint, due retries go before first attempts, so the deliveries that decide whether it is
-///   disabled are followed to their ends.
-/// - An account that has nothing in flight may use any free room. Any other leaves as many attempts
-///   free as it has in flight itself, and at least an eighth of [`overall`](SenderLimits::overall). So one
-///   account never has more than half of `overall` in flight, even while nobody else waits.
+/// - Accounts that wait take turns, one delivery each: first the account with the fewest attempts
+///   in flight, and among equals the one that has waited longest. Then the endpoints of the account
+///   take turns. An endpoint's due retries go before its first attempts, so the deliveries that
+///   decide whether it is disabled are followed to their ends.
+/// - An account that has nothing in flight may use any free room. Any other account leaves as many
+///   attempts free as it has in flight, and at least an eighth of [`overall`](SenderLimits::overall). One
+///   account therefore never has more than half of `overall` in flight, even while no other account waits.
 /// - An endpoint that has nothing in flight may use any room of its account. Second and further
 ///   attempts use at most a quarter of `overall`, all endpoints of an account together.
-/// - An endpoint is **slow** after two long attempts: such that timed out, or lasted more than eight
-///   seconds, whatever came of them. A quicker response, whatever its status, ends that; a quicker
-///   failure without a response changes nothing. A slow endpoint has one attempt in flight. All slow
-///   endpoints together have an eighth of `overall`, at least one, and no other room. They and all
-///   others go alternately while both have room, so that nobody starves where an eighth is the whole.
+/// - An endpoint is **slow** after two long attempts, which timed out or lasted more than eight
+///   seconds, with any outcome. A quicker response of any status ends its slowness; a quicker failure
+///   without a response changes nothing. A slow endpoint has one attempt in flight. All slow
+///   endpoints together have an eighth of `overall`, at least one attempt, and no other room. Slow
+///   endpoints and the others alternate while both have room, so that nobody starves where an eighth
+///   is the whole.
 /// - [Redeliveries](DueKind::Redelivery) have at most three quarters of an endpoint's slots, rounded up, so that
 ///   new events find room beside a recovery.
-/// - Each [limit](Self::limit) that applies to an attempt has to allow it, and is used up by it.
+/// - Each [limit](Self::limit) that applies to an attempt has to allow it, and counts it.
 ///
 /// # How long an account waits
-/// The bounds are those of an account whose endpoints are neither slow nor limited. They hold whatever the
-/// other accounts do: they may have any number of endpoints and any backlog, and choose how long each
-/// attempt lasts, up to ten seconds, and how it ends.
+/// The bounds are for an account whose endpoints are neither slow nor limited. They hold for any behaviour
+/// of the other accounts: any number of endpoints, any backlog, any outcome, and attempts of up to ten
+/// seconds.
 ///
 /// - The first attempt of an account that has nothing in flight waits for nobody while `k`, the number
 ///   of other accounts, is below `overall / 8`. Beyond that, its next turn comes within
 ///   `10 s * ceil(2 * (k + 1) / overall)`.
-/// - Of any account, as many attempts begin when they are due as are left free by `k` others:
-///   `overall / (k + 1)` if each has as much as the others, and `overall / 2^k` at least.
+/// - As many attempts of an account begin when they are due as `k` other accounts leave free:
+///   `overall / (k + 1)` if each has as much as the others, and at least `overall / 2^k`.
 ///
-/// The bounds count from when an endpoint is awake. A step wakes at most 256 of those that have become
-/// due, first those that are due longest, also while everything is in flight. So add the steps that wake
-/// the endpoints that are due longer: 4 for a thousand, 4,000 for a million. How many deliveries each of
-/// them has does not matter. An endpoint that has something due when it is added is awake at once.
+/// The bounds count from the time when an endpoint is awake. A step wakes at most 256 of the endpoints
+/// that have become due, the longest due first, even while everything is in flight. Add the steps that
+/// wake the endpoints that are due longer: 4 for a thousand, 4,000 for a million. The number of their
+/// deliveries does not matter. An endpoint with a due delivery when it is added is awake at once.
 ///
-/// Within one account, endpoints that become late together hold up the others only if they are more
-/// than a quarter of `overall`, and only until they are slow. So does a backlog of one of its endpoints, by
-/// the quarter that further attempts have. Slow endpoints wait for each other, also those of different
-/// accounts: an account whose own endpoint is slow may wait for another account's.
+/// Within one account, endpoints that become late together delay the others only if they are more than a
+/// quarter of `overall`, and only until they are slow. A backlog of one endpoint delays the others by the
+/// quarter that further attempts have. Slow endpoints wait for each other, even across accounts.
 ///
 /// # Several processes
-/// A planner knows only what was added to it. What another process accepted, or began before it
-/// died, is in the store alone. So every process searches the store about every
-/// [`ATTEMPT_LEASE`](super::ATTEMPT_LEASE) for what is due, and adds all that it finds: a delivery
-/// is planned once, [however often](Added) it is added.
+/// A planner knows only the deliveries that were added to it. Deliveries that another process
+/// accepted, or began before it died, are in the store alone. Every process must therefore search
+/// the store about every [`ATTEMPT_LEASE`](super::ATTEMPT_LEASE) for due deliveries, and add all of
+/// them: a delivery is planned once, [however often](Added) it is added.
 ///
 /// # Clocks
-/// A delivery that is due more than twice the longest wait after `now` was added by a clock that was wrong,
-/// because no [schedule](super::RetrySchedule) waits longer. It counts as due.
+/// A delivery that is due more than twice the longest wait after `now` counts as due: no
+/// [schedule](super::RetrySchedule) waits longer, so a wrong clock added it.
 ///
 /// # Cost
-/// Every step is O(log n), however many are pending and whatever [`overall`](SenderLimits::overall) is. Beside a
-/// million pending deliveries, one that waits before it is due takes 1.3 to 2.7 us in all of its steps together.
-/// Most of that is memory that no cache has: its number and its due time are each looked up twice, minutes
-/// apart. One that is due when it is added takes 0.3 to 0.6 us. An endpoint with one pending delivery takes 160
-/// to 220 bytes. The memory of a delivery, and of an account that sends, is free again after their end. The
-/// planner keeps 72 bytes for each endpoint's number, up to the highest, and 8 for each account's.
+/// Every step is O(log n), for any number of pending deliveries and any [`overall`](SenderLimits::overall).
+/// Beside a million pending deliveries, a delivery that waits before it is due takes 1.3 to 2.7 us in all of its
+/// steps together, most of it for uncached memory. A delivery that is due when it is added takes 0.3 to 0.6 us.
+/// An endpoint with one pending delivery takes 160 to 220 bytes. The memory of a delivery, and of an account
+/// that sends, is freed after their end. The planner keeps 72 bytes for each endpoint's number, up to the
+/// highest, and 8 for each account's.
 pub struct Planner {
     limits: SenderLimits,
     /// The microseconds between two attempts of one endpoint; 0 without a rate.
@@ -155,7 +153,7 @@ pub struct Planner {
     in_flight: u32,
     /// The attempts of slow endpoints among those.
     slow: u32,
-    /// Which of the two sets of turns is next if there is room for both.
+    /// The one of the two sets of turns that is next if there is room for both.
     next: usize,
     /// The endpoints below this number were not looked at since the clock went back.
     unseen: u32,
@@ -219,7 +217,7 @@ impl Planner {
         self
     }
 
-    /// Limits how many attempts begin in a second, of all or of an account or an endpoint, or pauses them,
+    /// Limits how many attempts of all, of an account or of an endpoint begin in a second, or pauses them,
     /// from now on.
     ///
     /// ```
@@ -280,8 +278,8 @@ impl Planner {
         if is_new { Added::New } else { Added::Earlier }
     }
 
-    /// Takes the delivery to begin now. `None` if nothing is due, or everything that is due has to wait
-    /// for an attempt to finish, for a limit, or for the next step, which wakes more.
+    /// Takes the delivery to begin now. `None` if no delivery is due, or all due deliveries have to
+    /// wait for an attempt to finish, for a limit, or for the next step, which wakes more.
     ///
     /// It counts as in flight until [`finished`](Self::finished) is called for its endpoint, and is in hand
     /// until it is [released](Self::release).
@@ -310,10 +308,10 @@ impl Planner {
         Some(known.due_delivery(first.delivery, account, shard))
     }
 
-    /// Reports what came of an attempt of this endpoint and how long it lasted, and that it is no
-    /// longer in flight. Ignored for an endpoint that has nothing in flight.
+    /// Reports the outcome and the duration of an attempt of this endpoint, which is no longer in
+    /// flight. Ignored for an endpoint that has nothing in flight.
     ///
-    /// What was planned and not begun has finished as [`Outcome::Unsent`].
+    /// A delivery that was planned and not begun has finished as [`Outcome::Unsent`].
     pub fn finished(&mut self, endpoint: u32, outcome: Outcome, took: Duration) {
         self.change(endpoint, |of| {
             let Some(left) = of.in_flight.checked_sub(1) else { return };
@@ -327,11 +325,11 @@ impl Planner {
         });
     }
 
-    /// Ends what is in hand of a delivery, once its row is stored or nothing of it began: it waits again, or
-    /// has ended. Ignored for one that is not in hand.
+    /// Releases a delivery in hand, once its row is stored or if it did not begin: it waits again, or has
+    /// ended. Ignored for a delivery that is not in hand.
     ///
-    /// Returns whether its number was found on another delivery meanwhile: then it has ended here, and what
-    /// has the number is to be found again.
+    /// Returns whether its number was found on another delivery meanwhile. Then it has ended here, and the
+    /// delivery with the number is to be found again.
     pub fn release(&mut self, delivery: u64, again: Option<(Timestamp, DueKind)>) -> bool {
         let Entry::Occupied(mut place) = self.known.entry(delivery) else { return false };
         let before = *place.get();
@@ -352,8 +350,8 @@ impl Planner {
         before.state == State::Replaced
     }
 
-    /// Forgets what is pending of an endpoint: it is disabled, or goes to another owner. What is in hand
-    /// stays so.
+    /// Forgets the pending deliveries of an endpoint that is disabled, or goes to another owner.
+    /// Deliveries in hand stay in hand.
     pub fn forget(&mut self, endpoint: u32) {
         let Some(of) = self.endpoints.get_mut(index(endpoint)) else { return };
         for delivery in mem::take(&mut of.waiting).deliveries() {
@@ -362,13 +360,14 @@ impl Planner {
         self.look(LimitOf::Endpoint(endpoint));
     }
 
-    /// Forgets what is pending of a shard, in a time that grows with the number of all endpoints and with what
-    /// it forgets. What is in hand stays so.
+    /// Forgets the pending deliveries of a shard, in a time that grows with the number of all endpoints and of
+    /// forgotten deliveries. Deliveries in hand stay in hand.
     pub fn forget_shard(&mut self, shard: u16) {
         self.forget_those(|of| of.shard == shard);
     }
 
-    /// Forgets all that is pending: it is to be found again. What is in hand stays so.
+    /// Forgets all pending deliveries, which are to be found again. Deliveries in hand stay in
+    /// hand.
     pub fn clear(&mut self) {
         self.forget_those(|_| true);
     }
@@ -393,7 +392,7 @@ impl Planner {
     /// Returns when to ask for the [`next`](Self::next) again. After a `None`, sleep until then, or
     /// until an attempt finishes or a delivery is added.
     ///
-    /// It is the first instant at which something becomes due that no attempt of its own endpoint holds up, or
+    /// It is the first instant at which a delivery becomes due that no attempt of its own endpoint delays, or
     /// at which a limit allows an attempt. An instant that has passed means at once: there is more to wake.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
@@ -411,16 +410,16 @@ impl Planner {
         self.known.len() - self.in_hand(None)
     }
 
-    /// Returns how many of the pending deliveries are due, also those that a limit or a pause holds back. It counts
-    /// all that is pending, so it is not for each step.
+    /// Returns how many of the pending deliveries are due, including those that a limit or a pause holds back. It
+    /// counts all pending deliveries, so do not call it in each step.
     #[must_use]
     pub fn limited(&self) -> usize {
         let is_due = |of: &&Known| self.clock.from(of.due) <= self.clock.now;
         self.known.values().filter(|of| of.state == State::Waits).filter(is_due).count()
     }
 
-    /// Tells whether something is due and waits for more than a limit of its endpoint, of its account or of
-    /// an operator: all room is taken, or [`next`](Self::next) was not asked until there was none.
+    /// Tells whether a due delivery waits for more than a limit of its endpoint, of its account or of an
+    /// operator: all room is taken, or [`next`](Self::next) was not called until it returned `None`.
     #[must_use]
     pub fn is_behind(&self, now: Timestamp) -> bool {
         let may_send = self.rates.from(LimitOf::All, now.unix_micros()) <= now.unix_micros();

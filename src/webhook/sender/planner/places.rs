@@ -1,4 +1,4 @@
-//! Which endpoint is next.
+//! The choice of the next endpoint.
 //!
 //! An endpoint and an account have a place each, which follows from what they have: in flight, waiting, and
 //! limits. The sets are indexes of these places. [`Planner::change`] alone takes an endpoint out of its

@@ -22,7 +22,7 @@ pub(super) struct Entry {
     pub(super) delivery: u64,
 }
 
-/// What waits for one endpoint, due or not: nothing moves when its time comes.
+/// The deliveries that wait for one endpoint, due or not: none moves when its time comes.
 ///
 /// Most endpoints have one delivery at a time, and a set takes 200 bytes for its first entry.
 #[derive(Default)]
@@ -70,8 +70,8 @@ impl Waiting {
         self.one.map(|entry| entry.delivery).into_iter().chain(others.map(|of| of.1))
     }
 
-    /// Returns the delivery that is sent next: of those that are due a retry, else the first one; and if
-    /// none is due, the first that will be. A redelivery only if it may be one.
+    /// Returns the delivery that is sent next: a due retry, else the first due delivery, else the next
+    /// that becomes due. A redelivery only if it may be one.
     pub(super) fn first(&self, redelivers: bool, clock: Clock) -> Option<Entry> {
         let may_be = |entry: &Entry| redelivers || entry.kind != DueKind::Redelivery;
         let Some(others) = &self.others else { return self.one.filter(may_be) };

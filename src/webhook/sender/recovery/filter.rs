@@ -1,4 +1,4 @@
-//! Enabling an endpoint, and what it missed while it was disabled.
+//! Enabling an endpoint, and the deliveries that it missed while it was disabled.
 
 use alloc::format;
 use alloc::string::String;
@@ -13,7 +13,7 @@ use crate::json::stored_object;
 use crate::webhook::event::EventType;
 
 stored_object! {
-    /// What an endpoint did not receive: in a range of time, or until it was enabled.
+    /// The deliveries that an endpoint missed: in a range of time, or until it was enabled.
     ///
     /// ```
     /// # use call_assistant::Timestamp;
@@ -55,12 +55,12 @@ stored_object! {
         /// None: all types.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         types: Vec<EventType>,
-        /// The endpoint's generation. What is pending of any other is not sent.
+        /// The endpoint's generation. Pending deliveries of another generation are not sent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[serde(deserialize_with = "stored::optional_version")]
         generation: Option<u32>,
-        /// Set by enabling: only what ended in the generation before, and failed from here on. Older
-        /// events failed long before the endpoint was disabled.
+        /// Set by enabling: only deliveries that ended in the previous generation, and failed from
+        /// here on. Older events failed long before the endpoint was disabled.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed_from: Option<Timestamp>,
     }
@@ -71,13 +71,13 @@ impl EndpointHealth {
     /// Makes a disabled endpoint active again, with the count at zero. `None` if it is active or
     /// deleted.
     ///
-    /// Nothing that was parked or skipped is sent by this, so that the endpoint is not flooded with
-    /// old events. The result tells what it missed: everything parked or skipped since it was last
-    /// enabled, as far as it is kept, and everything that failed of events not older than
-    /// [`LONGEST_DELIVERY`] when the endpoint was disabled. A delivery fails hours after its
-    /// event, so most of the failures that disabled the endpoint are older and are not in it. For all of an
-    /// outage use [`RecoveryFilter::between`], from [`LONGEST_DELIVERY`] before the first failure, and
-    /// [`with_endpoint`](RecoveryFilter::with_endpoint) for what is still pending.
+    /// Enabling sends no parked or skipped delivery, so that the endpoint is not flooded with old events.
+    /// The result selects the missed deliveries: all that were parked or skipped since the endpoint was
+    /// last enabled, as far as they are kept, and the failed deliveries of events not older than
+    /// [`LONGEST_DELIVERY`] when the endpoint was disabled. A delivery fails hours after its event, so most
+    /// of the failures that disabled the endpoint are older and are not in it. To recover a whole outage,
+    /// use [`RecoveryFilter::between`], from [`LONGEST_DELIVERY`] before the first failure, and
+    /// [`with_endpoint`](RecoveryFilter::with_endpoint) for deliveries that are still pending.
     ///
     /// An event that is accepted at the same moment may be stored after you have looked: see
     /// [enabling](crate::guide::storing#enabling). With a clock that is far ahead the range
@@ -91,8 +91,8 @@ impl EndpointHealth {
         Some(RecoveryFilter { failed_from, ..all })
     }
 
-    /// Returns what a disabled endpoint has missed until now: what [`enable`](Self::enable) would
-    /// return. `None` if it is active or deleted.
+    /// Returns the filter for the deliveries that a disabled endpoint has missed until now, as
+    /// [`enable`](Self::enable) would return it. `None` if it is active or deleted.
     #[must_use]
     pub fn missed(&self, now: Timestamp) -> Option<RecoveryFilter> {
         let mut enabled = *self;
@@ -113,8 +113,8 @@ impl RecoveryFilter {
     }
 
     /// Keeps only deliveries that ended in one of these statuses. Statuses that are not
-    /// [missed](DeliveryStatus::is_missed) are ignored. With [`DeliveryStatus::Parked`], what counts as parked is
-    /// left too.
+    /// [missed](DeliveryStatus::is_missed) are ignored. With [`DeliveryStatus::Parked`], deliveries that count as
+    /// parked are kept too.
     #[must_use]
     pub fn with_statuses(mut self, statuses: impl AsRef<[DeliveryStatus]>) -> Self {
         self.statuses.retain(|status| statuses.as_ref().contains(status));
@@ -128,8 +128,8 @@ impl RecoveryFilter {
         self
     }
 
-    /// Adds what has been pending since before this endpoint was disabled: nobody has parked it yet,
-    /// and it is not sent. The result of [`EndpointHealth::enable`] has it.
+    /// Adds deliveries that have been pending since before this endpoint was disabled: nobody has
+    /// parked them yet, and they are not sent. The result of [`EndpointHealth::enable`] has it.
     #[must_use]
     pub fn with_endpoint(self, endpoint: &EndpointHealth) -> Self {
         Self { generation: self.generation.or(Some(endpoint.generation())), ..self }
@@ -207,7 +207,7 @@ impl RecoveryFilter {
         self.types.is_empty() || self.types.contains(event_type)
     }
 
-    /// Refuses a stored range that no call has made: a recovery must not redeliver what was delivered.
+    /// Refuses a stored range that no call has made: a recovery must not redeliver a delivered event.
     fn check(&self) -> Result<(), String> {
         if let Some(status) = self.statuses.iter().find(|status| !status.is_missed()) {
             return Err(format!("statuses has {}, which is not missed", status.as_str()));

@@ -49,7 +49,8 @@ stored_object! {
     /// ```
     ///
     /// Each delivery gets one manual attempt, as by [`Delivery::redeliver`]: a failure does not count
-    /// against the endpoint. What fails again has failed, and another recovery may redeliver it.
+    /// against the endpoint. A delivery that fails again has the status failed, and another recovery
+    /// may redeliver it.
     ///
     /// # Steps
     /// Each is one transaction. Lock the recovery's row, and read its endpoint. Count what is manual and
@@ -247,8 +248,8 @@ impl<D> Recovery<D> {
         Ok(writes)
     }
 
-    /// Cancels a running recovery. What was redelivered already is still sent. Returns whether the
-    /// recovery has changed.
+    /// Cancels a running recovery. Deliveries that were redelivered already are still sent. Returns
+    /// whether the recovery has changed.
     pub fn cancel(&mut self) -> bool {
         let running = self.status == RecoveryStatus::Running;
         if running {
@@ -257,7 +258,7 @@ impl<D> Recovery<D> {
         running
     }
 
-    /// Returns what it recovers.
+    /// Returns the filter for the deliveries that it recovers.
     #[must_use]
     pub fn missed(&self) -> &RecoveryFilter {
         &self.missed

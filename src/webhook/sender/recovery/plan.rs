@@ -1,4 +1,4 @@
-//! Which plans include webhooks and recovery.
+//! Plans, and whether they include webhooks and recovery.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub enum WebhookPlan {
 
 /// The one who recovers what was missed.
 ///
-/// Closed: whoever is no person is a program.
+/// Closed: a caller is a person or a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryBy {
