@@ -32,8 +32,8 @@ use crate::rest::{CreatedRange, ListCalls, Mode};
 /// ```
 ///
 /// The list is ordered by `started_at`, and a sync asks for calls by `created_at`. Almost all calls are
-/// written within an hour after they started. So calls that were created within some bounds started
-/// within bounds, too, and a page reads one range of the first index, in order. The few other calls have
+/// written within an hour after they started. Bounds on their creation are therefore bounds on their
+/// start, too, and a page reads one range of the first index, in order. The few other calls have
 /// an index of their own. No call is lost, however late it is written.
 ///
 /// A generic plan of this is as good as one for the values, because the planner has nothing to choose.
