@@ -87,7 +87,7 @@ fn the_metrics_of_the_guide_are_there() {
     // Their own tests read these.
     let of_a_database: Vec<&str> = rows
         .iter()
-        .filter(|(_, told)| told.starts_with("of a host over a database"))
+        .filter(|(_, told)| told.starts_with("database"))
         .map(|(name, _)| *name)
         .collect();
 
