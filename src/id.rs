@@ -142,8 +142,8 @@ id!(/// The id of the delivery of one event to one endpoint.
     DeliveryId, "delivery id", made: "dlv_", read: check);
 
 impl EventId {
-    /// Creates the id of an event from what happened, so that the same occurrence always has the
-    /// same id: an outbox may then relay it twice.
+    /// Creates the id of an event from the occurrence that it reports, so that the same occurrence
+    /// always has the same id: an outbox may then relay it twice.
     ///
     /// ```
     /// use call_assistant::id::EventId;

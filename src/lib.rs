@@ -69,10 +69,10 @@
 //!
 //! - An *exchange* is one request, handled in steps. Each step consumes the previous one, so that a
 //!   skipped step does not compile. Example: [`rest::server::Received`].
-//! - A *durable machine* is a small value that the host stores. Its methods take what happened and
-//!   the time, and return a decision. Example: [`webhook::sender::Delivery`].
+//! - A *durable machine* is a small value that the host stores. Its methods take an outcome and the
+//!   time, and return a decision. Example: [`webhook::sender::Delivery`].
 //! - A *pure check* returns a `Result` and keeps nothing. Example: [`webhook::Verifier`].
-//! - A *flow* is a loop as a value: the host asks it what to do next. Example:
+//! - A *flow* is a loop as a value: the host asks it for the next step. Example:
 //!   [`rest::client::Flow`].
 //!
 //! # Features

@@ -26,10 +26,10 @@
 //! nothing. Serve the text as `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 //!
 //! # Names
-//! A service has those of its senders and its API, and a receiver its own. Add up what processes count (`_total`,
-//! `_bucket`). The others are gauges of the store, the same of each process: take their maximum.
-//! Alert on `oldest_due_seconds` above a minute, on 5xx of the API, and at a receiver on `mismatch`, `too_old`
-//! and `too_new`.
+//! A service has those of its senders and its API, and a receiver its own. Add up the counters of all processes
+//! (`_total`, `_bucket`). The others are gauges of the store, the same of each process: take their maximum. Alert
+//! on `oldest_due_seconds` above a minute, on 5xx of the API, and at a receiver on `mismatch`, `too_old` and
+//! `too_new`.
 //!
 //! | metric | what it tells |
 //! |---|---|
@@ -274,7 +274,7 @@ macro_rules! side_metrics {
         }
 
         impl $side {
-            /// Writes what was counted.
+            /// Writes the counters.
             ///
             /// # Errors
             /// Returns the error of the writer.

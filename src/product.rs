@@ -1,4 +1,4 @@
-//! The product's name, and what is derived from it.
+//! The product's name, and the names derived from it.
 
 use alloc::format;
 use alloc::string::String;

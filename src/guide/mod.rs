@@ -1,4 +1,4 @@
-//! Explains in long form what the crate is for: a page for each task, and the whole protocol.
+//! Explains the crate in long form: a page for each task, and the whole protocol.
 //!
 //! ```text
 //! GET /v1/calls          ->  200, 4xx or 500, always in one JSON form

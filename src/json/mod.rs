@@ -9,10 +9,10 @@
 //! assert_eq!(error.to_string(), "livemode: expected a boolean at line 1 column 31");
 //! ```
 //!
-//! - **Errors never quote.** A [`ParseError`] names the field, the line and the column, and what
-//!   was expected there. It does not repeat the value: values are callers' names and phone numbers,
-//!   and errors end up in logs. The errors of `serde_json` do quote; use `from_json`, which every
-//!   type of this crate has, instead of `serde_json::from_slice`.
+//! - **Errors never quote.** A [`ParseError`] names the field, the line, the column and the
+//!   expected value. It does not repeat the value: values are callers' names and phone numbers, and
+//!   errors end up in logs. The errors of `serde_json` do quote; use `from_json`, which every type
+//!   of this crate has, instead of `serde_json::from_slice`.
 //! - **Unknown fields are ignored**, so a service may add some. Objects that the
 //!   [protocol](crate::guide::protocol) leaves open are kept unchanged: see [`JsonObject`].
 //! - **A nullable field may be missing** and then reads as null. It is always written.

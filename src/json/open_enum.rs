@@ -41,14 +41,14 @@ impl<E> Unrecognized<E> {
 /// most.
 const SHOWN: usize = 64;
 
-/// Shows the text in one line, shortened, and without what looks like a secret.
+/// Shows the text in one line, shortened, and without texts that look like a secret.
 impl<E> fmt::Debug for Unrecognized<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{self}\"")
     }
 }
 
-/// Shows the text in one line, shortened, and without what looks like a secret.
+/// Shows the text in one line, shortened, and without texts that look like a secret.
 impl<E> fmt::Display for Unrecognized<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&one_line(&self.text, SHOWN))

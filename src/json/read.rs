@@ -16,7 +16,7 @@ use super::{ParseErrorKind, Tracker};
 pub(crate) trait FromJson<'de>: Sized {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error>;
 
-    /// Returns what a field that is missing reads as; `None` if it is required.
+    /// Returns the value of a missing field; `None` if it is required.
     fn absent() -> Option<Self> {
         None
     }

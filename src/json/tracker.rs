@@ -134,8 +134,8 @@ impl<'de> Tracker<'de> {
     }
 }
 
-/// Returns a name that is written as this API writes names, or a question mark for what may be
-/// data.
+/// Returns a name that is written as this API writes names, or a question mark for a name that may
+/// be data.
 fn shown(name: &str) -> &str {
     let ours = name.len() <= 40
         && name.starts_with(|first: char| first.is_ascii_lowercase())

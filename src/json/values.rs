@@ -84,7 +84,7 @@ impl<'de, T: FromJson<'de>> FromJson<'de> for Vec<T> {
     }
 }
 
-/// Reads an array, and checks each item; what is wrong with one must not quote it.
+/// Reads an array, and checks each item; the error of an item must not quote it.
 pub(crate) fn read_items<'de, T: FromJson<'de>, D: Deserializer<'de>>(
     from: D,
     tracker: &Tracker<'de>,

@@ -37,7 +37,7 @@ use crate::json::{
 /// does not make the page unreadable: see [`ListedCall`].
 ///
 /// A service sends all three fields. A page without `has_more` or `next_cursor` is read as well;
-/// the [protocol](crate::guide::protocol) says what each combination means.
+/// the [protocol](crate::guide::protocol) has the meaning of each combination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallList {

@@ -74,7 +74,7 @@ impl TransferredCall {
         serde_json::from_str(self.target_label_json()?.get()).ok()
     }
 
-    /// Returns `target_label` as it came, whatever its type; `None` if it was missing.
+    /// Returns `target_label` as it came, of any type; `None` if it was missing.
     #[must_use]
     pub fn target_label_json(&self) -> Option<&RawValue> {
         self.transfer.target_label.get()
@@ -86,7 +86,7 @@ impl TransferredCall {
         serde_json::from_str(self.transferred_at_json()?.get()).ok()
     }
 
-    /// Returns `transferred_at` as it came, whatever its type; `None` if it was missing.
+    /// Returns `transferred_at` as it came, of any type; `None` if it was missing.
     #[must_use]
     pub fn transferred_at_json(&self) -> Option<&RawValue> {
         self.transfer.transferred_at.get()

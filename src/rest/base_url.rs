@@ -120,7 +120,7 @@ impl FromStr for BaseUrl {
     }
 }
 
-/// Creates the error for what a base URL has that it must not have.
+/// Creates the error for a forbidden part of a base URL.
 fn refused(form: &'static str) -> TextError {
     TextError::new(WHAT, TextReason::Form, form)
 }

@@ -22,7 +22,7 @@ use crate::Timestamp;
 /// ```
 ///
 /// `created_after` is inclusive, so a watermark finds its own call again; `created_before` is
-/// exclusive. Instants compare at full precision, whatever their offset was.
+/// exclusive. Instants compare at full precision, with any offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CreatedRange {
     created_after: Option<Timestamp>,

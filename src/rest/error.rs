@@ -77,7 +77,7 @@ impl ErrorCode {
         self.row().map_or("The request was refused.", |(.., message)| message)
     }
 
-    /// Returns what a code is sent with.
+    /// Returns the status, the type and the message of a code.
     // The specification has no code for other methods (D-3), and leaves the type of three codes open:
     // the credential is valid, and something else is missing (D-2).
     fn row(&self) -> Option<(StatusCode, ErrorType, &'static str)> {
@@ -128,9 +128,9 @@ impl ErrorCode {
 /// assert_eq!(ApiError::from_json(&error.to_json()), Ok(error));
 /// ```
 ///
-/// `Display` and `Debug` are for logs: one line, of bounded length, without what looks like a
-/// secret, whatever the sender wrote. The fields hold the texts as they came. A reader takes an
-/// error that has a code and nothing else.
+/// `Display` and `Debug` are for logs: one line, of bounded length, without texts that look like a
+/// secret. The fields hold the texts as they came. A reader takes an error that has a code and
+/// nothing else.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiError {

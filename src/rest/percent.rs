@@ -1,5 +1,5 @@
-//! Strict percent-encoding: any URL parser reads back what is written here, and text that could be
-//! read in two ways is rejected.
+//! Strict percent-encoding: any URL parser reads the written text back, and ambiguous text is
+//! rejected.
 
 use alloc::borrow::Cow;
 use alloc::string::String;

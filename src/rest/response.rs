@@ -52,7 +52,7 @@ impl sealed::Body for Call {
     const READ: sealed::Read<Self> = Self::from_json;
 }
 
-/// Writes what every response has. There is no CORS header: keys do not belong in browsers.
+/// Writes a response with the headers that all have. There is no CORS header: keys do not belong in browsers.
 #[expect(clippy::expect_used, reason = "ids are visible ASCII, which every header takes")]
 pub(super) fn response(
     status: StatusCode,

@@ -8,7 +8,8 @@ use core::fmt;
 
 use hmac::digest::zeroize::Zeroize;
 
-/// The text of a secret. `hmac` and `sha2` wipe what they derive from it; this wipes the text.
+/// The text of a secret. `hmac` and `sha2` wipe the values that they derive from it; this wipes the
+/// text.
 #[derive(Clone)]
 pub(crate) struct Secret(Box<[u8]>);
 

@@ -55,7 +55,7 @@ impl TextError {
         self.reason
     }
 
-    /// Creates an error from what is parsed, what is wrong with it, and what would be right.
+    /// Creates an error from the kind of text, its fault, and the right form.
     pub(crate) const fn new(
         what: &'static str,
         reason: TextReason,

@@ -25,8 +25,8 @@ const DAY: u64 = 86_400;
 /// ```
 ///
 /// Every time in this crate has this type. There is no clock: functions that depend on the time
-/// take `now` as their last argument, so that a test decides what time it is. With the feature
-/// `std`, a host writes `Timestamp::from(SystemTime::now())`.
+/// take `now` as their last argument, so that a test decides the time. With the feature `std`, a
+/// host writes `Timestamp::from(SystemTime::now())`.
 ///
 /// # Text form
 ///

@@ -1,5 +1,4 @@
-//! The grammar of the signature header, read strictly: what two readers could read differently is
-//! refused.
+//! The grammar of the signature header, read strictly: an ambiguous header is refused.
 
 use core::fmt;
 
@@ -14,7 +13,7 @@ const DIGITS: usize = 64;
 
 /// A signature header that was read.
 pub(super) struct Signature<'a> {
-    /// The digits as received: they are what was signed.
+    /// The digits as received, which were signed.
     pub(super) timestamp: &'a [u8],
     /// The value of these digits.
     pub(super) seconds: u64,

@@ -225,7 +225,7 @@ impl SignatureHeader {
     }
 }
 
-/// Without the digests: whoever has a log of signatures can replay them.
+/// Without the digests: signatures in a log could be replayed.
 impl fmt::Debug for SignatureHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let timestamp = self.as_str().split(',').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The verifier, and what it proves.
+//! The verifier, and its proof.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -105,7 +105,7 @@ impl Verifier {
     /// Verifies a delivery, given its headers and its body byte for byte as received.
     ///
     /// # Errors
-    /// Returns a [`VerifyError`] that says what is wrong. Log it, and answer with its
+    /// Returns a [`VerifyError`] that names the fault. Log it, and answer with its
     /// [`response`](VerifyError::response).
     pub fn verify<'a>(
         &'a self,
@@ -297,7 +297,7 @@ impl<'a> Verified<'a> {
     }
 }
 
-/// Without the body, which may hold what callers said.
+/// Without the body, which may hold callers' words.
 impl fmt::Debug for Verified<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verified")

@@ -10,7 +10,7 @@ use super::response::WebhookResponse;
 
 /// The reason for which a delivery was not verified, for a log and for a branch.
 ///
-/// Open: a later version may tell apart what this one does not.
+/// Open: a later version may distinguish more reasons.
 ///
 /// ```
 /// use call_assistant::webhook::{VerifyError, WebhookResponse};
@@ -22,7 +22,7 @@ use super::response::WebhookResponse;
 /// ```
 ///
 /// Parts of the header count from 1. An error holds nothing of the secret, the digests or the body.
-/// A sender without the secret learns from it only what is wrong with the form of the header:
+/// A sender without the secret learns from it only the fault in the form of the header:
 /// [`TooOld`](Self::TooOld), [`TooNew`](Self::TooNew) and
 /// [`UppercaseDigest`](Self::UppercaseDigest) occur only if the digest is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +41,8 @@ pub enum VerifyError {
         part: usize,
     },
     /// No digest of these bytes under any of the secrets: another secret, or a body that was changed
-    /// on the way. [`webhook::explain`](explain/index.html), with the feature `explain`, says what
-    /// happened, and proves it.
+    /// on the way. [`webhook::explain`](explain/index.html), with the feature `explain`, finds and
+    /// proves the cause.
     Mismatch,
     /// A right signature that is too old, or a local clock that is ahead.
     #[non_exhaustive]

@@ -33,9 +33,8 @@ pub(super) type Cause = Box<dyn Error + Send + Sync>;
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// `Display` is one line for a log, without the body. Where a program has lost a part of the answer
-/// before it was reported, the line ends with what the program has to do: see
-/// [`Flow::report`](super::Flow::report).
+/// `Display` is one line for a log, without the body. If a program has lost a part of the answer
+/// before reporting it, the line ends with the remedy: see [`Flow::report`](super::Flow::report).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientError {
@@ -66,11 +65,11 @@ pub enum ClientErrorReason {
     NotFromService,
     /// A success that ended too early. Nothing of it is kept, because it may be about people.
     Truncated,
-    /// A success in JSON that is not what was asked for.
+    /// A success in JSON with another content than requested.
     Unreadable(ParseError),
-    /// No response: no connection, a timeout, a connection that broke. Holds what the
-    /// HTTP client says of it: one line of at most 500 bytes, in which whatever looks like an API
-    /// key or a signing secret is replaced.
+    /// No response: no connection, a timeout, a connection that broke. Holds the HTTP client's
+    /// words: one line of at most 500 bytes, in which texts that look like an API key or a signing
+    /// secret are replaced.
     NoResponse(String),
 }
 
@@ -162,7 +161,7 @@ impl ClientError {
         }
     }
 
-    /// Returns what the program has to do if it lost a part of the answer before it reported it.
+    /// Returns the remedy for a program that lost a part of the answer before reporting it.
     fn advice(&self) -> Option<&'static str> {
         match &self.reason {
             ClientErrorReason::NoResponse(cause) if tells_a_status(cause) => Some(
@@ -189,7 +188,7 @@ impl ClientError {
     }
 }
 
-/// Returns what an error says, and the errors behind it where it does not repeat them.
+/// Returns the text of an error, and of its sources if it does not repeat them.
 fn in_one_line(error: &(dyn Error + 'static)) -> String {
     const MAX_LEN: usize = 500;
     let mut text = error.to_string();

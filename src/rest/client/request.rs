@@ -8,8 +8,7 @@ use super::{ClientError, ResponseHead, error};
 use crate::rest::{ApiKey, ApiRequest, BaseUrl, ParameterError};
 use crate::text::TextError;
 
-/// A client of the service: it turns operations into requests, and responses into what was asked
-/// for.
+/// A client of the service: it turns operations into requests, and responses into results.
 ///
 /// ```
 /// use call_assistant::rest::{GetAccount, ListCalls};

@@ -26,10 +26,10 @@ use crate::Timestamp;
 /// - **Which errors**: no response at all, a truncated one, 408, 425, 429, and 5xx except 501 and
 ///   505 (see [`ClientError::action`]). Everything else would be refused in the same way
 ///   again. Every request of this API reads, so asking twice does no harm.
-/// - **How long**: what `Retry-After` says, up to a cap, plus a backoff that doubles with every
-///   try, up to a cap of its own, and is stretched at random up to twice its length. Randomness
-///   only adds: no client comes back before the time that the service named, and they do not all
-///   come back at that moment.
+/// - **How long**: `Retry-After`, up to a cap, plus a backoff that doubles with every try, up to a
+///   cap of its own, and is stretched at random up to twice its length. Randomness only adds: no
+///   client comes back before the time that the service named, and they do not all come back at
+///   that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
     tries: u32,

@@ -19,7 +19,8 @@ use crate::rest::Mode;
 /// ```
 ///
 /// The public object does not name its account, so a list in memory or a missing `WHERE` could
-/// serve one customer's calls to another. Fill in what the row says, not what was requested.
+/// serve one customer's calls to another. Fill in the account and the mode of the row, not of the
+/// request.
 ///
 /// Closed: a new field must not compile until the store fills it in.
 #[derive(Clone, Debug, PartialEq, Eq)]

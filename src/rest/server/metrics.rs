@@ -43,8 +43,8 @@ side_metrics! {
 }
 
 impl ApiMetrics {
-    /// Counts a response, and how long it took: what the exchange ended with. The operation is that
-    /// of the [path](Operation::from_path).
+    /// Counts a response, the result of an exchange, and its duration. The operation is that of the
+    /// [path](Operation::from_path).
     pub fn answered<B>(
         &mut self,
         operation: Option<Operation>,

@@ -107,7 +107,7 @@ pub enum KeyState {
 }
 
 impl StoredKey {
-    /// Creates what to store of a new key: without a name, scopes or expiry.
+    /// Creates the stored form of a new key, without a name, scopes or expiry.
     #[must_use]
     pub fn new(id: CredentialId, account_id: AccountId, key: &ApiKey, now: Timestamp) -> Self {
         Self {
@@ -137,8 +137,8 @@ impl StoredKey {
         Self { scopes: scopes.into_iter().collect(), ..self }
     }
 
-    /// Revokes the key at once. A recorded revocation counts whatever the clock says, so a clock
-    /// that steps back re-enables nothing. Revoking again keeps the first instant.
+    /// Revokes the key at once. A recorded revocation counts at any time, so a clock that steps
+    /// back re-enables nothing. Revoking again keeps the first instant.
     pub fn revoke(&mut self, now: Timestamp) {
         self.revoked_at.get_or_insert(now);
     }

@@ -132,7 +132,7 @@ impl AsRef<[u8]> for EventBody {
     }
 }
 
-/// Everything but the body, which may hold what callers said.
+/// Everything but the body, which may hold callers' words.
 impl fmt::Debug for EventBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventBody")

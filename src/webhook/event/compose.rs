@@ -1,4 +1,4 @@
-//! The creation of events: what the protocol says of each type holds by construction.
+//! The creation of events: the protocol's rules for each type hold by construction.
 
 use alloc::string::String;
 
@@ -34,7 +34,7 @@ use crate::model::{Appointment, Call, Contact, TransferredCall};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The methods check what the protocol requires of the type, and write the event, once.
+/// The methods check the protocol's rules for the type, and write the event, once.
 ///
 /// # Errors
 /// Each method returns [`NewEventError::TooLong`] if the event is longer than

@@ -42,8 +42,8 @@ use crate::webhook::verifier::Verified;
 /// let event: Event = serde_json::from_str(r#"{"id":"evt_1"}"#).unwrap();
 /// ```
 ///
-/// An event has no serde form either. Store the bytes of the delivery, which are what was signed, or
-/// write [`to_json`](Self::to_json).
+/// An event has no serde form either. Store the bytes of the delivery, which were signed, or write
+/// [`to_json`](Self::to_json).
 ///
 /// Deliveries come at least once and in any order. Store [`id`](Self::id) before you act on an
 /// event, ignore an event whose id is stored already, and order events by the times inside their
@@ -72,8 +72,7 @@ pub struct Event {
 impl Event {
     /// Reads a body **that was verified when it arrived** and was stored or queued since.
     ///
-    /// This function verifies nothing: given bytes from anywhere else, it reads whatever anybody
-    /// sent.
+    /// This function verifies nothing: it reads bytes of any origin.
     ///
     /// # Errors
     /// Returns the first fault with its field, line and column if the body is not a JSON object, or

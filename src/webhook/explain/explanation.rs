@@ -41,8 +41,8 @@ impl Explanation {
     /// was received, or the header alone shows them. Otherwise each cause is a separate guess, that of
     /// the secret first.
     ///
-    /// This proves what was signed, and with which key. It does not prove who changed a body: anybody
-    /// who has seen a delivery can send its header again, with another body.
+    /// This proves the signed bytes and the key. It does not prove who changed a body: anybody who
+    /// has seen a delivery can send its header again, with another body.
     #[must_use]
     pub const fn is_proven(&self) -> bool {
         self.proven

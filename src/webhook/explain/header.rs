@@ -24,7 +24,7 @@ const SURROUNDED: Cause = Cause::new("digest_surrounded", "something surrounds t
 const BASE64: Cause = Cause::new("digest_base64", "the digest is in base64, not in lowercase hex");
 const UPPERCASE: Cause = Cause::new("digest_uppercase", "the digest is in uppercase hex");
 
-/// The content of a signature header, whatever its form.
+/// The content of a signature header of any form.
 pub(super) struct Reading<'a> {
     /// The text of `t`.
     pub(super) timestamp: &'a str,

@@ -126,7 +126,7 @@ struct Try {
 enum Question {
     /// Whether a secret signed it as it is.
     AsGiven,
-    /// The same, with whatever may have happened to the secret.
+    /// The same, with possible changes of the secret.
     AnyKey,
     /// Whether the same JSON was signed in another style.
     Style,
@@ -232,8 +232,8 @@ impl<'a> Search<'a> {
         is_possible
     }
 
-    /// Looks for the body as it is, signed at another time or in another construction, under whatever
-    /// may have happened to the secret.
+    /// Looks for the body as it is, signed at another time or in another construction, under possible
+    /// changes of the secret.
     fn any_construction(&self, body: &[u8]) -> Option<Vec<Cause>> {
         let id = self.evidence.headers.value(DeliveryHeader::Delivery).unwrap_or_default();
         let parts = [self.reading.timestamp.as_bytes(), id, body];

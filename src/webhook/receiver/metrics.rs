@@ -7,7 +7,7 @@ use crate::metrics::{Counters, label, side_metrics};
 use crate::webhook::{VerifyError, WebhookResponse};
 
 side_metrics! {
-    /// Counters of verifications by result and by secret, and of events by what became of them.
+    /// Counters of verifications by result and by secret, and of events by their outcome.
     ///
     /// ```
     /// use call_assistant::metrics::OpenMetrics;

@@ -104,7 +104,7 @@ stored_object! {
 
 impl LogEntry {
     /// Creates the entry of an attempt that has just been finished. `report` is the result of
-    /// [`Delivery::finish`], and `delivery` what that left.
+    /// [`Delivery::finish`], and `delivery` the value after it.
     #[must_use]
     pub fn new<D, E>(
         ended: &EndedAttempt<'_, D, E>,
@@ -139,8 +139,8 @@ impl Excerpt {
         Self { text: excerpt(body, Self::MAX_LEN), cut: body.len() > Self::MAX_LEN }
     }
 
-    /// Creates an excerpt of header fields, one `name: value` a line. A cookie is left out: it may
-    /// let in whoever reads the log.
+    /// Creates an excerpt of header fields, one `name: value` a line. Cookies are omitted: a reader
+    /// of the log could log in with them.
     #[must_use]
     pub fn from_fields(fields: &HeaderMap) -> Self {
         let mut text = Vec::new();

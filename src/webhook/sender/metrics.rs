@@ -110,7 +110,7 @@ impl SenderMetrics {
         }
     }
 
-    /// Counts what became of an endpoint, without [`settle`](super::settle) or by its owner.
+    /// Counts the change of an endpoint, without [`settle`](super::settle) or by its owner.
     pub fn changed(&mut self, change: &EndpointChange) {
         if let EndpointChange::Disabled(reason) = change {
             self.disabled.count(Reason(*reason));

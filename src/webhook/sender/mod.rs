@@ -78,10 +78,10 @@
 //!                └─ parked: was pending when its endpoint was disabled
 //! ```
 //!
-//! [Storing](crate::guide::storing) has the order of these steps, the mistakes that break
-//! silently, and what wrong clocks cost. [`settle`] is step 4 for any number of attempts, and a
-//! [`Planner`] decides which delivery is next. [`WebhookPlan`] says what an account may do: check it
-//! before a redelivery, before an endpoint is enabled, and before a [`Recovery`].
+//! [Storing](crate::guide::storing) has the order of these steps, the mistakes that break silently,
+//! and the cost of wrong clocks. [`settle`] is step 4 for any number of attempts, and a [`Planner`]
+//! decides which delivery is next. [`WebhookPlan`] says what an account may do: check it before a
+//! redelivery, before an endpoint is enabled, and before a [`Recovery`].
 
 mod delivery;
 mod endpoint;

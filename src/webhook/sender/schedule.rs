@@ -148,8 +148,8 @@ pub(super) const LONGEST_WAIT: Duration = match RETRY_WAITS {
 /// How far in the future a due time may be. No schedule waits longer.
 pub(super) const FARTHEST_DUE: Duration = farthest(LONGEST_WAIT);
 
-/// Returns how far in the future a stored instant may be, if whoever stored it waits at most
-/// `longest`. A later instant comes from a clock that was wrong.
+/// Returns how far in the future a stored instant may be, if the process that stored it waits at
+/// most `longest`. A later instant comes from a clock that was wrong.
 pub(super) const fn farthest(longest: Duration) -> Duration {
     longest.saturating_mul(2)
 }

@@ -10,7 +10,7 @@ use super::schedule::{RetrySchedule, SPECIFIED};
 use super::stored::MismatchError;
 use crate::Timestamp;
 
-/// The rows to write for attempts that have ended, and what to do once they are stored. Made by [`settle`].
+/// The rows to write for ended attempts, and the steps after they are stored. Made by [`settle`].
 ///
 /// Store `deliveries`, `endpoints`, `log` and `alerts` in one transaction, in this order, and act on
 /// the rest after its commit. If one write affects no row, roll back, read the rows again and settle again;
@@ -27,7 +27,7 @@ pub struct Settled<D, E> {
     pub log: Vec<(D, LogEntry)>,
     /// Deliveries that wait for another attempt, by ascending id, with the time when it is due.
     pub again: Vec<(D, E, Timestamp)>,
-    /// Endpoints that are disabled by this, with the reason. Park what is pending of them, after
+    /// Endpoints that are disabled by this, with the reason. Park their pending deliveries, after
     /// the commit.
     pub disabled: Vec<(E, DisabledReason)>,
     /// Endpoints whose owners to tell something. Store it in the same transaction, so that it is told

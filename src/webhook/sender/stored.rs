@@ -68,7 +68,7 @@ pub enum MismatchError {
     /// An attempt of one delivery was given to another.
     #[error("the attempt is of another delivery")]
     Delivery,
-    /// An endpoint, or what is sent to it, is not the one that the delivery has.
+    /// The endpoint, or the destination, is not the one of the delivery.
     #[error("the endpoint is another one")]
     Endpoint,
     /// An event was given to an attempt of another event's delivery.
@@ -159,7 +159,7 @@ pub(super) fn small(field: &'static str, value: i16, max: u8) -> Result<u8, Colu
     fits.ok_or_else(|| ColumnError::Number { field, value: value.into(), max: max.into() })
 }
 
-/// The largest version or generation: what an `integer` column holds.
+/// The largest version or generation: the maximum of an `integer` column.
 const MAX_VERSION: u32 = i32::MAX.unsigned_abs();
 
 /// Returns the version or generation after this one.

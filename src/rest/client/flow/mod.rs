@@ -15,7 +15,7 @@ use super::error::Cause;
 use super::{Action, CallSync, Client, ClientError, FlowError, Pace, ResponseHead, Retry};
 use crate::Timestamp;
 
-/// A task as a loop turned into a value: it tells the host what to do next, until the task is done.
+/// A task as a loop turned into a value: it returns the host's next step until the task is done.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
@@ -109,7 +109,7 @@ impl Wait {
 }
 
 impl<T: FlowTask> Flow<T> {
-    /// Asks for what is next, or ends.
+    /// Asks for the next page, or ends.
     fn go_on(&mut self) {
         let done = self.task.end().filter(|_| !core::mem::take(&mut self.ends_again));
         self.position = done.map_or(Position::Waiting(Wait::OVER), Position::Done);
@@ -142,9 +142,9 @@ impl<T: FlowTask> Flow<T> {
         Self { time_limit, ..self }
     }
 
-    /// Returns what to do next. `random` is eight random bytes. They stretch the wait before a
-    /// retry, and tell the requests of this flow from those of previous flows; they need not be fit
-    /// for secrets, but constant bytes do neither.
+    /// Returns the next step. `random` is eight random bytes. They stretch the wait before a retry,
+    /// and tell the requests of this flow from those of previous flows; they need not be fit for
+    /// secrets, but constant bytes do neither.
     pub fn next(&mut self, random: [u8; 8], now: Timestamp) -> Step<'_, T> {
         if let Position::Failed(error) = &self.position {
             self.position = self.after(error.clone(), random, now);
@@ -165,18 +165,18 @@ impl<T: FlowTask> Flow<T> {
         }
     }
 
-    /// Reports what became of a request: [`answered`](Self::answered) or [`lost`](Self::lost).
+    /// Reports the outcome of a request: [`answered`](Self::answered) or [`lost`](Self::lost).
     ///
     /// | report | what |
     /// |---|---|
     /// | `Ok` | an answer of any status, also 401, 429 and 500, with its headers and its whole body |
     /// | `Err` | no answer, or not all of it |
     ///
-    /// The status tells who must act, `Retry-After` how long to wait, and `Date` what time it is at
-    /// the service. A body of more than [`MAX_JSON_LEN`](crate::json::MAX_JSON_LEN) bytes is no
-    /// answer of this API: read one byte more at most. If an HTTP client made an error of a status,
-    /// if an answer has no header, or if a body is longer, the error's `Display` says so, and what
-    /// to change. [Two HTTP clients](crate::rest::client#http-clients) with the whole function.
+    /// The status tells who must act, `Retry-After` how long to wait, and `Date` the service's
+    /// time. A body of more than [`MAX_JSON_LEN`](crate::json::MAX_JSON_LEN) bytes is no answer of
+    /// this API: read one byte more at most. If an HTTP client made an error of a status, if an
+    /// answer has no header, or if a body is longer, the error's `Display` says so, and what to
+    /// change. [Two HTTP clients](crate::rest::client#http-clients) with the whole function.
     pub fn report<B: AsRef<[u8]>>(
         &mut self,
         ticket: Ticket,
@@ -298,7 +298,7 @@ impl<T: FlowTask> Flow<T> {
         self.position = Position::Failed(error);
     }
 
-    /// Decides what follows a failed try.
+    /// Decides the step after a failed try.
     fn after(&mut self, error: FlowError, random: [u8; 8], now: Timestamp) -> Position<T> {
         let wait = match &error {
             FlowError::Client(error) => self.retry.wait(error, self.tried, random, now),
@@ -351,8 +351,8 @@ impl Flow<CallSync> {
     /// was [taken](CallSync::take_call), or by another worker. A batch that is not stored is
     /// dropped. An answer to another page than the state asks for is dropped, too.
     ///
-    /// Call it after each such change. If a change may be made by another process, store a batch
-    /// only over the state that you stored last, and otherwise call this with what is stored.
+    /// Call it after each such change. If another process may change the state, store a batch only
+    /// over the state that you stored last, and otherwise call this with the stored state.
     pub fn continue_from(&mut self, mut state: CallSync) {
         if matches!(self.position, Position::Done(_) | Position::Stopped(_)) {
             return;
@@ -376,7 +376,7 @@ impl Flow<CallSync> {
     }
 }
 
-/// Without what the task holds, which may be about people.
+/// Without the task's data, which may be about people.
 impl<T: FlowTask> fmt::Debug for Flow<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Flow").field("progress", &self.progress()).finish_non_exhaustive()

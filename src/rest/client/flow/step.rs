@@ -28,9 +28,9 @@ pub enum Step<'f, T: FlowTask + 'f> {
     /// the same step.
     Wait(Timestamp),
     /// A batch to store in one transaction, before [`Flow::stored`](super::Flow::stored). The batch
-    /// is borrowed from the flow: clone what you keep, and do it before that call.
+    /// is borrowed from the flow: clone the parts that you keep before that call.
     Store(&'f T::Batch),
-    /// The end of the task, or what somebody must act on: see [`FlowError::action`].
+    /// The end of the task, or an error on which somebody must act: see [`FlowError::action`].
     Done(Result<T::Output, FlowError>),
 }
 

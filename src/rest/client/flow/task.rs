@@ -57,11 +57,11 @@ pub(super) mod sealed {
     pub trait Run<B, O>: Sized {
         type Request: ApiRequest;
 
-        /// Whether the task is done at its second end only: the first may be that of what an
-        /// earlier flow began, which says nothing of what was written since.
+        /// Whether the task is done at its second end only: the first may be the end of a walk that
+        /// an earlier flow began, without the calls written since.
         const ENDS_TWICE: bool = false;
 
-        /// Returns what to ask for next.
+        /// Returns the next request.
         fn asked(&self) -> Self::Request;
 
         /// Applies an answer. Leaves the task unchanged; [`store`](Self::store) moves it.
@@ -72,7 +72,7 @@ pub(super) mod sealed {
             now: Timestamp,
         ) -> Result<Applied<B, O>, PagingError>;
 
-        /// Moves the task past what was stored.
+        /// Moves the task past the stored batch.
         fn store(&mut self, batch: &B);
 
         /// Returns the output once nothing is left to ask for.

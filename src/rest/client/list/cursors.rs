@@ -42,7 +42,7 @@ pub enum PagingError {
 }
 
 stored_object! {
-    /// The page that a walk asks for next, whatever list it is.
+    /// The page that a walk of any list asks for next.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub(super) struct Cursors {
         /// The cursor to ask with; `None` for the first page.

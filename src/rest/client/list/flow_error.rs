@@ -34,7 +34,7 @@ pub enum FlowError {
 impl FlowError {
     /// Returns who must act, and how: for `Client` as the error says, for `Unsendable`
     /// [`Action::FixRequest`], for `Paging` and `Restarts` [`Action::ContactSupport`], and for
-    /// `OtherMode` and `OtherAccount` [`Action::ReplaceKey`]: by the key that the state was begun with.
+    /// `OtherMode` and `OtherAccount` [`Action::ReplaceKey`]: with the key under which the state began.
     #[must_use]
     pub fn action(&self) -> Action {
         match self {

@@ -1,4 +1,4 @@
-//! Walks through a list of calls: the next page, and what is new on it.
+//! Walks through a list of calls: the next page, and the new calls on it.
 
 mod cursors;
 mod flow_error;
@@ -18,7 +18,7 @@ use crate::model::{Call, UnreadableCall};
 
 /// The new calls of a page, and the state `S` after it: a [`CallPages`] or a [`CallSync`].
 ///
-/// Store all of it in one transaction. Then every call is stored once, whatever crashes when.
+/// Store all of it in one transaction. Then every call is stored once, despite any crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "store all of it, in one transaction"]
 #[non_exhaustive]
@@ -32,7 +32,7 @@ pub struct Batch<S> {
     pub next: S,
 }
 
-/// Binds a state to what a key is of, or refuses the key.
+/// Binds a state to the mode or the account of a key, or refuses the key.
 fn bind<T: PartialEq>(bound: &mut Option<T>, to: T, refused: FlowError) -> Result<(), FlowError> {
     match bound {
         Some(bound) if *bound != to => Err(refused),

@@ -37,7 +37,7 @@ stored_object! {
     ///
     /// It is small: a position in the list. The ids of calls that started at the same instant, and the
     /// keys of unreadable items with no call between them, are kept together, at about 100 bytes each. A
-    /// later version of this crate reads what an earlier one stored.
+    /// later version of this crate reads the states of earlier versions.
     ///
     /// # The next page
     ///
@@ -59,7 +59,7 @@ stored_object! {
         done: bool,
         /// The mode of the key that the walk was begun with.
         mode: Option<Mode>,
-        /// Whether the list begins at a cursor, so that its first page is not what came before.
+        /// Whether the list begins at a cursor, so that its first page lacks the earlier calls.
         is_part: bool,
         /// The unreadable items since this pass reached the `started_at` of its place.
         tail: BTreeSet<UnreadableKey>,
@@ -158,7 +158,7 @@ impl CallPages {
 
     /// Returns the same walk from the first page on, for when the service no longer takes the
     /// cursor (`invalid_cursor`). No call is returned again. `None` for a list that begins at a
-    /// cursor and of which no call has been read: what came before the cursor cannot be told apart.
+    /// cursor and of which no call has been read: calls before the cursor cannot be recognised.
     #[must_use]
     pub fn restarted(&self) -> Option<Self> {
         if self.is_part && self.walk.is_at_start() {

@@ -47,7 +47,7 @@ stored_object! {
     /// # Promise
     ///
     /// **Store the fresh calls and the next state in one transaction.** Then every call is processed
-    /// exactly once, in whatever order the service writes and shows calls, and whatever crashes when.
+    /// exactly once, despite any crash, and in any order in which the service writes and shows calls.
     /// The one condition: from the start of the transaction that writes a call until every answer shows
     /// the call takes at most the lag. Delayed replicas, and clocks of the service's machines that
     /// differ, count into that.
@@ -85,11 +85,11 @@ stored_object! {
     ///
     /// # Clocks
     ///
-    /// The first page shows what time it was at the service when the walk began. A `created_at` later than the
-    /// answer's `Date` is not believed, so that one call dated to the year 9999 does not end the sync. `now`
-    /// replaces a missing `Date`. So no clock of the customer's has to be right where answers have a `Date`.
-    /// Where they have none, a fast clock can lose calls if the service also dates a call ahead of its own
-    /// clock. A slow clock loses no call.
+    /// The first page shows the service's time when the walk began. A `created_at` later than the answer's
+    /// `Date` is not believed, so that one call dated to the year 9999 does not end the sync. `now` replaces a
+    /// missing `Date`. So no clock of the customer's has to be right where answers have a `Date`. Where they
+    /// have none, a fast clock can lose calls if the service also dates a call ahead of its own clock. A slow
+    /// clock loses no call.
     ///
     /// If the first page shows only calls that are not believed (the clock is slow, and there is no
     /// `Date`), the watermark stays. The largest `created_at` of that page becomes the watermark of a walk
@@ -106,7 +106,7 @@ stored_object! {
     /// cannot be read, until the watermark is a lag past them. A copy of 1,200 calls in one minute has a
     /// state of about 90 KB until the watermark has moved on.
     ///
-    /// A later version of this crate reads what an earlier one stored.
+    /// A later version of this crate reads the states of earlier versions.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct CallSync {
         #[serde(deserialize_with = "crate::json::read_stored")]
@@ -192,7 +192,7 @@ impl CallSync {
         [self.recent.len(), self.unreadable.len()].into_iter().fold(walk, usize::saturating_add)
     }
 
-    /// Returns what to ask the service next: the walk's next page, or the first page of a new walk.
+    /// Returns the next query: the walk's next page, or the first page of a new walk.
     ///
     /// The limit may be changed from page to page. The bounds of `created_at` may not.
     #[must_use]

@@ -1,4 +1,4 @@
-//! One walk of a sync, and what it makes of its first page.
+//! One walk of a sync, and its reading of the first page.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,7 @@ use crate::Timestamp;
 use crate::json::stored_object;
 use crate::model::CallList;
 
-/// A walk, and what the watermark becomes at its end. A struct that flattens another is read from an
-/// object only.
+/// A walk, and the watermark at its end. A struct that flattens another is read from an object only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SyncWalk {
     #[serde(flatten)]

@@ -122,7 +122,7 @@ impl Walk {
         places.map(|place| place.ids.len()).fold(0, usize::saturating_add)
     }
 
-    /// Returns what changes with each step down the list.
+    /// Returns the values that change with each step down the list.
     fn depth(&self) -> Option<(Timestamp, usize)> {
         self.place.as_ref().map(|place| (place.started_at, place.ids.len()))
     }

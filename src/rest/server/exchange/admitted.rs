@@ -29,8 +29,8 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    /// Decides whether the account and the credential may have what is asked for, and whether the
-    /// parameters are valid.
+    /// Decides whether the account and the credential allow the request, and whether the parameters
+    /// are valid.
     ///
     /// # Errors
     /// The first check that fails, in the [documented order](crate::rest::server#order-of-checks). The status of

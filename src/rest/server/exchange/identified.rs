@@ -56,7 +56,7 @@ impl Identified {
     }
 
     /// Counts the request in the window of its credential and quota, which the table finds. An admitted
-    /// request counts, whatever the response will be; a rejected one does not.
+    /// request counts, with any response; a rejected request does not.
     ///
     /// # Errors
     /// The quota is used up: 429, with the wait.

@@ -67,13 +67,12 @@ use window::RateWindow;
 /// is more. There are never more windows than the maximum, so a million credentials that list calls
 /// as often as they may take at most 10 GB; a million that ask once a minute take 0.3 GB.
 ///
-/// A new credential makes the table forget a few windows that have been idle for 60 seconds, so
-/// nobody has to clean up. A host to which no new credential comes keeps what it has. When the table is full and each window could still refuse, none is
-/// dropped: its credential would be admitted twice its quota. A credential without a window is
-/// refused instead; the others are not affected. A check looks at 64 windows
-/// at most to make room; if none of them is idle, it refuses with a short wait, and the next one looks
-/// further. Only existing credentials come this far, so a maximum above the number of issued keys,
-/// times two quotas, is never reached.
+/// A new credential makes the table forget a few windows that have been idle for 60 seconds, so nobody has to clean
+/// up. Without new credentials a host keeps its windows. When the table is full and each window could still refuse,
+/// none is dropped: its credential would be admitted twice its quota. A credential without a window is refused
+/// instead; the others are not affected. A check looks at 64 windows at most to make room; if none of them is idle,
+/// it refuses with a short wait, and the next one looks further. Only existing credentials come this far, so a
+/// maximum above the number of issued keys, times two quotas, is never reached.
 ///
 /// # Clocks
 ///

@@ -110,8 +110,8 @@ impl Delivery {
         }
     }
 
-    /// Returns the delivery with the number of its row, for a host that keeps what it accepted. One that
-    /// is read from columns has its number.
+    /// Returns the delivery with the number of its row, for a host that keeps the accepted value. One
+    /// that is read from columns has its number.
     #[must_use]
     pub fn with_id(self, id: u64) -> Self {
         Self { id, ..self }
@@ -156,7 +156,8 @@ impl Delivery {
     /// [`begin`](Self::begin) returned, for the endpoint as it was read with its URL. `None` in any
     /// other state.
     ///
-    /// For a store that begins by a statement of its own. Only whoever began an attempt sends it.
+    /// For a store that begins by a statement of its own. Only the process that began an attempt
+    /// sends it.
     #[must_use]
     pub fn in_flight(&self, endpoint: &EndpointHealth) -> Option<Attempt> {
         (self.status == DeliveryStatus::Sending && self.check(endpoint).is_ok())
@@ -185,8 +186,8 @@ impl Delivery {
     /// schedule than the specification's, [settle](super::RetrySchedule::settle) the attempt. An
     /// [unsent](Outcome::Unsent) attempt is made again at once, or counts once the event is thirty days old.
     ///
-    /// An outcome may come late, twice, or after another sender has taken over. It then counts for
-    /// what it still proves: a 2xx means that the receiver has the event, and a 410 that the
+    /// An outcome may come late, twice, or after another sender has taken over. It then still
+    /// proves one of two facts: a 2xx means that the receiver has the event, and a 410 that the
     /// endpoint is gone. A late failure does not count, because the attempt is being made again.
     ///
     /// # Errors

@@ -55,7 +55,7 @@ pub enum Outlook {
         due: Timestamp,
     },
     /// An attempt is in flight, as far as the row tells: between `deadline` and `lease_until` it has ended and is not
-    /// stored yet, or its sender has died. The outlook at `lease_until` is what comes if it has died.
+    /// stored yet, or its sender has died. The outlook at `lease_until` is the next step if it has died.
     #[non_exhaustive]
     InFlight {
         /// Number of the attempt, from 1. A manual redelivery has one attempt.
@@ -89,7 +89,7 @@ pub enum Outlook {
 }
 
 impl Delivery {
-    /// Returns what comes next, if neither the endpoint nor the delivery is changed by its owner.
+    /// Returns the next step, unless the owner changes the endpoint or the delivery.
     ///
     /// # Errors
     /// The endpoint is not the delivery's.

@@ -42,7 +42,8 @@ pub enum Alert {
         failures: u8,
     },
     /// The endpoint was disabled, though nobody asked for it.
-    /// [`EndpointHealth::missed`](super::super::EndpointHealth::missed) says what it misses.
+    /// [`EndpointHealth::missed`](super::super::EndpointHealth::missed) selects the missed
+    /// deliveries.
     #[non_exhaustive]
     Disabled {
         /// Why.

@@ -75,7 +75,7 @@ pub enum EndpointChange {
 }
 
 impl EndpointChange {
-    /// Returns what to tell the owner. `None` if there is nothing, or if the owner did it.
+    /// Returns the alert for the owner. `None` if there is nothing, or if the owner did it.
     #[must_use]
     pub fn alert(&self) -> Option<Alert> {
         match self {
@@ -99,9 +99,8 @@ impl AttemptReport {
         self.late
     }
 
-    /// Tells whether the report changes no endpoint:
-    /// [`EndpointHealth::record`](super::EndpointHealth::record) returns [`EndpointChange::Unchanged`] for it,
-    /// whatever the endpoint's state.
+    /// Tells whether the report changes no endpoint: [`EndpointHealth::record`](super::EndpointHealth::record)
+    /// returns [`EndpointChange::Unchanged`] for it, in any state of the endpoint.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.effect == Effect::None

@@ -53,8 +53,8 @@ pub enum Added {
     /// It is in hand. [Releasing](super::Planner::release) it says when it is due again.
     InHand,
     /// The number was another delivery's: of another endpoint, or of an event of another instant. The
-    /// store has gone back, or gives numbers twice. The delivery that was known ends: what waits is
-    /// forgotten, and what is in hand is not planned again. Find what is pending again.
+    /// store has gone back, or gives numbers twice. The known delivery ends: it is forgotten if it
+    /// waits, and not planned again if it is in hand. Find the pending deliveries again.
     Other,
 }
 

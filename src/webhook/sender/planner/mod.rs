@@ -29,7 +29,7 @@ use crate::Timestamp;
 pub use self::due_delivery::{Added, DueDelivery, DueKind};
 pub use self::limits::{LimitOf, Rate, SenderLimits};
 
-/// The order in which deliveries are sent, under limits on what is in flight.
+/// The order in which deliveries are sent, under limits on the attempts in flight.
 ///
 /// ```
 /// use core::time::Duration;

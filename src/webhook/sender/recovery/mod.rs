@@ -16,7 +16,7 @@ use crate::Timestamp;
 use crate::json::stored_object;
 
 stored_object! {
-    /// The recovery of what an endpoint missed: each delivery is redelivered once, a few at a time, until
+    /// The recovery of an endpoint's missed deliveries: each is redelivered once, a few at a time, until
     /// none is left.
     ///
     /// ```
@@ -53,11 +53,10 @@ stored_object! {
     /// may redeliver it.
     ///
     /// # Steps
-    /// Each is one transaction. Lock the recovery's row, and read its endpoint. Count what is manual and
-    /// pending of the endpoint, for [`room`](Self::room). Lock that many deliveries that
-    /// [`RecoveryFilter`] finds, with an id above [`after`](Self::after), in ascending order; `SKIP LOCKED`
-    /// would miss rows. Then [`step`](Self::step), and write the deliveries and the recovery, each under its
-    /// version.
+    /// Each is one transaction. Lock the recovery's row, and read its endpoint. Count the endpoint's pending
+    /// manual deliveries, for [`room`](Self::room). Lock that many deliveries that [`RecoveryFilter`] finds,
+    /// with an id above [`after`](Self::after), in ascending order; `SKIP LOCKED` would miss rows. Then
+    /// [`step`](Self::step), and write the deliveries and the recovery, each under its version.
     ///
     /// Then add the deliveries to a [`Planner`](super::Planner). A process may die at any point: a step
     /// that is stored has advanced, and one that is not has done nothing, so that no delivery is
@@ -191,7 +190,7 @@ impl<D> Recovery<D> {
         }
     }
 
-    /// Redelivers what was found. Store the writes and the recovery in one transaction.
+    /// Redelivers the found rows. Store the writes and the recovery in one transaction.
     ///
     /// If fewer rows than there is room for were found, nothing is left. Rows that are no longer missed, because
     /// somebody redelivered them meanwhile, are left out. A row whose sender may still be sending it

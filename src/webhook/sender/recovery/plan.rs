@@ -29,7 +29,7 @@ pub enum WebhookPlan {
     Business,
 }
 
-/// The one who recovers what was missed.
+/// The caller who starts a recovery.
 ///
 /// Closed: a caller is a person or a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
