@@ -10,6 +10,7 @@
 use call_assistant::Product;
 use host::flags::Flags;
 
+pub mod check;
 pub mod client;
 pub mod files;
 pub mod secrets;

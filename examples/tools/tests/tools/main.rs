@@ -17,6 +17,7 @@
 mod check;
 mod copy;
 mod killing;
+mod kit;
 mod receiver;
 mod relay;
 mod service;

@@ -2,9 +2,9 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use testing::running::{Answer, File, Service, connect, eventually, request};
+use testing::running::{File, Service, connect, eventually, request};
 
 /// A request of an honest client, which is answered whatever else goes on.
 #[track_caller]
@@ -61,82 +61,6 @@ fn bodies_without_end() {
     if let Some(peak) = service.peak_memory() {
         assert!(peak < 100 * 1024, "{peak} KiB");
     }
-}
-
-// D-72
-#[test]
-fn bytes_that_are_not_http() {
-    let service = Service::start(&[]);
-    let key = service.key("acct_fjord_dental", "full");
-    let long = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(100_000));
-    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(10_000));
-    for bytes in [
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".as_slice(),
-        b"\xff\xfe\x00GET / HTTP/1.1\r\n\r\n",
-        b"GET /v1/calls/\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n",
-        b"GET /v1/account HTTP/9.9\r\n\r\n",
-        b"\r\n\r\n\r\n\r\n",
-        long.as_bytes(),
-        many.as_bytes(),
-    ] {
-        let mut stream = connect(service.api());
-        let _ = stream.write_all(bytes);
-        let _ = stream.shutdown(std::net::Shutdown::Write);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 4"), "{answer:?}");
-        honest(&service, &key);
-    }
-}
-
-#[test]
-fn pipelined_requests_are_answered_in_order() {
-    let service = Service::start(&[]);
-    let key = service.key("acct_fjord_dental", "full");
-    let mut stream = connect(service.api());
-    let targets = ["/v1/account", "/v1/calls/call_fjord_0001", "/nowhere"];
-    let mut requests = String::new();
-    for number in 0..90 {
-        let target = targets[number % targets.len()];
-        let last = if number == 89 { "Connection: close\r\n" } else { "" };
-        requests += &format!(
-            "GET {target} HTTP/1.1\r\nHost: x\r\n{last}Authorization: Bearer {key}\r\n\r\n"
-        );
-    }
-    stream.write_all(requests.as_bytes()).unwrap();
-    let mut answers = String::new();
-    stream.read_to_string(&mut answers).unwrap();
-    let statuses: Vec<&str> = answers
-        .match_indices("HTTP/1.1 ")
-        .map(|(at, _)| answers.get(at + 9..at + 12).unwrap())
-        .collect();
-    assert_eq!(statuses, ["200", "200", "404"].repeat(30));
-}
-
-// One byte at a time defeats a limit on each read, but not one on the whole head.
-#[test]
-fn a_head_one_byte_at_a_time() {
-    let service = Service::start(&[]);
-    let key = service.key("acct_fjord_dental", "full");
-    let began = Instant::now();
-    let mut stream = connect(service.api());
-    stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-    let mut head =
-        b"GET /v1/account HTTP/1.1\r\nX: ".iter().copied().chain(std::iter::repeat(b'y'));
-    let ended = loop {
-        let _ = stream.write_all(&[head.next().unwrap()]);
-        match stream.read(&mut [0; 64]) {
-            // The answer, if there is one, is a 408 of the HTTP library's.
-            Ok(_) => break began.elapsed(),
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-            Err(_) => break began.elapsed(),
-        }
-        assert!(began.elapsed() < testing::running::PATIENCE, "never shown out");
-    };
-    assert!(ended >= Duration::from_secs(5), "{ended:?}: an honest head is given its time");
-    honest(&service, &key);
-    let answer: Answer = request(service.api(), "GET", "/v1/account", "", b"");
-    assert_eq!(answer.status, 401);
 }
 
 // Whoever fills a disk with lines has a key or a login, which can be revoked.

@@ -1,0 +1,239 @@
+//! The account and the single call.
+
+use serde_json::{Value, json};
+
+use super::{Api, ids, instant, rows, text};
+use crate::check::case::{Case, Seen, case, ensure};
+
+const FIELDS: [&str; 9] = [
+    "answered_at",
+    "appointment_ids",
+    "caller",
+    "created_at",
+    "duration_seconds",
+    "ended_at",
+    "id",
+    "started_at",
+    "summary",
+];
+
+pub(super) const CASES: &[Case<Api>] = &[
+    // RES-1, RES-7
+    case(
+        "account.fields",
+        "Resources",
+        "A reader finds a field missing, or more than is public.",
+        |api| {
+            let account = api.good("/v1/account")?;
+            let names = names(&account);
+            ensure(names == ["business_name", "id", "livemode", "timezone"], || {
+                format!("{names:?}")
+            })
+        },
+    ),
+    case("account.values", "Resources", "An integration shows another business.", |api| {
+        let (given, account) = (api.account("main")?, api.good("/v1/account")?);
+        for field in ["id", "business_name", "timezone"] {
+            let same = given[field].is_null() || given[field] == account[field];
+            ensure(same, || format!("{field}: {}, given was {}", account[field], given[field]))?;
+        }
+        Ok(())
+    }),
+    // RES-2, D-12
+    case("account.livemode", "Resources", "A test key is taken for production.", |api| {
+        for (key, live) in [("full", true), ("test", false)] {
+            let account = api.good_with("/v1/account", api.key("main", key)?)?;
+            ensure(account["livemode"] == live, || {
+                format!("the key {key}: {}", account["livemode"])
+            })?;
+        }
+        Ok(())
+    }),
+    // D-4, D-5
+    case(
+        "account.parameters",
+        "Parameters",
+        "A proxy that adds a parameter breaks the first request.",
+        |api| api.good("/v1/account?limit=0&nobody=1").map(drop),
+    ),
+    // D-3
+    case(
+        "head.as_get",
+        "Operations",
+        "A health check by HEAD gets another answer, or a body.",
+        |api| {
+            let fields = super::bearer(api.key("main", "full")?);
+            for target in ["/v1/account", "/v1/calls?limit=3", "/v1/calls/call_of_nobody"] {
+                let [get, head] =
+                    [api.send("GET", target, &fields)?, api.send("HEAD", target, &fields)?];
+                let length = |answer: &crate::check::http::Answer| {
+                    answer.header("content-length").map(str::to_owned)
+                };
+                ensure(get.status == head.status, || {
+                    format!("{target}: {} and {}", get.status, head.status)
+                })?;
+                ensure(length(&get) == length(&head), || {
+                    format!("{target}: another Content-Length")
+                })?;
+                ensure(head.body.is_empty(), || format!("{target}: HEAD has a body"))?;
+            }
+            Ok(())
+        },
+    ),
+    // RES-3, RES-4, RES-7
+    case(
+        "call.fields",
+        "Resources",
+        "A reader finds a field missing, or a secret of the business.",
+        |api| {
+            for call in rows(&api.good("/v1/calls?limit=100")?) {
+                let found = [names(&call), names(&call["caller"])];
+                let expected =
+                    [FIELDS.to_vec(), vec!["contact_id", "display_name", "phone_number"]];
+                ensure(found == expected, || format!("{}: {found:?}", call["id"]))?;
+            }
+            Ok(())
+        },
+    ),
+    // RES-5, D-63
+    case("call.times", "Timestamps", "A reader takes a local time for UTC.", |api| {
+        for call in rows(&api.good("/v1/calls?limit=100")?) {
+            for field in ["started_at", "answered_at", "ended_at", "created_at"] {
+                let may_be_null = !matches!(field, "started_at" | "created_at");
+                let is_good = instant(&call, field).is_some() && text(&call, field).ends_with('Z');
+                ensure(is_good || may_be_null && call[field].is_null(), || {
+                    format!("{}: {field}: {}", call["id"], call[field])
+                })?;
+            }
+        }
+        Ok(())
+    }),
+    // RES-6, RES-8, D-63
+    case(
+        "call.as_given",
+        "Resources",
+        "A copy of the calls differs from what was recorded.",
+        |api| {
+            for given in api.calls("main", "calls")?.iter().step_by(7) {
+                let call = api.good(&format!("/v1/calls/{}", text(given, "id")))?;
+                for field in FIELDS {
+                    let [a, b] = [instant(&call, field), instant(given, field)];
+                    ensure(call[field] == given[field] || a.is_some() && a == b, || {
+                        format!(
+                            "{}: {field}: {}, given was {}",
+                            given["id"], call[field], given[field]
+                        )
+                    })?;
+                }
+            }
+            Ok(())
+        },
+    ),
+    case("call.as_listed", "Resources", "A call differs from itself in the list.", |api| {
+        for listed in rows(&api.good("/v1/calls?limit=3")?) {
+            let call = api.good(&format!("/v1/calls/{}", text(&listed, "id")))?;
+            ensure(call == listed, || format!("{call} and {listed}"))?;
+        }
+        Ok(())
+    }),
+    // D-7
+    case("call.encoded", "Operations", "An id that a client escapes is not found.", |api| {
+        let (call, _) = api.one_call()?;
+        let id: String = text(&call, "id").bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let found = api.good(&format!("/v1/calls/{id}"))?;
+        ensure(found["id"] == call["id"], || format!("{id}: {}", found["id"]))
+    }),
+    case("call.parameters", "Parameters", "A proxy that adds a parameter loses a call.", |api| {
+        let (call, _) = api.one_call()?;
+        api.good(&format!("/v1/calls/{}?nobody=1", text(&call, "id"))).map(drop)
+    }),
+    case(
+        "call.bad_id",
+        "Parameters",
+        "A client's mistake looks like a call that was never made.",
+        |api| {
+            let long = format!("/v1/calls/{}", "x".repeat(256));
+            api.refuses_all(
+                &["/v1/calls/%zz", "/v1/calls/%ff", "/v1/calls/%e", &long],
+                "invalid_parameter",
+                "call_id",
+            )
+        },
+    ),
+    case(
+        "call.missing",
+        "Errors",
+        "A client repeats a request for a call that is not there.",
+        |api| {
+            let longest = format!("/v1/calls/{}", "x".repeat(255));
+            let targets =
+                ["/v1/calls/call_of_nobody", "/v1/calls/a%2Fb", "/v1/calls/%25zz", &longest];
+            api.refuses_all(&targets, "resource_not_found", "")
+        },
+    ),
+    // HTTP-7
+    case(
+        "call.foreign",
+        "Errors",
+        "Whoever has a key reads the calls of others, or learns which there are.",
+        |api| {
+            let theirs = api.calls("other", "calls")?;
+            hidden(api, ids(&theirs).first().copied().unwrap_or_default())
+        },
+    ),
+    case("call.other_mode", "Errors", "A production key reads test data.", |api| {
+        let tests = api.calls("main", "test_calls")?;
+        hidden(api, ids(&tests).first().copied().unwrap_or_default())
+    }),
+    case(
+        "paths.unknown",
+        "Operations",
+        "A client that writes a path wrongly gets a page of a web server.",
+        |api| {
+            let targets = [
+                "/",
+                "/v1",
+                "/v1/account/",
+                "/v1/calls/",
+                "/v2/account",
+                "/v1/calls/a/b",
+                "/v1/contacts",
+            ];
+            api.refuses_all(&targets, "resource_not_found", "")
+        },
+    ),
+    // HTTP-1, HTTP-5
+    case("methods.others", "Operations", "A request that would write looks as if it had.", |api| {
+        let fields = super::bearer(api.key("main", "full")?);
+        for target in ["/v1/account", "/v1/calls", "/v1/calls/call_of_nobody"] {
+            for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] {
+                let answer = api.send(method, target, &fields)?;
+                super::refused(&format!("{method} {target}"), &answer, "method_not_allowed", "")?;
+            }
+        }
+        Ok(())
+    }),
+];
+
+/// Requires that a call of somebody else is answered as one of nobody.
+fn hidden(api: &Api, id: &str) -> Seen {
+    let key = api.key("main", "full")?;
+    let nobodys = api.get("/v1/calls/call_of_nobody", key)?;
+    let theirs = api.get(&format!("/v1/calls/{id}"), key)?;
+    super::keys::same(&format!("/v1/calls/{id}"), &theirs, &nobodys)
+}
+
+/// Returns the names of an object's fields, in the order of the alphabet.
+fn names(object: &Value) -> Vec<&str> {
+    let mut names: Vec<&str> = match object {
+        Value::Object(fields) => fields.keys().map(String::as_str).collect(),
+        _ => vec![],
+    };
+    names.sort_unstable();
+    names
+}
+
+/// Returns an empty page.
+pub(super) fn empty_page() -> Value {
+    json!({ "data": [], "next_cursor": null, "has_more": false })
+}
