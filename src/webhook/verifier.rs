@@ -255,7 +255,7 @@ pub(super) fn age(signed_at: u64, now: Timestamp, tolerance: Duration) -> Result
 /// Only [`Verifier`] creates this value. The signature covers the body and the time, not the other
 /// headers: the type and the id of an event are those in its body. Store the bytes before you answer
 /// 2xx: the service does not send an acknowledged event again. With the feature `client`,
-/// `Verifier::receive` gives a receipt, which answers.
+/// `Verifier::receive` returns a receipt, which makes the response.
 #[must_use]
 pub struct Verified<'a> {
     body: &'a [u8],

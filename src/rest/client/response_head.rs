@@ -50,7 +50,8 @@ impl ResponseHead<'_> {
         http_date::parse(self.date?)
     }
 
-    /// Returns whether the response has no header at all, as no response of the service.
+    /// Returns whether the response has no header at all. Every response of the service has
+    /// headers.
     pub(super) fn is_bare(&self) -> bool {
         let known = [self.request_id, self.retry_after, self.date];
         !self.others && known.iter().all(Option::is_none)

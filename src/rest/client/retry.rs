@@ -53,7 +53,7 @@ impl Retry {
         }
     }
 
-    /// Sets the number of tries, the first included. `u32::MAX` never gives up on a transient
+    /// Sets the number of tries, including the first. `u32::MAX` never gives up on a transient
     /// error. The longest backoff stays 30 seconds unless [`with_backoff`](Self::with_backoff) sets
     /// another: the 19 waits of 20 tries are seven minutes before they are stretched.
     #[must_use]

@@ -57,11 +57,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A host stores two small values: a [`Delivery`] for each event and endpoint, and the health of each
-//! [`EndpointHealth`]. Each step takes the value, an outcome and the time, and changes the value. The
-//! host then stores it. Nothing else is kept, so a process may die at any point, and any number of
-//! processes may work on the same rows. The [protocol](crate::guide::protocol#deliveries) lists every
-//! rule with its reason.
+//! A host stores two small values: a [`Delivery`] for each event and endpoint, and an
+//! [`EndpointHealth`] for each endpoint. Each step takes the value, an outcome and the time, and
+//! changes the value. The host then stores it. Nothing else is kept, so a process may die at any
+//! point, and any number of processes may work on the same rows. The
+//! [protocol](crate::guide::protocol#deliveries) lists every rule with its reason.
 //!
 //! # States of a delivery
 //!

@@ -78,9 +78,9 @@ stored_object! {
     /// 1. **Ask from below the watermark.** A query begins a lag (a minute by default) below it. The
     ///    ids of calls returned from there on are kept and never returned again.
     /// 2. **The watermark stops where the walk began.** It becomes the largest `created_at` *on the
-    ///   first page*. All calls written a lag before that were visible during the whole walk. A call
-    ///   that a later page shows may be more recent than others that the walk has already passed: to
-    ///   move the watermark there is how calls get lost.
+    ///   first page*. All calls written a lag before that were visible during the whole walk. A
+    ///   later page may show a call that is more recent than others that the walk has already
+    ///   passed: moving the watermark there would lose calls.
     /// 3. **It moves only after the last page**, never before.
     ///
     /// # Clocks

@@ -27,8 +27,8 @@ stored_object! {
 }
 
 stored_object! {
-    /// The last call of a pass: everything with a later `started_at` has been passed, and these ids
-    /// with the same one.
+    /// The last call of a pass: all calls with a later `started_at` have been passed, and these ids
+    /// with the same `started_at`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Place {
         started_at: Timestamp,

@@ -50,7 +50,7 @@ use window::RateWindow;
 /// | host | windows | gives up |
 /// |---|---|---|
 /// | one process | `RateWindows` | they are lost when it restarts |
-/// | several, each key always at the same one | `RateWindows` in each | the same, and whenever keys move to other processes |
+/// | several, each key always at the same process | `RateWindows` in each | the same, and whenever keys move to other processes |
 /// | several | [rows in SQL](#in-sql) | a transaction for each request |
 ///
 /// A window that is lost admits its quota again: at most twice the quota in that minute. A proxy that

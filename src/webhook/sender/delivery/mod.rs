@@ -297,7 +297,7 @@ impl Delivery {
         (!self.is_pending()).then_some(self.at)
     }
 
-    /// Returns the number of its row. An accepted delivery has none, which is 0, and an attempt that
+    /// Returns the number of its row. An accepted delivery without a row has 0: an attempt that
     /// begins then is checked for its endpoint alone.
     #[must_use]
     pub fn id(&self) -> u64 {

@@ -71,7 +71,7 @@ impl Waiting {
     }
 
     /// Returns the delivery that is sent next: a due retry, else the first due delivery, else the next
-    /// that becomes due. A redelivery only if it may be one.
+    /// that becomes due. A redelivery only if one may begin.
     pub(super) fn first(&self, redelivers: bool, clock: Clock) -> Option<Entry> {
         let may_be = |entry: &Entry| redelivers || entry.kind != DueKind::Redelivery;
         let Some(others) = &self.others else { return self.one.filter(may_be) };
