@@ -77,7 +77,7 @@ try {
   await page("Page.navigate", { url: made });
   await until("the owner's page", `${shows("Fjord Dental Clinic")} && ${text("#kind")} === "owner"`);
   assert.equal(await run("location.pathname + location.hash"), "/portal#acct_fjord_dental", "the secret has left the address");
-  assert.equal(await run(text("#find label")), "Search 1 account, events and deliveries, by id or name");
+  assert.equal(await run("search.placeholder"), "Find evt_… or dlv_…");
   await run(`search.focus()`);
   await until("no account is offered", `!document.querySelector("#found").hidden && ${text("#found")} === "Type the whole id of an event or a delivery."`);
   await run(`search.blur()`);
@@ -165,10 +165,12 @@ try {
   const suspect = await ask(dashboard, "POST", "/accounts/acct_fjord_dental/endpoints", { url: `http://127.0.0.1:${slow.address().port}/` });
   const pings = async (many) => { for (let n = 0; n < many; n++) await ask(dashboard, "POST", `/endpoints/${suspect.id}/ping`, {}); };
   await pings(6);
-  await until("all of them have failed", `/^Last [6-9] attempts failed: HTTP 503$/.test(${text('[data-key="card failing"] .fails')})`);
+  await run(`show("endpoints")`);
+  await until("all of them have failed", `/^Last [6-9] attempts failed: HTTP 503$/.test(${text('.endpoint .fails')})`);
   await ask(dashboard, "POST", "/clock", { advance_seconds: 400 });
   await pings(2);
-  await until("it is suspect", `[...document.querySelectorAll('[data-key="card failing"] .badge')].some((el) => el.textContent === "failing, suspect")`);
+  await until("it is suspect", `[...document.querySelectorAll('.endpoint .badge')].some((el) => el.textContent === "failing, suspect")`);
+  await run(`show("deliveries")`);
 
   // What is due behind the attempts that it lets hang says that it is held, why, and until when.
   status = null;

@@ -521,14 +521,15 @@ ON CONFLICT (id) DO NOTHING;
 
 -- name: endpoints_last_hour
 -- Attempts of an endpoint in the last hour, as far as its latest five hundred deliveries tell: a page
--- that looks every second counts no more. What was not sent is not an attempt. The bounds are as those
+-- that looks every second counts no more. What was not sent is not an attempt, and an attempt without an
+-- answer has no time. The bounds are as those
 -- of `deliveries_page`.
 SELECT e.number,
     count(*) AS attempts,
     count(*) FILTER (WHERE a.outcome LIKE '2__') AS succeeded,
     count(DISTINCT a.delivery) >= 500 AS more,
-    percentile_disc(0.5) WITHIN GROUP (ORDER BY a.took_ms) AS p50_ms,
-    percentile_disc(0.99) WITHIN GROUP (ORDER BY a.took_ms) AS p99_ms
+    percentile_disc(0.5) WITHIN GROUP (ORDER BY a.took_ms) FILTER (WHERE a.outcome ~ '^[0-9]') AS p50_ms,
+    percentile_disc(0.99) WITHIN GROUP (ORDER BY a.took_ms) FILTER (WHERE a.outcome ~ '^[0-9]') AS p99_ms
 FROM unnest($1::smallint[], $2::integer[]) AS e (shard, number)
 CROSS JOIN LATERAL (
     (SELECT id, event_created_at FROM ended AS d

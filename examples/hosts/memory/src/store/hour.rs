@@ -19,6 +19,8 @@ pub struct Hour(VecDeque<Sample>);
 struct Sample {
     at: Timestamp,
     took: Duration,
+    /// Whether there was an answer: without one, its time says nothing of the endpoint.
+    answered: bool,
     succeeded: bool,
 }
 
@@ -33,15 +35,17 @@ impl Hour {
         }
         let took = Duration::from_millis(entry.took_ms);
         let at = entry.began_at.saturating_add(took);
+        let answered = matches!(entry.outcome, Outcome::Answered(_));
         let succeeded = entry.outcome.is_success();
-        self.0.push_back(Sample { at, took, succeeded });
+        self.0.push_back(Sample { at, took, answered, succeeded });
     }
 
     /// Returns the last hour's.
     pub fn shown(&self, now: Timestamp) -> LastHour {
         let from = now.saturating_sub(Duration::from_secs(3600));
         let recent: Vec<&Sample> = self.0.iter().filter(|sample| sample.at >= from).collect();
-        let mut took: Vec<u128> = recent.iter().map(|sample| sample.took.as_millis()).collect();
+        let answered = recent.iter().filter(|sample| sample.answered);
+        let mut took: Vec<u128> = answered.map(|sample| sample.took.as_millis()).collect();
         took.sort_unstable();
         let percentile = |hundredth: usize| {
             let place = took.len().saturating_mul(hundredth).div_ceil(100).saturating_sub(1);

@@ -218,6 +218,18 @@ fn filters_look_at_all_deliveries() {
     assert_eq!((&hour["attempts"], &hour["succeeded"]), (&json!(1), &json!(0)));
     assert!(hour["p50_ms"].is_u64() && hour["p99_ms"].is_u64(), "{hour}");
     assert_eq!(hour["more"], false);
+
+    // An attempt without an answer has no time.
+    let closed = service.hook("http://127.0.0.1:9/");
+    service.ping(&closed);
+    let hour = eventually("the attempt", || {
+        let overview = service.show(&format!("{FJORD}/overview"));
+        let endpoints = overview["endpoints"].as_array().unwrap();
+        let closed =
+            endpoints.iter().find(|row| closed.ends_with(row["id"].as_str().unwrap())).unwrap();
+        (closed["last_hour"]["attempts"] != 0).then(|| closed["last_hour"].clone())
+    });
+    assert_eq!((&hour["attempts"], &hour["p99_ms"]), (&json!(1), &Value::Null));
 }
 
 // As its receiver sees it: whatever delays a request, the n-th of ten a second is not there before

@@ -17,15 +17,15 @@ function callsCard(calls) {
     c.summary || faint("no summary"), when(c.started_at, line), took(c.duration_seconds));
   return card("calls", "Latest calls", "As GET /v1/calls lists them, newest first.", null,
     calls.length ? table("calls", heads, byDay(calls, (c) => c.started_at, draw, dayRow(heads))) :
-      empty("No calls yet", portal ? "They are here and in the public API." : "Record one to see it here and in the public API."));
+      empty("No calls yet", "They are here and in the public API."));
 }
 const took = (seconds) => seconds === null ? "–" : seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 
-function sandboxCard({ faults, clock }) {
+function sandboxCard(a, { faults, clock }) {
   const advance = (text, seconds) => button(text, { key: "advance " + text, "aria-label": `${text}: advance the clock` }, () => attempt(`The clock is ${text} ahead of before`, () => ask("POST", "/clock", { advance_seconds: seconds })));
   const ahead = Math.round(clock.ahead_seconds);
   return card("sandbox", "Sandbox", "Faults on order, and a clock that stops at every attempt on its way.",
-    h("div.row", advance("+1 min", 60), advance("+1 h", 3600), advance("+8 h", 28800), advance("+1 day", 86400), button("Order a fault", { key: "order" }, () => attempt(null, faultDialog))),
+    h("div.row", button("Record a call", { key: "record" }, () => callDialog(a)), advance("+1 min", 60), advance("+1 h", 3600), advance("+8 h", 28800), advance("+1 day", 86400), button("Order a fault", { key: "order" }, () => attempt(null, faultDialog))),
     h("ul.alerts", { id: "faults" },
       h("li", h("span.what", stamp(clock.now), " ", faint(ahead ? `${ahead.toLocaleString("en")} s ahead of this machine` : "as this machine has it"))),
       faults.map((fault) => h("li", { key: "row " + fault.id },

@@ -36,7 +36,7 @@ async function fetchKept() {
     chosen.delete(d.id);
   }
 }
-function deliveriesCard(deliveries, endpoints) {
+function deliveriesCard(a, deliveries, endpoints) {
   const filter = (name, label, values) => select({ key: "filter " + name, "aria-label": label, onchange: (e) => setFilter(name, e.target.value) }, values, filters[name]);
   const typed = (name, label, hint = label) => written(null, { key: "filter " + name, "aria-label": label, title: label, placeholder: hint, value: filters[name], spellcheck: "false", list: name === "type" && "filter-types", onchange: (e) => { if (e.target.value !== filters[name]) setFilter(name, e.target.value); } });
   const chip = (name, value, text) => button(text, { key: "chip " + value, "aria-pressed": String(filters[name] === value) }, () => setFilter(name, filters[name] === value ? "" : value));
@@ -61,8 +61,9 @@ function deliveriesCard(deliveries, endpoints) {
       button("Redeliver them", { key: "redeliver chosen", class: "primary" }, redeliverChosen),
       button("Select none", { key: "choose none" }, () => { chosen.clear(); draw(); })),
     shown.length ? table("deliveries", heads, [...linked.map((d) => drawRow(d)), ...byDay(listed, (d) => d.event_created_at, drawRow, dayRow(heads))]) :
-      deliveries.length ? empty("None like that", found?.refused ?? "No delivery of the last thirty days fits the filters.") :
-        empty("Nothing has been sent yet", portal ? "Ping an endpoint, and watch it here." : "Record a call, or ping an endpoint, and watch it here."),
+      found?.refused ? empty("These filters have no answer", found.refused) :
+        deliveries.length ? empty("None like that", "No delivery of the last thirty days fits the filters.") :
+          endpoints.length ? empty("Nothing has been sent yet", "Ping an endpoint, and watch it here.") : noEndpoint(a),
     (!first || next) && h("div.row.pager", faint(`Page ${pages.length}`),
       button("Newer", { key: "newer", disabled: first }, () => turn(pages.slice(0, -1))),
       button("Older", { key: "older", disabled: !next }, async () => {
@@ -73,17 +74,17 @@ function deliveriesCard(deliveries, endpoints) {
 }
 // What is open lies beside the list, and moves none of it. Its address opens it again.
 function drawer(d) {
+  const copy = (id) => [mono(id), " ", button("Copy", { key: "copy id " + id, class: "plain", of: id }, () => copyText(id))];
   return h("section.detail", { key: "detail " + d.id, "aria-label": titled(d) },
-    h("header.row", h("h3", d.type, " ", state(d)), button("Close", { key: "close " + d.id, of: titled(d) }, () => { open.delete(d.id); remember(); draw(); document.querySelector(`[data-key="open ${d.id}"]`)?.focus(); })),
-    facts([["Event", [mono(d.event_id), " ", button("To all endpoints", { key: "event " + d.id, class: "plain", of: d.event_id }, () => { filters = { ...ANY }; setFilter("id", d.event_id); })]],
-      ["Delivery", mono(d.id)], ["Endpoint", d.url], ["Created", when(d.event_created_at)]]),
+    h("header.row", h("h3", d.type, " ", state(d)), action(d, "drawer "), button("Close", { key: "close " + d.id, of: titled(d) }, () => { open.delete(d.id); remember(); draw(); document.querySelector(`[data-key="open ${d.id}"]`)?.focus(); })),
+    facts([["Event", [copy(d.event_id), " ", button("To all endpoints", { key: "event " + d.id, class: "plain", of: d.event_id }, () => { filters = { ...ANY }; setFilter("id", d.event_id); })]],
+      ["Delivery", copy(d.id)], ["Endpoint", d.url], ["Created", when(d.event_created_at)]]),
     h("h3", "Attempts"), tries(d), h("h3", "Body"), bodyOf(d));
 }
 function deliveryRow(heads, d, line) {
   const isOpen = open.has(d.id), missed = MISSED.includes(d.status), hold = heldBy(d);
   const toggle = () => { open.clear(); if (!isOpen) open.add(d.id); remember(); draw(); if (!isOpen) look(); };
   const last = d.attempts[d.attempts.length - 1];
-  const again = (key, text, done, path) => button(text, { key: key + " " + d.id, of: titled(d) }, doing(done, "POST", "deliveries", d.id, path));
   return row(heads, { key: "row " + d.id, class: "line" + (isOpen ? " open" : "") },
     h("div.row",
       h("button.expand", { key: "open " + d.id, type: "button", "aria-expanded": String(isOpen), "aria-label": "Attempts of " + titled(d), onclick: toggle }, icon("M4 2l4 4-4 4")),
@@ -91,9 +92,15 @@ function deliveryRow(heads, d, line) {
       h("span.clip", { title: d.event_id }, d.type)),
     state(d),
     h("div.clip", { title: d.url }, d.url.replace(/^https?:\/\//, "")),
-    h("div.row", pips(d), hold ? hold.why : last ? outcome(last) : d.status === "skipped" && "endpoint was disabled"),
+    h("div.row", pips(d), hold ? hold.why : PARKED[d.status] ? h("span", last && outcome(last) + "; ", PARKED[d.status]) : last && outcome(last)),
     d.status !== "waiting" || !d.next_at ? when(d.ended_at || d.event_created_at, line) : hold ? h("div.two", h("span", "due ", when(d.next_at, line)), faint(hold.until)) : h("span", "next ", when(d.next_at, line)),
-    missed ? again("again", "Redeliver", "Redelivery accepted", "redeliver") : d.status === "waiting" && again("now", "Send now", "It is sent now", "send"));
+    action(d, ""));
+}
+const PARKED = { skipped: "endpoint was disabled", parked: "endpoint was disabled or deleted" };
+// What can be done with a delivery, in its row and in its drawer.
+function action(d, where) {
+  const act = (key, text, done, path) => button(text, { key: `${where}${key} ${d.id}`, of: (where && "opened, ") + titled(d), class: where && "primary" }, doing(done, "POST", "deliveries", d.id, path));
+  return MISSED.includes(d.status) ? act("again", "Redeliver", "Redelivery accepted", "redeliver") : d.status === "waiting" && act("now", "Send now", "It is sent now", "send");
 }
 // Why a delivery that is due is not sent, and until when: what an operator has set, or its endpoint.
 function heldBy(d) {
@@ -155,7 +162,7 @@ const good = (t) => /^2\d\d$/.test(t.outcome);
 const WORDS = {
   timeout: "timed out", refused: "connection refused", reset: "connection broke", dns: "name not found", tls: "TLS failed", forbidden: "address not allowed", unsent: "not sent",
   certificate_expired: "certificate expired", certificate_not_yet_valid: "certificate not valid yet", certificate_wrong_host: "certificate of another host",
-  certificate_unknown_issuer: "unknown issuer of the certificate", certificate_invalid: "certificate not valid", not_tls: "does not speak TLS", handshake_refused: "TLS handshake refused",
+  certificate_unknown_issuer: "certificate self-signed, or of an unknown issuer", certificate_invalid: "certificate not valid", not_tls: "does not speak TLS", handshake_refused: "TLS handshake refused",
   not_http: "answer is not HTTP", head_too_large: "head of the answer too large", closed_early: "closed before it answered", connection_reset: "connection reset", unreachable: "no route to it",
   no_connection: "timed out connecting", no_handshake: "timed out in the TLS handshake", no_response: "timed out without an answer", stopping: "the service stopped", out_of_resources: "out of sockets or memory",
 };
@@ -169,24 +176,15 @@ function pips(d) {
   const text = `${made.length} of 6` + (byHand.length ? `, ${byHand.length} by hand` : "");
   return h("span.pips", { role: "img", title: text, "aria-label": text }, list, byHand.length > 0 && faint(` +${byHand.length}`));
 }
-// Attempts with one answer are one line, which opens.
+// Each attempt with its answer. The latest one has its request unfolded.
 function tries(d) {
-  const same = (t) => JSON.stringify([t.outcome, t.reason, t.response?.text, t.by_hand]);
-  const groups = [];
-  for (const t of d.attempts) {
-    const group = groups[groups.length - 1];
-    group && same(group[0]) === same(t) ? group.push(t) : groups.push([t]);
-  }
-  const answer = (t) => t.response?.text && h("div.answer.mono", t.response.text + (t.response.cut ? " …" : ""));
-  const one = (t, said) => h("li.try", { class: good(t) ? "good" : "bad" }, h("span.n", t.by_hand ? "↻" : t.number),
-    h("div", h("p", h("span.strong", outcome(t)), t.reason && h("span.mono.faint", t.outcome), faint(t.took_ms, " ms"), when(t.began_at), t.by_hand && badge("by hand"), t.late && badge("late")),
+  const one = (t) => h("li.try", { class: good(t) ? "good" : "bad" }, h("span.n", t.by_hand ? "↻" : t.number),
+    h("div", h("p", h("span.strong", outcome(t)), t.reason && h("span.mono.faint", t.outcome), faint(millis(t.took_ms)), when(t.began_at), t.by_hand && badge("by hand"), t.late && badge("late")),
       requestOf(d, t),
-      t.headers?.text && h("details", h("summary.faint", "Header fields of the answer"), h("div.answer.mono.faint", t.headers.text + (t.headers.cut ? "…" : ""))), said));
-  const equal = (group) => h("li.equal", { key: `equal ${d.id} ${group[0].began_at}` },
-    h("details", h("summary", h("span.strong", `${outcome(group[0])} ×${group.length}`), " ", faint("from "), when(group[0].began_at), faint(" to "), when(group[group.length - 1].began_at)),
-      h("ol", group.map((t) => one(t)))), answer(group[0]));
+      t.headers?.text && h("details", h("summary.faint", "Header fields of the answer"), h("div.answer.mono.faint", t.headers.text + (t.headers.cut ? "…" : ""))),
+      t.response?.text && h("div.answer.mono", t.response.text + (t.response.cut ? " …" : ""))));
   const next = (n, ...text) => h("li.try.info", h("span.n", n), h("div", text));
-  const list = groups.map((group) => group.length === 1 ? one(group[0], answer(group[0])) : equal(group));
+  const list = d.attempts.map(one);
   const hold = heldBy(d), to = d.outlook, number = to.by_hand ? "↻" : to.number;
   if (to.is === "waiting") list.push(next(number, hold ? [hold.why, hold.since && [" since ", when(hold.since)], "; ", hold.until, "; due "] : "next attempt ", when(d.next_at)));
   if (to.is === "in_flight") list.push(next(number, "being sent, at most until ", when(to.deadline), to.parks && "; none follows, as its endpoint was disabled"));

@@ -63,13 +63,13 @@ function confirmDialog(title, hint, what, action, run, done) {
 }
 
 // It closes once its reader has said that the secret is kept: not by Escape, a click or a reload.
-function secretDialog(title, what, secret) {
+function secretDialog(title, what, secret, next) {
   const kept = h("input", { type: "checkbox", name: "kept", required: true });
   const copy = button("Copy", {}, async () => {
     try { await navigator.clipboard.writeText(secret); copy.textContent = "Copied"; kept.checked = true; } catch { getSelection().selectAllChildren(copy.previousSibling); }
   });
   const el = dialog(title, what, [quoted(secret, copy), h("div.warn", "This is the only time it is shown. Keep it where secrets are kept."),
-    h("label.row.check", kept, "I have kept it")], "Close");
+    h("label.row.check", kept, "I have kept it")], next ? "Next" : "Close");
   el.setAttribute("closedby", "none");
   el.addEventListener("cancel", (event) => event.preventDefault());
   el.addEventListener("keydown", (event) => {
@@ -79,7 +79,7 @@ function secretDialog(title, what, secret) {
   });
   const leave = (event) => event.preventDefault();
   addEventListener("beforeunload", leave);
-  el.addEventListener("close", () => removeEventListener("beforeunload", leave));
+  el.addEventListener("close", () => { removeEventListener("beforeunload", leave); if (next) next(); });
 }
 function linkDialog(a) {
   const revoke = button("Revoke all links", { class: "danger" }, () => attempt(null, async () => {
@@ -111,8 +111,13 @@ function endpointDialog(a) {
     ...about({}),
   ], "Add endpoint", async (data) => {
     const made = await ask("POST", at("accounts", a.id, "endpoints"), { url: data.get("url"), description: data.get("description") });
-    return () => secretDialog("Endpoint added", "Its signing secret, for the receiver:", made.secret);
+    const first = seen.endpoints.length === 0;
+    return () => secretDialog("Endpoint added", "Its signing secret, for the receiver:", made.secret, first && (() => pingDialog({ id: made.id, url: data.get("url") })));
   });
+}
+// The first endpoint is tried at once: the ping is seen arriving in the list.
+function pingDialog(e) {
+  confirmDialog("Send it a ping?", "A ping is an event for tests. The list of deliveries shows how it arrives.", e.url, "Send a ping", async () => { await ask("POST", at("endpoints", e.id, "ping")); show("deliveries"); }, "Ping accepted");
 }
 const about = ({ url, description }) => [
   field("URL", "A public HTTPS address.", written("url", { type: "url", required: true, autofocus: true, placeholder: "https://", value: url })),

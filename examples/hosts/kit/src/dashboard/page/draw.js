@@ -23,17 +23,17 @@ function draw() {
   const index = accounts.findIndex((other) => other.id === a.id);
   if (index >= 0 && JSON.stringify(accounts[index]) !== JSON.stringify(a)) { accounts[index] = a; drawFound(); }
   document.title = `${a.business_name || a.id} · Call Assistant`;
-  const [top, rest] = placed(endpoints), rows = troubles(seen.alerts);
+  const rows = troubles(seen.alerts);
   const panels = {
-    deliveries: () => deliveriesCard(deliveries, endpoints), endpoints: () => endpointsCard(a, rest, top.length), alerts: () => alertsCard(rows),
-    keys: () => keysCard(a, keys, seen.keys_more), calls: () => callsCard(calls), settings: plans && (() => standingCard(a, plans)), sandbox: sandbox && (() => sandboxCard(sandbox)),
+    deliveries: () => deliveriesCard(a, deliveries, endpoints), endpoints: () => endpointsCard(a, placed(endpoints)), alerts: () => alertsCard(rows),
+    keys: () => keysCard(a, keys, seen.keys_more), calls: () => callsCard(calls), settings: plans && (() => standingCard(a, plans)), sandbox: sandbox && (() => sandboxCard(a, sandbox)),
     senders: levers.senders.length && (() => sendersCard(levers.senders)),
   };
   if (!panels[tab]) tab = "deliveries";
   const counts = { endpoints: endpoints.length, alerts: rows.filter(isOpen).length, keys: keys.length };
   const focused = document.activeElement;
   patchChildren($("main"), [
-    head(a), summary(endpoints), leversCard(levers, a, endpoints), top.length > 0 && h("section.card", { key: "card failing", "aria-label": "Failing endpoints" }, h("div.endpoints", top.map(endpointRow))),
+    head(a), summary(endpoints), leversCard(levers, a, endpoints),
     tabBar(Object.keys(TABS).filter((name) => panels[name]), counts),
     h("div", { key: "panel " + tab, id: "panel", role: "tabpanel", "aria-labelledby": "tab-" + tab, tabindex: "0" }, panels[tab]())].filter(Boolean));
   // Who goes by the keyboard goes on from here when what had the focus is gone.
@@ -65,8 +65,7 @@ function head(a) {
     !portal && h("div.row",
       seen.levers.senders.length > 0 && button("Pause sending", { key: "pause" }, () => pauseSendingDialog(a)),
       button("Owner's link", { key: "portal" }, () => linkDialog(a)),
-      button("Emit event", { key: "emit" }, () => emitDialog(a)),
-      button("Record a call", { key: "record", class: "primary" }, () => callDialog(a))));
+      button("Emit event", { key: "emit" }, () => emitDialog(a))));
 }
 function localTime(zone) {
   try { return h("span", "local time ", new Intl.DateTimeFormat("en-GB", { timeZone: zone, hour: "2-digit", minute: "2-digit" }).format(clock())); } catch { return null; }

@@ -1,13 +1,13 @@
-// Those that do not fail: the others are above.
-function endpointsCard(a, endpoints, failing) {
+function endpointsCard(a, endpoints) {
   // An owner is not told of plans: what a plan does not have is refused with a reason.
-  const hasWebhooks = a.entitlements?.webhooks ?? true, some = endpoints.length > 0 || failing > 0;
   const add = button("Add endpoint", { key: "add endpoint" }, () => endpointDialog(a));
-  return card("endpoints", "Webhook endpoints", "Disabled by a 410, or by twenty failed deliveries in a row.", some && add,
-    endpoints.length ? h("div.endpoints", endpoints.map(endpointRow)) :
-      some ? empty(null, "All of them are failing: they are above.") :
-        hasWebhooks ? empty("No endpoint yet", "Add the URL of a receiver to have events delivered to it.", h("div", add)) : empty("This plan has no webhooks", "Webhooks come with Pro and above."));
+  return card("endpoints", "Webhook endpoints", "Disabled by a 410, or by twenty failed deliveries in a row.", endpoints.length > 0 && add,
+    endpoints.length ? h("div.endpoints", endpoints.map(endpointRow)) : noEndpoint(a));
 }
+// Where an account has none, whoever looks for deliveries finds the way to the first.
+const noEndpoint = (a) => a.entitlements?.webhooks ?? true ?
+  empty("Add your first endpoint", "Events are delivered to the URL of a receiver, signed.", h("div", button("Add endpoint", { key: "add endpoint", class: "primary" }, () => endpointDialog(a)))) :
+  empty("This plan has no webhooks", "Webhooks come with Pro and above.");
 // How many of the latest attempts failed, back to the last success: known before a delivery is given up.
 function failing(e) {
   if (e.status !== "active") return null;
@@ -17,27 +17,25 @@ function failing(e) {
   const count = worked < 0 ? tries.length : worked;
   return count ? { count, last: outcome(tries[0]) } : null;
 }
-// What fails is above the tabs, and of the rest what is disabled is first. None moves while the pointer or the focus
-// is there.
-let above = new Set(), order = [];
+// Failing endpoints come first, then disabled ones. None moves while the pointer or the focus is there.
+let order = [];
 function placed(endpoints) {
-  if (!document.querySelector(".endpoints:is(:hover, :focus-within)")) {
-    above = new Set(endpoints.filter(failing).map((e) => e.id));
-    order = [...endpoints].sort((a, b) => (a.status === "active") - (b.status === "active")).map((e) => e.id);
-  }
+  const rank = (e) => failing(e) ? 0 : e.status === "active" ? 2 : 1;
+  if (!document.querySelector(".endpoints:is(:hover, :focus-within)")) order = [...endpoints].sort((a, b) => rank(a) - rank(b)).map((e) => e.id);
   const places = new Map(order.map((id, n) => [id, n]));
   const place = (e) => places.get(e.id) ?? order.length;
-  const sorted = [...endpoints].sort((a, b) => place(a) - place(b));
-  return [sorted.filter((e) => above.has(e.id)), sorted.filter((e) => !above.has(e.id))];
+  return [...endpoints].sort((a, b) => place(a) - place(b));
 }
-// What fails and what was lost, above all else.
+// One line above the tabs, which leads to the endpoints. It is green only once all that was missed is counted.
 function summary(endpoints) {
   if (!endpoints.length) return null;
   const bad = endpoints.filter(failing).length, off = endpoints.filter((e) => e.status !== "active").length;
-  const counted = endpoints.map((e) => missed.get(e.id)).filter((one) => one?.count);
-  const lost = counted.reduce((sum, one) => sum + one.count, 0), more = counted.some((one) => one.more);
-  const parts = [bad && `${bad} of ${endpoints.length} endpoints failing`, off && `${off} disabled`, lost && `${moreThan({ more })}${lost} missed`].filter(Boolean);
-  return h("p.summary", { key: "summary", class: bad ? "bad" : off || lost ? "wait" : "good" }, parts.join(" · ") || "No endpoint fails");
+  const counted = endpoints.filter((e) => e.status === "active").map((e) => running(e) ? {} : missed.get(e.id));
+  const lost = counted.reduce((sum, one) => sum + (one?.count ?? 0), 0), more = counted.some((one) => one?.more);
+  const known = counted.every((one) => one && !one.first);
+  const parts = [bad && `${bad} of ${endpoints.length} endpoints failing`, off && `${off} disabled`, lost && `${moreThan({ more })}${lost.toLocaleString("en")} missed`].filter(Boolean);
+  return h("p.summary", { key: "summary", class: bad ? "bad" : parts.length ? "wait" : known ? "good" : "" },
+    parts.length ? h("a", { key: "summary endpoints", href: address("endpoints") }, parts.join(" · ")) : known ? "No endpoint fails" : "Counting what was missed");
 }
 const clipped = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text;
 function endpointRow(e) {
@@ -60,7 +58,7 @@ function endpointRow(e) {
     h("div.state", fails ? badge(e.suspect_since ? "failing, suspect" : "failing", "bad") : !active ? badge("disabled", "bad") : e.suspect_since ? badge("suspect", "wait") : badge("active", "good"),
       h("small.faint", "since ", h("time", { datetime: e.since }, stamp(e.since).slice(0, 10)))),
     number(hour ? `${Math.floor(100 * hour.succeeded / hour.attempts)} %` : "–", !hour ? "none in 1 h" : hour.more ? "of the latest " + counted : `of ${counted} in 1 h`),
-    number(hour ? `${hour.p99_ms} ms` : "–", "p99"),
+    number(Number.isInteger(hour?.p99_ms) ? millis(hour.p99_ms) : "–", "p99"),
     strip(e),
     h("div.row.actions",
       active ? act("ping", "Ping", "", doing("Ping accepted", "POST", "endpoints", e.id, "ping")) : act("enable", "Enable", "primary", () => attempt(null, async () => {
@@ -94,7 +92,7 @@ function strip(e) {
   return h("div.strip", { role: "img", "aria-label": title, title },
     h("svg", { viewBox: "0 0 24 25", preserveAspectRatio: "none", "aria-hidden": "true" }, h("path", { d: counted.join("") }),
       bars("bad", bad, () => 0), bars("good", (one) => one.delivered, bad), bars("wait", (one) => one.waiting, (one) => bad(one) + one.delivered)),
-    h("small.faint", hour(0), h("span", day.since ? `latest ${number(day.counted)}` : "24 h"), "now"));
+    h("small.faint", [hour(0), day.since && `latest ${number(day.counted)}`, "now"].map((text) => text && h("span", text))));
 }
 // One menu is open at a time, and none behind a dialog, from which the focus comes back to the menu.
 addEventListener("click", (event) => {
@@ -109,6 +107,6 @@ function recoveryRow(e, active) {
   if (now) return h("div.row.recovery", h("progress", { max: String(now.counted || 1), value: String(now.redelivered), "aria-label": `Recovery of ${e.url}` }),
     h("span", `${now.redelivered} of ${moreThan(now)}${now.counted} redelivered${now.paused ? ", paused" : ""}`),
     act("rest", now.paused ? "Continue" : "Pause"), act("cancel", "Cancel", "Cancelled"));
-  return active && counted?.count > 0 && h("div.row.recovery", button(`Recover ${moreThan(counted)}${counted.count}`, { key: "recover " + e.id, class: "primary", of: e.url }, () => recoverDialog(e)),
+  return active && counted?.count > 0 && h("div.row.recovery", button(`Recover ${moreThan(counted)}${counted.count.toLocaleString("en")}`, { key: "recover " + e.id, class: "primary", of: e.url }, () => recoverDialog(e)),
     faint(`It missed ${types(counted)}${counted.more ? " and more" : ""}.`));
 }

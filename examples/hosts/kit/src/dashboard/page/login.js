@@ -48,6 +48,8 @@ let link = portal ? new URLSearchParams(location.hash.slice(1)).get("link") : nu
 async function meetOwner() {
   if (link) history.replaceState(null, "", location.pathname);
   $("kind").textContent = "owner";
+  $("count").textContent = "";
+  search.placeholder = "Find evt_… or dlv_…";
   document.querySelector(".top a").target = "_blank";
   const login = link ? await ask("POST", "/portal-login", { link }) : await ask("GET", "/portal-login");
   if (link) history.replaceState(null, "", "#" + encodeURIComponent(login.account_id));

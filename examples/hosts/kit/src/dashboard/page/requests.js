@@ -13,7 +13,7 @@ function requestOf(d, t) {
   const of = `${d.type} ${d.event_id}, ${t.by_hand ? "by hand" : "attempt " + t.number}, ${t.began_at}`;
   const act = (key, text, run) => button(text, { key: `${key} ${d.id} ${t.began_at}`, of }, run);
   const why = UNSHOWN[r.signature]?.(r);
-  return h("details", { key: `request ${d.id} ${t.began_at}` }, h("summary.faint", "Request"),
+  return h("details", { key: `request ${d.id} ${t.began_at}`, open: t === d.attempts[d.attempts.length - 1] }, h("summary.faint", "Request"),
     h("pre", { tabindex: "0", "aria-label": `Header fields of the request: ${of}` }, lines(r)),
     why && h("p.faint", "The signature is ", why, "."),
     h("p.faint", `Signed with the ${r.secrets.length === 1 ? "secret" : "secrets"} `, mono(r.secrets.join(", ")), " over a body with the SHA-256 ", h("span.mono.digest", whole.body_sha256)),

@@ -151,7 +151,7 @@ const MISSED = ["failed", "gone", "parked", "skipped"];
 // How the events of each hour of the last day stand: counted again now and then, where somebody sees it.
 let days = null;
 async function readDays(of) {
-  if (!seen || !(tab === "endpoints" || above.size) || (days && Date.now() - days.at < 30000)) return;
+  if (!seen || tab !== "endpoints" || (days && Date.now() - days.at < 30000)) return;
   const { from, data } = await ask("GET", at("accounts", of, "day"));
   if (of !== selected || locked) return;
   days = { at: Date.now(), from: Date.parse(from), of: new Map(data.map((day) => [day.endpoint_id, day])) };
@@ -165,13 +165,15 @@ async function countMissed() {
     if (of !== selected || !seen) return;
     const known = missed.get(e.id);
     if (e.status !== "active" || running(e) || (known && Date.now() - known.at < 10000)) continue;
-    missed.set(e.id, { ...known, at: Date.now() });
+    missed.set(e.id, { ...known, first: !known, at: Date.now() });
     try {
       const counted = await ask("POST", at("endpoints", e.id, "recover"), { dry_run: true });
-      const changed = known?.count !== counted.count;
       missed.set(e.id, { ...counted, at: Date.now() });
-      if (changed) draw();
-    } catch { /* this host has no recovery, or the plan has none */ }
+      if (known?.count !== counted.count) draw();
+    } catch (error) {
+      // The plan has no recovery. A service that does not answer is asked again.
+      if (error.status < 500) missed.set(e.id, { ...known, at: Date.now() }); else missed.delete(e.id);
+    }
   }
 }
 const running = (e) => seen.recoveries.find((r) => r.endpoint_id === e.id && r.status === "running");

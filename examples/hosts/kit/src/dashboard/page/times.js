@@ -11,6 +11,7 @@ function ago(time) {
   if (size < 86400) return say(Math.round(size / 3600), "h");
   return say(Math.round(size / 86400), size < 129600 ? "day" : "days");
 }
+const millis = (n) => n < 10000 ? `${n} ms` : `${(n / 1000).toFixed(1)} s`;
 // One format everywhere, with the reader's zone: 2026-11-22 14:03:22 UTC+1.
 function stamp(time) {
   const at = new Date(time), two = (n) => String(n).padStart(2, "0");
