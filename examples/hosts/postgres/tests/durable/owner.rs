@@ -84,46 +84,6 @@ async fn a_pool_that_is_used_up_costs_no_lease() {
     assert!(!sender.log().contains("leases error="), "{}", sender.log());
 }
 
-// What is in hand when its endpoint is disabled is so until it is stored, also if it was planned twice: else its
-// shard would seem to have something in flight for good.
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_in_hand_is_forgotten_with_its_endpoint() {
-    let service = Service::new().await;
-    let replies = [500, 500].map(Reply::Status);
-    let endpoint = service.endpoint("/", &[&replies[..], &[Reply::Held(410)]].concat());
-    let flags =
-        ["--allow-loopback-endpoints", "--timeout-scale", "2.5", "--metrics", "127.0.0.1:0"];
-    let sender = service.world.start("sender", &flags);
-    service.ping(&endpoint);
-    service.ping(&endpoint);
-    service.becomes("SELECT count(*) FROM attempts", 2).await;
-    // They are planned for ten seconds later, and for now.
-    let waiting = service.api.ask("GET", "/accounts/acct_1/deliveries", &json!({}), 200);
-    for delivery in waiting["data"].as_array().unwrap() {
-        let send = format!("/deliveries/{}/send", delivery["id"].as_str().unwrap());
-        service.api.ask("POST", &send, &json!({}), 202);
-    }
-    eventually("both attempts", || (service.receiver.got("/").len() == 4).then_some(()));
-    service.receiver.release();
-    service.becomes("SELECT count(*) FROM attempts", 4).await;
-    service.becomes("SELECT count(*) FROM deliveries", 0).await;
-    // What is stored is forgotten a moment later. An attempt is counted once the sender is to forget it, and
-    // what it hears later, that another delivery waits for its second attempt, comes after that.
-    shows(sender.metrics(), "sender_attempts_total{outcome=\"410\"}", 2.0);
-    service.ping(&service.endpoint("/later", &[Reply::Status(500)]));
-    shows(sender.metrics(), "sender_attempts_total{outcome=\"5xx\"}", 3.0);
-    shows(sender.metrics(), "sender_planned", 1.0);
-
-    sender.ask_to_end();
-    // All at once: a shard with something in flight would stay until its lease ends.
-    let owned = "SELECT count(*) FROM shards WHERE owner IS NOT NULL";
-    let mut left = 64;
-    while left == 64 {
-        left = service.count(owned).await;
-    }
-    assert_eq!(left, 0);
-}
-
 // D-92: also where two processes add endpoints at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_has_so_many_endpoints_and_no_more() {
