@@ -96,7 +96,7 @@ impl Actions {
         action.push(b'\n');
         if let Err(error) = self.file.write_all(&action) {
             // Half a line would be cut off at the next start. Whole lines stay.
-            log::warn("an action could not be written; start again once there is room").write();
+            log::warn!("an action could not be written; start again once there is room");
             return Err(error);
         }
         self.reached = next;

@@ -102,7 +102,7 @@ impl Intake {
         };
         let took = began.elapsed().as_millis();
         let method = serve::method(&head.method);
-        log::info(format!("{method} {} {took} ms: {}", outcome.status, outcome.what)).write();
+        log::info!("{method} {} {took} ms: {}", outcome.status, outcome.what);
         let mut response = Response::new(Full::default());
         *response.status_mut() = outcome.status;
         if outcome.status == StatusCode::METHOD_NOT_ALLOWED {
@@ -155,7 +155,7 @@ impl Intake {
         tokio::task::spawn_blocking(move || {
             let headers = DeliveryHeaders::from_map(&product, &headers);
             if let Some(evidence) = secrets::evidence(headers, &body, &secrets) {
-                log::info(format!("that mismatch: {}", evidence.explain(now))).write();
+                log::info!("that mismatch: {}", evidence.explain(now));
             }
         });
     }

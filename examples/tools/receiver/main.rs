@@ -216,7 +216,7 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
     );
     let intake = Arc::new(intake);
 
-    log::info(format!("listening on http://{address}")).write();
+    log::info!("listening on http://{address}");
     let handler = {
         let intake = Arc::clone(&intake);
         move |request, _peer| {
@@ -226,7 +226,7 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
     };
     serve(listener, LIMITS, handler, shutdown).await;
 
-    log::info("stopping: storing and acting on the received events").write();
+    log::info!("stopping: storing and acting on the received events");
     intake.stop().await;
     let failed = "a thread of the receiver has panicked";
     let ended = tokio::task::spawn_blocking(move || {
@@ -258,12 +258,11 @@ fn recover(set_up: &SetUp) -> Result<(Journal, Actions), String> {
     let of_journal = |error: String| format!("{}: {error}", set_up.journal.display());
     let journal = Journal::open(&set_up.journal).map_err(of_journal)?;
     let actions = Actions::of(actions, &set_up.journal, journal.len()).map_err(of_actions)?;
-    log::info(format!(
+    log::info!(
         "journal {}: {} events, {} bytes still to act on",
         set_up.journal.display(),
         journal.events(),
         journal.len().saturating_sub(actions.reached()),
-    ))
-    .write();
+    );
     Ok((journal, actions))
 }

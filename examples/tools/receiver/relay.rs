@@ -120,7 +120,7 @@ pub(crate) async fn run(plan: Plan, set_up: SetUp) -> Result<(), String> {
     let (listener, address) = crate::listen(listen).await?;
     let (_trigger, shutdown) = shutdown::on_ctrl_c(Duration::ZERO)
         .map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    log::info(format!("a relay to {}, listening on http://{address}", relay.to)).write();
+    log::info!("a relay to {}, listening on http://{address}", relay.to);
     let handler = move |request, _peer| {
         let relay = Arc::clone(&relay);
         async move { relay.answer(request).await }

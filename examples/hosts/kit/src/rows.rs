@@ -217,13 +217,11 @@ pub struct Names {
 }
 
 impl Names {
-    /// Returns the line of the log for an alert that the endpoint's owner is shown.
-    pub fn told(&self, alert: &Alert) -> log::Line {
-        log::warn("the owner of an endpoint is told")
-            .with("account", self.account.as_str())
-            .with("endpoint", self.endpoint.as_str())
-            .with("alert", alert.kind())
-            .with("text", alert.to_string())
+    /// Says in the log that the endpoint's owner is shown an alert.
+    pub fn told(&self, alert: &Alert) {
+        let Self { account, endpoint, .. } = self;
+        let message = "the owner of an endpoint is told";
+        log::warn!(account, endpoint, alert = alert.kind(), text = %alert, "{message}");
     }
 }
 

@@ -10,7 +10,7 @@ use std::io;
 
 /// Returns a text for one line: control characters, line separators and bidirectional marks are escaped.
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unsafe) {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(is_unsafe) {
         return text.into();
     }
     let mut escaped = String::with_capacity(text.len());

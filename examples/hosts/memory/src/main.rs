@@ -101,12 +101,13 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     // A closed or unread stream must not stop the host.
     tokio::task::spawn_blocking(move || terminal::print(line));
     log::banner(&banner);
-    log::info("started")
-        .with("version", env!("CARGO_PKG_VERSION"))
-        .with("listens", format!("{api_url},{dashboard_url}"))
-        .write();
+    log::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        listens = format!("{api_url},{dashboard_url}"),
+        "started",
+    );
     stop.requested().await;
-    log::info("stopping").write();
+    log::info!("stopping");
     for task in running {
         task.await?;
     }

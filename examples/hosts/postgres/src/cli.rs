@@ -83,16 +83,6 @@ pub(crate) struct Serving {
     pub(crate) drain: Duration,
 }
 
-impl Serving {
-    /// Adds the settings to the line about a start.
-    pub(crate) fn told(&self, line: log::Line) -> log::Line {
-        line.with("data", self.data.as_ref().map(|file| file.display().to_string()))
-            .with("allow_loopback_endpoints", self.allow_loopback)
-            .with("max_endpoints", self.endpoint_limit.get())
-            .with("drain_seconds", self.drain.as_secs())
-    }
-}
-
 pub(crate) const DATABASE: Flag =
     Flag::value("--database", "URL", "postgresql://user@host/name [the variable DATABASE_URL]");
 pub(crate) const DATABASE_CA: Flag = Flag::value(

@@ -54,8 +54,8 @@ impl Clocks {
         if differ != std::mem::replace(&mut self.differ, differ) {
             let begins = format!("this process's clock is {ahead:.3} s ahead of the database's");
             match differ {
-                true => log::error(format!("{begins}, and one of the two is wrong")).write(),
-                false => log::info(format!("{begins}, and agrees")).write(),
+                true => log::error!("{begins}, and one of the two is wrong"),
+                false => log::info!("{begins}, and agrees"),
             }
         }
         Ok(!differ)

@@ -50,25 +50,14 @@ impl Deed {
         Self { is_logged: true, ..self }
     }
 
-    /// Returns the line of the log about it, if the log tells of it: to be written once it is committed.
-    fn line(&self) -> Option<log::Line> {
-        let line = log::info("an operator acts")
-            .with("by", self.by.as_str())
-            .with("action", self.action)
-            .with("on", self.target.as_str())
-            .with("after", Some(self.after.to_string()).filter(|_| !self.after.is_null()));
-        Some(line).filter(|_| self.is_logged)
-    }
-
     /// Writes it, unless all is as it was.
-    pub(crate) async fn note(self, change: &impl GenericClient) -> Result<(), DbError> {
+    pub(crate) async fn note(&self, change: &impl GenericClient) -> Result<(), DbError> {
         let Self { by, action, account, target, before, after, .. } = self;
         if before == after && !before.is_null() {
             return Ok(());
         }
-        let text = |value: Value| (!value.is_null()).then(|| value.to_string());
         let (account, before, after) = (account.as_deref(), text(before), text(after));
-        sql::journal_insert(change, by.as_str(), action, account, &target, before, after).await?;
+        sql::journal_insert(change, by.as_str(), action, account, target, before, after).await?;
         Ok(())
     }
 }
@@ -85,17 +74,21 @@ pub(crate) async fn act<T, D: Into<Option<Deed>>>(
     let act = async |change: &Transaction<'_>| {
         let (done, deed) = step(change).await?;
         let deed = deed.into();
-        let line = deed.as_ref().and_then(Deed::line);
-        if let Some(deed) = deed {
+        if let Some(deed) = &deed {
             deed.note(change).await?;
         }
-        Ok::<_, Refused>((done, line))
+        Ok::<_, Refused>((done, deed))
     };
-    let (done, line) = database.change(act).await?;
-    if let Some(line) = line {
-        line.write();
+    let (done, deed) = database.change(act).await?;
+    if let Some(Deed { by, action, target, after, .. }) = deed.filter(|deed| deed.is_logged) {
+        let (by, on, after) = (by.as_str(), target, text(&after));
+        log::info!(by, action, on, after, "an operator acts");
     }
     Ok(done)
+}
+
+fn text(value: &Value) -> Option<String> {
+    (!value.is_null()).then(|| value.to_string())
 }
 
 /// Reads what was done after a position, oldest first.

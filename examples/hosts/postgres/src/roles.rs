@@ -142,7 +142,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         }
         Role::Api { serving, database, ring } => {
             let accounts = accounts(&serving, false)?;
-            let started = serving.told(begins("api", &database, &ring));
+            let (settings, keys) = (serving.clone(), ring.clone());
             let watch = watch(serving.drain)?;
             let _stop = watch.stop_on_drop();
             let counted = Counted::default();
@@ -155,18 +155,18 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let clocks = tokio::spawn(watch.until_shutdown("the clocks", clocks.keep()));
             say(&api.line);
             log::banner(&api.banner);
-            tell(started, &api.line, &counted, &watch);
+            let over = (&database, &keys);
+            tell("api", over, Some(&settings), None, &api.line, &counted, &watch);
             api.ended(std::future::ready(())).await;
             clocks.abort();
             stopped(&watch)?;
         }
         Role::Sender { options, metrics } => {
-            let started = options.told(begins("sender", &options.database, &options.ring));
-            let started = started.with("allow_loopback_endpoints", options.allow_loopback);
+            let settings = options.clone();
+            let (database, ring) = (&settings.database, settings.ring.clone());
             let watch = watch(Duration::ZERO)?;
             let _stop = watch.stop_on_drop();
-            let (ring, counted) = (options.ring.clone(), options.counted.clone());
-            let (database, mut line) = (&options.database, Map::new());
+            let (counted, mut line) = (options.counted.clone(), Map::new());
             let monitor =
                 serving::monitor(metrics, database, ring, counted.clone(), &watch).await?;
             if let Some((address, _)) = monitor {
@@ -176,7 +176,8 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             line.insert("ready".to_owned(), counted.not_ready().is_none().into());
             let line = line.into();
             say(&line);
-            tell(started, &line, &counted, &watch);
+            let over = (&settings.database, &settings.ring);
+            tell("sender", over, None, Some(&settings), &line, &counted, &watch);
             let _ = running.await;
             if let Some((_, monitoring)) = monitor {
                 monitoring.end().await;
@@ -200,7 +201,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
 
 /// Notes what takes several transactions, before the first of them.
 async fn note(database: &Database, deed: &Deed) -> Result<(), DbError> {
-    database.change(async |change| deed.clone().note(change).await).await
+    database.change(async |change| deed.note(change).await).await
 }
 
 /// Returns which migrations are applied, as JSON.
@@ -227,16 +228,16 @@ async fn all(
     };
     let watch = watch(serving.drain)?;
     let _stop = watch.stop_on_drop();
-    let started = begins("all", &sending.database, &sending.ring);
-    let started = sending.told(serving.told(started));
     let (ring, counted) = (sending.ring.clone(), sending.counted.clone());
     let (database, seen) = (&sending.database, counted.clone());
+    let (served, sent) = (serving.clone(), sending.clone());
     let login = Login::All;
     let api = serving::start(database, ring, serving, accounts, login, seen, &watch).await?;
     let sender = sender::start(sending, watch.clone()).await?;
     say(&api.line);
     log::banner(&format!("{}{note}", api.banner));
-    tell(started, &api.line, &counted, &watch);
+    let over = (&sent.database, &sent.ring);
+    tell("all", over, Some(&served), Some(&sent), &api.line, &counted, &watch);
     api.ended(sender).await;
     Ok(stopped(&watch)?)
 }
@@ -247,35 +248,49 @@ async fn all(
 /// A task has ended that should not.
 fn stopped(watch: &Watch) -> Result<(), String> {
     watch.outcome()?;
-    log::info("stopped").with("pid", std::process::id()).write();
+    log::info!(pid = std::process::id(), "stopped");
     Ok(())
 }
 
-/// Begins the line about a start: what runs, and over what. No password is in it, and no key.
-fn begins(role: &'static str, database: &Address, ring: &KeyRing) -> log::Line {
-    log::info("started")
-        .with("role", role)
-        .with("version", env!("CARGO_PKG_VERSION"))
-        .with("host", host::program::process::host_name())
-        .with("pid", std::process::id())
-        .with("database", database.places())
-        .with("keys", ring.numbers())
-        .with("sealing_key", ring.numbers().first().copied())
-}
-
-/// Logs a start: where the role listens, the name of its sender, and whether it is ready; and later, that it stops.
-fn tell(started: log::Line, line: &Value, counted: &Counted, watch: &Watch) {
-    let why = counted.not_ready();
-    started
-        .with("listens", listens(line))
-        .with("sender", counted.sender())
-        .with("ready", why.is_none())
-        .with("reason", why)
-        .write();
+/// Logs a start: what runs, over what, where it listens, the name of its sender, and whether it is ready; and later,
+/// that it stops. No password is in it, and no key.
+fn tell(
+    role: &str,
+    (database, ring): (&Address, &KeyRing),
+    serving: Option<&Serving>,
+    sending: Option<&sender::Options>,
+    line: &Value,
+    counted: &Counted,
+    watch: &Watch,
+) {
+    let reason = counted.not_ready();
+    let loopback = sending.map(|it| it.allow_loopback);
+    log::info!(
+        role,
+        version = env!("CARGO_PKG_VERSION"),
+        host = host::program::process::host_name(),
+        pid = std::process::id(),
+        database = database.places(),
+        keys = ring.numbers().as_slice(),
+        sealing_key = ring.numbers().first(),
+        data = serving.and_then(|it| it.data.as_ref()).map(|file| display(file.display())),
+        allow_loopback_endpoints = serving.map(|it| it.allow_loopback).or(loopback),
+        max_endpoints = serving.map(|it| it.endpoint_limit.get()),
+        drain_seconds = serving.map(|it| it.drain.as_secs()),
+        trust_ca = sending.and_then(|it| it.trust_ca.as_ref()).map(|file| display(file.display())),
+        time_scale = sending.map(|it| it.scale.waits),
+        timeout_scale = sending.map(|it| it.scale.timeouts),
+        endpoint_rate = sending.map(|it| it.per_second),
+        listens = listens(line),
+        sender = counted.sender(),
+        ready = reason.is_none(),
+        reason,
+        "started",
+    );
     let stop = watch.stop().clone();
     tokio::spawn(async move {
         stop.near().await;
-        log::info("stopping").with("pid", std::process::id()).write();
+        log::info!(pid = std::process::id(), "stopping");
     });
 }
 

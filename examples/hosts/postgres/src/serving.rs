@@ -129,7 +129,7 @@ impl Running {
         let servers = async {
             for task in tasks {
                 if let Err(error) = task.await {
-                    log::warn("a server ended").because(&error).write();
+                    log::warn!(%error, "a server ended");
                 }
             }
         };

@@ -33,6 +33,7 @@ use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tracing::{Instrument as _, debug_span};
 
 use crate::auth::access::{Access, Ancestors};
 use crate::auth::counts::Counts;
@@ -176,7 +177,10 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let decoded: Vec<Cow<'_, str>> =
             head.uri.path().trim_start_matches('/').split('/').map(decode).collect();
         let path: Vec<&str> = decoded.iter().map(|segment| &**segment).collect();
-        let (route, mut is_stranger) = (template::<X>(&path), true);
+        let (route, trace) = (template::<X>(&path), TraceParent::of(&head.headers));
+        let traceparent = trace.as_ref().map(TraceParent::as_str);
+        let span = debug_span!("dashboard", route, traceparent);
+        let mut stranger = true;
         let answered = async {
             if self.stop.as_ref().is_some_and(Shutdown::is_requested) {
                 return Err(Error::Stopping);
@@ -187,7 +191,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                 _ => {
                     let (store, access) = (&self.store, &self.access);
                     let login = self.logins.check(store, access, &head.headers, peer).await?;
-                    is_stranger = false;
+                    stranger = false;
                     Some(login)
                 }
             };
@@ -218,7 +222,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                 None => self.public_route(&asked, peer).await,
             }
         };
-        let answered = answered.await;
+        let answered = answered.instrument(span.clone()).await;
         let reason = answered.as_ref().err().and_then(Error::reason).map(str::to_owned);
         let mut answer = answered.unwrap_or_else(Error::answer);
         // The page has a form: a browser that finds Basic asks for a password itself.
@@ -226,21 +230,23 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         // A login that succeeds has the right secret.
-        is_stranger &= !(head.method == Method::POST && answer.status().is_success());
+        stranger &= !(head.method == Method::POST && answer.status().is_success());
         // The page asks every second; that nothing has changed is not worth a line.
         if answer.status() != StatusCode::NOT_MODIFIED {
-            let line = match reason {
-                Some(_) => log::warn("dashboard"),
-                None => log::info("dashboard"),
-            };
-            line.of_stranger(is_stranger)
-                .with("method", serve::method(&head.method))
-                .with("route", route)
-                .with("status", answer.status().as_u16())
-                .with("took_us", log::micros(began.elapsed()))
-                .with("reason", reason)
-                .with("traceparent", TraceParent::of(&head.headers).map(|trace| trace.to_string()))
-                .write();
+            let (status, took_us) = (answer.status().as_u16(), log::micros(began.elapsed()));
+            let method = serve::method(&head.method);
+            match reason {
+                Some(_) => log::warn!(
+                    parent: &span,
+                    stranger, method, route, status, took_us, reason, traceparent,
+                    "dashboard"
+                ),
+                None => log::info!(
+                    parent: &span,
+                    stranger, method, route, status, took_us, traceparent,
+                    "dashboard"
+                ),
+            }
         }
         answer
     }
@@ -261,7 +267,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             Err(error) => Err(error),
         };
         if let Some(why) = answered.as_ref().err().and_then(Error::reason) {
-            log::warn("store").because(&why).write();
+            log::warn!(error = %why, "store");
         }
         answered.unwrap_or_else(Error::answer)
     }

@@ -10,6 +10,8 @@ use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use tokio::time::Instant;
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span, debug_span};
 
 use super::monitor::ApiTally;
 use super::serve;
@@ -58,9 +60,10 @@ impl<S: ApiStore> Api<S> {
         let timer = Instant::now();
         let (parts, _body) = request.into_parts();
         let request_id = RequestId::from_random(random::bytes());
-        let id = request_id.clone();
-        let head = RequestHead::from_parts(&parts);
-        let mut account = None;
+        let (id, trace) = (request_id.clone(), TraceParent::of(&parts.headers));
+        let (request, traceparent) = (id.as_str(), trace.as_ref().map(TraceParent::as_str));
+        let span = debug_span!("api", request, account = Empty, traceparent);
+        let (head, mut account) = (RequestHead::from_parts(&parts), None);
         // Its head was not complete when stopping began. Whoever asks again finds another process.
         let stopping = self.stop.is_some_and(|stop| stop.is_requested());
         let answered = match Received::new(&head, request_id) {
@@ -68,7 +71,7 @@ impl<S: ApiStore> Api<S> {
                 let why = Some("shutdown was requested".to_owned());
                 Err(Rejected { rejection: received.internal_error(), why })
             }
-            Ok(received) => self.host.serve(received, &mut account).await,
+            Ok(received) => self.host.serve(received, &mut account).instrument(span.clone()).await,
             Err(rejection) => Err(rejection.into()),
         };
         let (answered, why) = match answered {
@@ -85,20 +88,21 @@ impl<S: ApiStore> Api<S> {
                 (rejection.into_response(), Some(reason))
             }
         };
-        let line = match answer.status().is_server_error() {
-            true => log::warn("api"),
-            false => log::info("api"),
-        };
-        line.of_stranger(account.is_none())
-            .with("request", id.as_str())
-            .with("account", account)
-            .with("method", serve::method(&parts.method))
-            .with("route", route(parts.uri.path()))
-            .with("status", answer.status().as_u16())
-            .with("took_us", log::micros(took))
-            .with("reason", reason)
-            .with("traceparent", TraceParent::of(&parts.headers).map(|trace| trace.to_string()))
-            .write();
+        let (method, route) = (serve::method(&parts.method), route(parts.uri.path()));
+        let (status, took_us) = (answer.status().as_u16(), log::micros(took));
+        let stranger = account.is_none();
+        match answer.status().is_server_error() {
+            true => log::warn!(
+                parent: &span,
+                stranger, request, account, method, route, status, took_us, reason, traceparent,
+                "api"
+            ),
+            false => log::info!(
+                parent: &span,
+                stranger, request, account, method, route, status, took_us, reason, traceparent,
+                "api"
+            ),
+        }
         answer.map(|body| Full::new(Bytes::from(body)))
     }
 }
@@ -110,7 +114,9 @@ impl<S: ApiStore> Host<S> {
         account_id: &mut Option<String>,
     ) -> Result<Response<Vec<u8>>, Rejected> {
         let (identified, found) = self.store.identify(received).await?;
-        *account_id = Some(identified.account_id().as_str().to_owned());
+        let id = identified.account_id().as_str();
+        Span::current().record("account", id);
+        *account_id = Some(id.to_owned());
         let admitted = self.store.admit(identified).await?;
         let (account, status) = match self.store.status(admitted.account_id(), found).await {
             Ok(found) => found,

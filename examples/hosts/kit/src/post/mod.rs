@@ -22,7 +22,6 @@ use self::connect::{Trust, connect};
 use self::connection::{Connection, ExchangeError};
 use self::failure::Failure;
 use self::kept::Kept;
-use crate::log;
 use crate::post::signed::Signed;
 
 pub use self::connect::on_thread;
@@ -63,15 +62,6 @@ impl Sent {
     /// and none of them is worth a row or a line.
     pub fn lacks_resources(&self) -> bool {
         self.reason == Some(FailureReason::OutOfResources)
-    }
-
-    /// Returns the line of the log for this attempt, to which its host adds whose it was.
-    pub fn line(&self, attempt: u32) -> log::Line {
-        log::info("attempt")
-            .with("attempt", attempt)
-            .with("outcome", self.outcome.to_string())
-            .with("reason", self.reason.as_ref().map(FailureReason::as_str))
-            .with("took_us", log::micros(self.took))
     }
 
     /// Adds to a log entry what only the host has seen.

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use tokio::net::TcpListener;
+use tracing_subscriber::filter::LevelFilter;
 
 pub mod first_line;
 pub mod process;
@@ -14,10 +15,11 @@ pub mod shutdown;
 pub mod watch;
 
 use crate::flags::last_words;
-use crate::log;
+use crate::log::{self, Format};
 
-/// Runs a program to its end, and prints why it failed.
+/// Runs a program to its end, and prints why it failed. Its log is of texts unless that was set.
 pub fn run<E: Display>(name: &str, program: impl Future<Output = Result<(), E>>) -> ExitCode {
+    log::set(Format::Text, LevelFilter::INFO);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start: {error}"));
     let ended = runtime.and_then(|runtime| {

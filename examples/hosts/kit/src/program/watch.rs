@@ -77,7 +77,7 @@ impl Watch {
     }
 
     fn failed(&self, why: String) {
-        log::error(why.clone()).write();
+        log::error!("{why}");
         let _ = self.failed.set(why);
         self.trigger.pull();
     }

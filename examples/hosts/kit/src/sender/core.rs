@@ -13,7 +13,7 @@ use call_assistant::webhook::sender::{
 use super::{Begun, Command, Ended, Event, How, LIMITS, Moment, Owned};
 use crate::log;
 use crate::post::Sent;
-use crate::rows::{Done, Failure, Key, News, SetLimit, ToBegin};
+use crate::rows::{Done, Failure, Key, Names, News, SetLimit, ToBegin};
 
 /// The most deliveries that are read at once, and the most reads at a time.
 const READ: usize = 128;
@@ -376,17 +376,14 @@ impl Core {
         let of = |endpoint: u32| batch.iter().find(|ended| ended.key.endpoint == endpoint);
         for (endpoint, alert) in &settled.alerts {
             if let Some(ended) = of(*endpoint) {
-                ended.opened.names.told(alert).write();
+                ended.opened.names.told(alert);
             }
         }
         for (endpoint, reason) in settled.disabled {
             if let Some(ended) = of(endpoint) {
-                let names = &ended.opened.names;
-                log::info("an endpoint is disabled")
-                    .with("account", names.account.as_str())
-                    .with("endpoint", names.endpoint.as_str())
-                    .with("reason", reason.as_str())
-                    .write();
+                let Names { account, endpoint, .. } = &ended.opened.names;
+                let reason = reason.as_str();
+                log::info!(account, endpoint, reason, "an endpoint is disabled");
             }
             self.planner.forget(endpoint);
             self.park(endpoint, at);

@@ -34,7 +34,7 @@ impl History {
             if self.0.is_known.swap(true, Ordering::Relaxed) {
                 return;
             }
-            log::error(format!("the database went back: {seen}")).write();
+            log::error!("the database went back: {seen}");
             self.0.times.fetch_add(1, Ordering::Relaxed);
         }
         self.0.is_to_be_read.store(true, Ordering::Relaxed);

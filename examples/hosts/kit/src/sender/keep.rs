@@ -129,15 +129,9 @@ impl<R: Rows, C: Clock, N: Notes> Keeper<R, C, N> {
         };
         let done: [_; STEPS] = tokio::join!(biased; one(0), one(1), one(2), one(3)).into();
         for (id, done) in done.into_iter().flatten() {
-            match done {
-                Ok(ended) => ended.into_iter().for_each(log::Line::write),
-                Err(error) => {
-                    log::warn("a recovery makes no step")
-                        .with("recovery", format!("rcv_{id}"))
-                        .because(&error)
-                        .write();
-                    failed.insert(id, self.clock.at().steady);
-                }
+            if let Err(error) = done {
+                log::warn!(recovery = format!("rcv_{id}"), %error, "a recovery makes no step");
+                failed.insert(id, self.clock.at().steady);
             }
         }
     }

@@ -2,28 +2,43 @@
 //! shard then makes it.
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, RecoveryStatus, RecoveryStep};
+use call_assistant::webhook::sender::{Delivery, Recovery, RecoveryStatus, RecoveryStep};
 
 use super::LIMITS;
 use crate::log;
 use crate::rows::{
-    Change, Changes, Done, Failure, Locked, Progress, RunningRecovery, Search, Writes,
+    Change, Changes, Done, Failure, Locked, Names, Progress, RunningRecovery, Search, Writes,
 };
 
 /// How many redeliveries of one endpoint are pending at once: so many that those in flight are followed by others
 /// from one step to the next. How many of them are in flight at once is the planner's.
 const AT_ONCE: u32 = 8 * LIMITS.per_endpoint;
 
-/// Makes a step of a recovery: a transaction with the deliveries that it makes due. Returns the line of the log if
-/// that is its last.
-pub(super) async fn step(rows: &impl Changes, id: u64, now: Timestamp) -> Done<Option<log::Line>> {
+/// Makes a step of a recovery: a transaction with the deliveries that it makes due. The log tells of its last.
+pub(super) async fn step(rows: &impl Changes, id: u64, now: Timestamp) -> Done<()> {
     let mut change = rows.change().await?;
     let ended = in_change(&mut change, id, now).await?;
     change.commit().await?;
-    Ok(ended)
+    if let Some((names, recovery, of)) = ended {
+        log::info!(
+            recovery = format!("rcv_{id}"),
+            account = names.account,
+            endpoint = names.endpoint,
+            status = recovery.status().as_str(),
+            redelivered = recovery.redelivered(),
+            of,
+            "a recovery has ended",
+        );
+    }
+    Ok(())
 }
 
-async fn in_change(change: &mut impl Change, id: u64, now: Timestamp) -> Done<Option<log::Line>> {
+/// Returns whose recovery has ended, and how many deliveries were counted.
+async fn in_change(
+    change: &mut impl Change,
+    id: u64,
+    now: Timestamp,
+) -> Done<Option<(Names, Recovery<u64>, u64)>> {
     let Some(running) = change.lock_recovery(id).await? else { return Ok(None) };
     let RunningRecovery { mut recovery, endpoint, plan, names, .. } = running;
     if running.is_paused || recovery.status() != RecoveryStatus::Running {
@@ -72,12 +87,5 @@ async fn in_change(change: &mut impl Change, id: u64, now: Timestamp) -> Done<Op
     if recovery.status() == RecoveryStatus::Running {
         return Ok(None);
     }
-    let ended = log::info("a recovery has ended")
-        .with("recovery", format!("rcv_{id}"))
-        .with("account", names.account)
-        .with("endpoint", names.endpoint)
-        .with("status", recovery.status().as_str())
-        .with("redelivered", recovery.redelivered())
-        .with("of", progress.counted);
-    Ok(Some(ended))
+    Ok(Some((names, recovery, progress.counted)))
 }

@@ -13,12 +13,12 @@ pub async fn remind(rows: &impl Changes, shards: &Shards, now: Timestamp) -> Don
     loop {
         let mut change = rows.change().await?;
         let Page { rows: page, last } = change.lock_disabled(shards, after, now).await?;
-        let (mut alerts, mut endpoints, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut alerts, mut endpoints, mut owners) = (Vec::new(), Vec::new(), Vec::new());
         for (health, names) in &page {
             let mut health = *health;
             if let Some(alert) = health.remind(now) {
                 let number = number_of(&health);
-                lines.push(names.told(&alert));
+                owners.push(names);
                 alerts.push((number, alert));
                 endpoints.push((number, health));
             }
@@ -26,12 +26,9 @@ pub async fn remind(rows: &impl Changes, shards: &Shards, now: Timestamp) -> Don
         let writes = Writes { endpoints: &endpoints, alerts: &alerts, ..Writes::at(now) };
         change.write(&writes).await?;
         change.commit().await?;
-        lines.into_iter().for_each(crate::log::Line::write);
-        for (_, health) in &endpoints {
-            let names = page.iter().find(|(of, _)| of.id() == health.id()).map(|(_, names)| names);
-            if let Some(names) = names {
-                count_missed(rows, health, names, now).await?;
-            }
+        owners.iter().zip(&alerts).for_each(|(names, (_, alert))| names.told(alert));
+        for (names, (_, health)) in owners.into_iter().zip(&endpoints) {
+            count_missed(rows, health, names, now).await?;
         }
         told.extend(alerts.into_iter().map(|(_, alert)| alert));
         if last.is_none() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use call_assistant::webhook::sender::{FailureReason, Outcome, RetrySchedule, SenderMetrics};
 use tokio::sync::{mpsc, watch};
+use tracing::{Instrument as _, debug_span};
 
 use super::keep::Keeper;
 use super::{
@@ -15,7 +16,7 @@ use crate::log;
 use crate::post::{Sent, host};
 use crate::program::shutdown::Shutdown;
 use crate::program::watch::Watch;
-use crate::rows::{Failure, Key, Rows};
+use crate::rows::{Failure, Key, Names, Rows};
 
 /// How long to wait at most before looking again whether the leases are valid.
 const LEASES: Duration = Duration::from_millis(200);
@@ -141,7 +142,7 @@ where
                     let now = own.clock.at().now;
                     let counted = count_missed(&own.rows, &health, &opened.names, now).await;
                     if let Err(error) = counted {
-                        log::warn("counting what was missed").because(&error).write();
+                        log::warn!(%error, "counting what was missed");
                     }
                 })
             }
@@ -155,14 +156,19 @@ where
 
     /// Makes an attempt, unless it has no time left.
     async fn attempt(&self, begun: Begun, keeper: &Keeper<R, C, N>) {
+        let Begun { body, name, opened, .. } = &begun;
+        let Names { account, endpoint, .. } = &opened.names;
+        let (event, delivery) = (body.id().as_str(), name.as_str());
+        let (attempt, traceparent) = (begun.attempt.number(), begun.traceparent.as_deref());
+        let span = debug_span!("attempt", attempt, account, endpoint, event, delivery, traceparent);
         let told = keeper.clone();
-        let endpoint = begun.key.endpoint;
+        let number = begun.key.endpoint;
         let slot = Slot::new(move |outcome, took| {
-            told.hear(Event::Freed { endpoint, outcome, took });
+            told.hear(Event::Freed { endpoint: number, outcome, took });
         });
         let sent = tokio::select! {
             biased;
-            sent = self.poster.post(&begun, &slot) => sent,
+            sent = self.poster.post(&begun, &slot).instrument(span.clone()) => sent,
             () = given_up(self.watch.stop(), &self.clock, self.grace) => {
                 let at = self.clock.at();
                 Sent {
@@ -175,7 +181,22 @@ where
         if sent.lacks_resources() {
             self.notes.tried("attempts cannot be made", &Err::<(), _>(NOT_MADE));
         } else {
-            line(&begun, &sent).write();
+            let (outcome, took_us) = (sent.outcome.to_string(), log::micros(sent.took));
+            log::info!(
+                parent: &span,
+                attempt,
+                outcome,
+                reason = sent.reason.as_ref().map(FailureReason::as_str),
+                took_us,
+                account,
+                endpoint,
+                event,
+                delivery,
+                r#type = body.event_type().as_str(),
+                traceparent,
+                host = opened.destination.as_ref().map(|it| host(it.target())),
+                "attempt",
+            );
         }
         if sent.outcome != Outcome::Unsent {
             self.notes.tried("attempts cannot be made", &Ok::<_, Failure>(()));
@@ -192,17 +213,4 @@ where
 async fn given_up(stop: &Shutdown, clock: &impl Clock, grace: Duration) {
     stop.requested().await;
     clock.sleep(grace).await;
-}
-
-/// Returns the line of the log for an attempt.
-fn line(begun: &Begun, sent: &Sent) -> log::Line {
-    let host = begun.opened.destination.as_ref().map(|it| host(it.target()).to_owned());
-    sent.line(begun.attempt.number().into())
-        .with("account", begun.opened.names.account.as_str())
-        .with("endpoint", begun.opened.names.endpoint.as_str())
-        .with("event", begun.body.id().as_str())
-        .with("delivery", begun.name.as_str())
-        .with("type", begun.body.event_type().as_str())
-        .with("traceparent", begun.traceparent.clone())
-        .with("host", host)
 }

@@ -84,14 +84,15 @@ impl RecoveryRow {
 
     /// Says in the log that it has started.
     pub fn log_start(&self) {
-        log::info("a recovery has started")
-            .with("recovery", self.id.as_str())
-            .with("account", self.account_id.as_str())
-            .with("endpoint", self.endpoint_id.as_str())
-            .with("from", self.missed.from().to_string())
-            .with("until", self.missed.until().to_string())
-            .with("counted", self.counted)
-            .write();
+        log::info!(
+            recovery = self.id.as_str(),
+            account = self.account_id.as_str(),
+            endpoint = self.endpoint_id.as_str(),
+            from = %self.missed.from(),
+            until = %self.missed.until(),
+            counted = self.counted,
+            "a recovery has started",
+        );
     }
 }
 

@@ -42,7 +42,7 @@ pub async fn answer<S: ApiStore>(
     let fault = sandbox.faults.request(request.uri().path(), has_cursor, account.as_deref());
     if let Some(fault) = &fault {
         let (method, route) = (serve::method(request.method()), route(request.uri().path()));
-        log::info(format!("sandbox fault {} {method} {route}", fault.as_str())).write();
+        log::info!("sandbox fault {} {method} {route}", fault.as_str());
     }
     let mut answer = match fault {
         None => api.answer(request, peer).await.map(Either::Left),

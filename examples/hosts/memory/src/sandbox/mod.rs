@@ -86,7 +86,7 @@ fn order(asked: &Asked<'_>, faults: &Faults, store: &Store) -> Result<Answer, Er
         store.lock().endpoint(id)?;
     }
     let order = faults.order(&asked.body)?;
-    log::info(format!("sandbox ordered {order}")).write();
+    log::info!("sandbox ordered {order}");
     Ok(created(&order))
 }
 
@@ -114,8 +114,7 @@ async fn advance(asked: &Asked<'_>, mover: &Mover, store: &Store) -> Result<Answ
             "another request has moved the clock meanwhile; GET /clock tells it".into(),
         )
     })?;
-    log::info(format!("sandbox clock moved by {} s, {stops} stops", to.since(now).as_secs()))
-        .write();
+    log::info!("sandbox clock moved by {} s, {stops} stops", to.since(now).as_secs());
     let mut shown = time(store);
     shown["stops"] = stops.into();
     Ok(ok(&shown))

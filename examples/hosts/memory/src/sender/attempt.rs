@@ -48,8 +48,7 @@ impl Post for FaultyPoster {
         let (event, delivery) = (&begun.body, &begun.name);
         let whose = format!("{} {} {delivery}", event.event_type(), event.id());
         let fault_name = fault.as_str();
-        log::info(format!("sandbox fault {fault_name} {whose} to {} at {host}", names.endpoint))
-            .write();
+        log::info!("sandbox fault {fault_name} {whose} to {} at {host}", names.endpoint);
         send(begun, fault, &self.poster, slot, &self.faults).await
     }
 }

@@ -64,7 +64,7 @@ impl Tables {
     /// afterwards must not be moved.
     pub(super) fn look_at_clock(&mut self) {
         if let Some(step) = self.watch.look(clock::now()) {
-            log::info(format!("the clock was set: {step:?}")).write();
+            log::info!("the clock was set: {step:?}");
             self.clock_was_set(step);
             self.watch.was_set = true;
         }

@@ -211,11 +211,8 @@ impl Tables {
     pub(super) fn disabled(&mut self, number: u32, reason: DisabledReason, now: Timestamp) {
         let Some(endpoint) = self.endpoint_of(number) else { return };
         let pending = endpoint.pending.clone();
-        log::info("an endpoint is disabled")
-            .with("account", endpoint.account_id.as_str())
-            .with("endpoint", endpoint.id.as_str())
-            .with("reason", reason.as_str())
-            .write();
+        let (account, reason) = (endpoint.account_id.as_str(), reason.as_str());
+        log::info!(account, endpoint = endpoint.id.as_str(), reason, "an endpoint is disabled");
         for pending in pending {
             self.park(pending, now);
         }

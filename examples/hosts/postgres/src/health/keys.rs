@@ -47,8 +47,8 @@ impl KeysInUse {
         let (unfit, unreadable) = (lacking.keys.clone(), lacking.endpoints);
         if unfit != self.unfit {
             match unfit.is_empty() {
-                true => log::info("the key ring has each key that is in use again").write(),
-                false => log::error(unfit.to_string()).with("endpoints", unreadable).write(),
+                true => log::info!("the key ring has each key that is in use again"),
+                false => log::error!(endpoints = unreadable, "{unfit}"),
             }
         }
         self.counted.lacks(lacking);

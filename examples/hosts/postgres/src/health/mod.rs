@@ -63,10 +63,8 @@ impl Health {
         let before = self.counted.lacked_right();
         self.counted.lacks_rights(lacking);
         match (before, self.counted.lacked_right()) {
-            (before, Some(why)) if before.as_ref() != Some(&why) => log::error(why).write(),
-            (Some(_), None) => {
-                log::info("the login has each right that it needs again").write();
-            }
+            (before, Some(why)) if before.as_ref() != Some(&why) => log::error!("{why}"),
+            (Some(_), None) => log::info!("the login has each right that it needs again"),
             _ => {}
         }
         Ok(())

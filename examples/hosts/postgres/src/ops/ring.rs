@@ -116,10 +116,7 @@ pub async fn check(
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    log::warn("secrets cannot be opened")
-                        .with("endpoint", id)
-                        .because(&error)
-                        .write();
+                    log::warn!(endpoint = id, %error, "secrets cannot be opened");
                     checked.unreadable = checked.unreadable.saturating_add(1);
                     if checked.named.len() < MOST_NAMED {
                         let (endpoint, lacks_key) = (id.to_owned(), unfit.is_of(sealed));

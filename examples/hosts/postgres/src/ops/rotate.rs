@@ -80,10 +80,7 @@ async fn page(
             // It signs nothing any more.
             Err(_) if *is_deleted => {}
             Err(error) => {
-                log::warn("its secrets are not sealed again")
-                    .with("endpoint", id)
-                    .because(&error)
-                    .write();
+                log::warn!(endpoint = id, %error, "its secrets are not sealed again");
                 page.unreadable = page.unreadable.saturating_add(1);
             }
         }

@@ -116,13 +116,9 @@ async fn try_drop(database: &Database, now: Timestamp) -> Result<bool, DbError> 
     let mut kept = false;
     for day in &database.read(old).await? {
         match drop_day(database, day).await {
-            Ok(true) => {
-                log::info("the events of a day are dropped").with("day", day.as_str()).write()
-            }
+            Ok(true) => log::info!(day, "the events of a day are dropped"),
             Ok(false) => kept = true,
-            Err(error) => {
-                log::warn("dropping a day").with("day", day.as_str()).because(&error).write();
-            }
+            Err(error) => log::warn!(day, %error, "dropping a day"),
         }
     }
     Ok(kept)
@@ -156,7 +152,7 @@ async fn give_up(
     };
     while let (Some(reached), told) = page(last).await? {
         for (names, alert) in &told {
-            names.told(alert).write();
+            names.told(alert);
         }
         counted.count(|tally| told.iter().for_each(|(_, alert)| tally.alerted(alert)));
         (last, any) = (reached, any || !told.is_empty());

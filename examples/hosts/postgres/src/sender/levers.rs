@@ -38,9 +38,8 @@ pub(super) async fn read(database: &Database) -> Result<(Vec<SetLimit>, Names), 
 
 /// Logs each lever that was set or undone, since it holds back what this sender would send.
 pub(super) fn tell(before: &Names, now: &Names) {
-    let line = |message: &'static str, id: &i64, (of, per_second): &(String, u32)| {
-        let line = log::info(message).with("lever", format!("lvr_{id}")).with("on", of.as_str());
-        line.with("per_second", *per_second).write();
+    let line = |message: &str, id: &i64, (on, per_second): &(String, u32)| {
+        log::info!(lever = format!("lvr_{id}"), on, per_second, "{message}");
     };
     for (id, lever) in now.iter().filter(|(id, lever)| before.get(id) != Some(lever)) {
         line("a lever holds back what is sent", id, lever);

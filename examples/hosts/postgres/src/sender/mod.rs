@@ -27,7 +27,6 @@ use crate::exit::Ended;
 use crate::health::Counted;
 use crate::key_ring::KeyRing;
 use crate::queue::SHARDS;
-use host::log;
 use host::post;
 use host::program::scale::Scale;
 use host::program::watch::Watch;
@@ -46,16 +45,6 @@ pub(crate) struct Options {
     /// The most attempts per second and endpoint; 0 is no limit.
     pub(crate) per_second: u32,
     pub(crate) counted: Counted,
-}
-
-impl Options {
-    /// Adds the settings to the line about a start.
-    pub(crate) fn told(&self, line: log::Line) -> log::Line {
-        line.with("trust_ca", self.trust_ca.as_ref().map(|file| file.display().to_string()))
-            .with("time_scale", self.scale.waits)
-            .with("timeout_scale", self.scale.timeouts)
-            .with("endpoint_rate", self.per_second)
-    }
 }
 
 /// The most connections for what a sender does: 11; and for renewing its leases: 1. No work uses that one, so none

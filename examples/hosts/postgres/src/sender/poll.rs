@@ -166,10 +166,11 @@ async fn page(
             // A row of a later version is for a process of that version.
             Err(error) => {
                 counted.cannot_read(Kind::Delivery, id);
-                log::warn("a delivery or its event cannot be read")
-                    .with("delivery", queue::delivery_text(row.endpoint.unwrap_or_default(), id))
-                    .because(&error)
-                    .write();
+                log::warn!(
+                    delivery = queue::delivery_text(row.endpoint.unwrap_or_default(), id),
+                    %error,
+                    "a delivery or its event cannot be read",
+                );
             }
         }
     }

@@ -76,10 +76,7 @@ impl Reader {
                     if !self.counted.lacks_key_of(&row.secrets) {
                         self.counted.cannot_read(Kind::Endpoint, row.number.into());
                     }
-                    log::warn("an endpoint cannot be read")
-                        .with("endpoint", row.id)
-                        .because(&error)
-                        .write();
+                    log::warn!(endpoint = row.id, %error, "an endpoint cannot be read");
                 }
             }
         }
@@ -95,10 +92,7 @@ impl Reader {
                 }
                 Err(error) => {
                     self.counted.cannot_read(Kind::Delivery, id);
-                    log::warn("a delivery or its event cannot be read")
-                        .with("delivery", name)
-                        .because(&error)
-                        .write();
+                    log::warn!(delivery = name, %error, "a delivery or its event cannot be read");
                 }
             }
         }

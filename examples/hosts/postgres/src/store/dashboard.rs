@@ -251,10 +251,11 @@ impl Store for Postgres {
         let (missed, counted) = match read.await {
             Ok((newest, counted)) => (newest, Some(counted)),
             Err(error) => {
-                log::warn("what an endpoint missed is not counted")
-                    .with("endpoint", name)
-                    .because(&format!("{error:?}"))
-                    .write();
+                log::warn!(
+                    endpoint = name,
+                    error = format!("{error:?}"),
+                    "what an endpoint missed is not counted",
+                );
                 (Vec::new(), None)
             }
         };
@@ -586,9 +587,7 @@ impl Postgres {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 Err(error) if error.is_erased() => {
-                    log::info("an account was erased, and is not added")
-                        .with("account", id.as_str())
-                        .write();
+                    log::info!(account = id.as_str(), "an account was erased, and is not added");
                     return Ok(());
                 }
                 Err(error) => return Err(error.into()),
@@ -623,7 +622,7 @@ impl Postgres {
         let (database, number) = (self.dashboard.unhurried(), found.number);
         tokio::spawn(async move {
             if let Err(error) = host::sender::park(&database, number.cast_unsigned(), now).await {
-                log::warn("parking").because(&error).write();
+                log::warn!(%error, "parking");
             }
         });
     }
@@ -647,12 +646,8 @@ impl Postgres {
         let (found, ()) = self.change_endpoint(id, action, disable).await?;
         if let Some(reason) = found.shown.health.disabled() {
             let account = &found.shown.account_id;
-            log::info("an endpoint is disabled")
-                .with("by", by.as_str())
-                .with("account", account.as_str())
-                .with("endpoint", name)
-                .with("reason", reason.as_str())
-                .write();
+            let (by, account, reason) = (by.as_str(), account.as_str(), reason.as_str());
+            log::info!(by, account, endpoint = name, reason, "an endpoint is disabled");
         }
         self.park(&found, self.now());
         Ok(found.shown)

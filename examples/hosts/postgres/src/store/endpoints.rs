@@ -318,10 +318,7 @@ fn found_in(row: sql::StoredEndpoint, ring: &KeyRing, now: Timestamp) -> StoredE
         Ok(signer) => signer.previous(now).map(|(_, end)| end).collect(),
         // All else of it can be shown.
         Err(error) => {
-            log::warn("an endpoint's secrets cannot be read")
-                .with("endpoint", row.id.as_str())
-                .because(&error)
-                .write();
+            log::warn!(endpoint = row.id.as_str(), %error, "an endpoint's secrets cannot be read");
             Vec::new()
         }
     };

@@ -101,7 +101,7 @@ async fn a_log_has_what_people_search_for_and_no_secret() {
     let mut session = service.world.database.session().await.unwrap();
     let change = session.transaction().await.unwrap();
     let now = started_at(&change).await.unwrap();
-    let (event, trace) = (event(now), TRACE.parse::<TraceParent>().unwrap());
+    let (event, trace) = (event(now), TraceParent::parse(TRACE).unwrap());
     let accepted = accept(&change, &event, None, Some(&trace), now).await.unwrap();
     assert!(matches!(accepted, Accepted::New(new) if new.len() == 2));
     change.commit().await.unwrap();

@@ -139,8 +139,7 @@ impl Leases {
             *left = left.saturating_sub(1);
             if *left == 0 && !now.others.contains(sender) {
                 self.taken = self.taken.saturating_add(*shards);
-                let line = log::warn("a sender has vanished").with("sender", sender.as_str());
-                line.with("shards", *shards).write();
+                log::warn!(sender = sender.as_str(), shards = *shards, "a sender has vanished");
             }
             *left > 0
         });
@@ -199,13 +198,14 @@ impl Leases {
                 let listed: Vec<String> = one.difference(other).map(|it| it.to_string()).collect();
                 (!listed.is_empty()).then(|| listed.join(","))
             };
-            log::info("shards")
-                .with("sender", self.sender.as_str())
-                .with("owned", now.len())
-                .with("gained", listed(&now, &before))
-                .with("lost", listed(&before, &now))
-                .with("taken_over", taken)
-                .write();
+            log::info!(
+                sender = self.sender.as_str(),
+                owned = now.len(),
+                gained = listed(&now, &before),
+                lost = listed(&before, &now),
+                taken_over = taken,
+                "shards",
+            );
         }
         self.owned = owned.clone();
         Command::Own(owned)
@@ -217,7 +217,7 @@ fn compared(now: &Renewal, last: &Renewal) -> Option<Command> {
     let went_back = match now.count {
         // Others have removed its row, so its count is gone.
         1 if now.at.since(last.at) >= FORGOTTEN => {
-            log::warn(format!("this sender was away since {}", last.at)).write();
+            log::warn!("this sender was away since {}", last.at);
             None
         }
         // What this sender had written is not there.
@@ -227,7 +227,7 @@ fn compared(now: &Renewal, last: &Renewal) -> Option<Command> {
         )),
         _ if now.timeline != last.timeline => {
             let (is, was) = (&now.timeline, &last.timeline);
-            log::warn(format!("another server leads: timeline {is} after {was}")).write();
+            log::warn!("another server leads: timeline {is} after {was}");
             None
         }
         _ => return None,

@@ -59,7 +59,7 @@ async fn all(
     let have_ended = older_have_ended(database, patience.older).await?;
     let span = patience.in_flight;
     if found.deliveries > 0 && may_be_in_flight(database, span).await? {
-        log::info(format!("erasing waits for attempts in flight: {span:?}")).write();
+        log::info!("erasing waits for attempts in flight: {span:?}");
         tokio::time::sleep(span).await;
     }
     for nth in 0..LOOKS {
@@ -70,9 +70,7 @@ async fn all(
             continue;
         }
         for why in &look.unreadable {
-            log::warn(format!("{why}: it keeps what it says of the caller"))
-                .with("account", account)
-                .write();
+            log::warn!(account, "{why}: it keeps what it says of the caller");
         }
         return Ok(match (have_ended, look.unreadable.is_empty()) {
             (false, _) => Some(Left::OlderTransactions),
