@@ -62,14 +62,6 @@ impl<S: Store, X> Dashboard<S, X> {
         Ok(created(&show::account(&self.store.add_account(by, new).await?, Some(by))))
     }
 
-    pub(super) async fn account(
-        &self,
-        id: Allowed<'_, Account>,
-        by: Option<Operator>,
-    ) -> Result<Answer, Error> {
-        Ok(ok(&show::account(&self.store.account(id).await?, by)))
-    }
-
     pub(super) async fn change_account(
         &self,
         by: Operator,
@@ -142,14 +134,5 @@ impl<S: Store, X> Dashboard<S, X> {
         let mut shown = show::key(&key, asked.now);
         shown["secret"] = secret.reveal().into();
         Ok(created(&shown))
-    }
-
-    pub(super) async fn revoke(
-        &self,
-        id: Allowed<'_, StoredKey>,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        asked.fields()?;
-        Ok(ok(&show::key(&self.store.revoke_key(id).await?, asked.now)))
     }
 }

@@ -3,15 +3,14 @@
 use call_assistant::Timestamp;
 use call_assistant::id::EndpointId;
 use call_assistant::webhook::sender::DeliveryStatus;
-use http::StatusCode;
 use serde::Serialize;
 
 use super::show::ListedDelivery;
 use super::{Asked, Dashboard, show};
-use crate::http::answer::{Answer, Error, json, ok};
+use crate::http::answer::{Answer, Error, ok};
 use crate::input::Bad;
 use crate::store::scope::Allowed;
-use crate::store::{Account, DeliveryFilter, DeliveryPage, DeliveryRow};
+use crate::store::{Account, DeliveryFilter, DeliveryPage};
 use crate::store::{Refused, Store};
 
 /// The most rows in one answer: 1,000.
@@ -33,30 +32,6 @@ impl<S: Store, X> Dashboard<S, X> {
     ) -> Result<Answer, Error> {
         let page = self.store.deliveries(id, &filter(&asked.query)?).await?;
         Ok(ok(&shown(&page)))
-    }
-
-    pub(super) async fn delivery(&self, id: Allowed<'_, DeliveryRow>) -> Result<Answer, Error> {
-        Ok(ok(&show::delivery(&self.store.delivery(id).await?)))
-    }
-
-    pub(super) async fn redeliver(
-        &self,
-        id: Allowed<'_, DeliveryRow>,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        asked.fields()?;
-        let row = self.store.redeliver(id).await?;
-        Ok(json(StatusCode::ACCEPTED, &show::delivery(&row)))
-    }
-
-    pub(super) async fn send_now(
-        &self,
-        id: Allowed<'_, DeliveryRow>,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        asked.fields()?;
-        let row = self.store.send_now(id).await?;
-        Ok(json(StatusCode::ACCEPTED, &show::delivery(&row)))
     }
 }
 

@@ -23,10 +23,6 @@ impl<S: Store, X> Dashboard<S, X> {
         Ok(ok(&show::list(show::rows(&endpoints, show::endpoint))))
     }
 
-    pub(super) async fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> Result<Answer, Error> {
-        Ok(ok(&show::endpoint(&self.store.endpoint(id).await?)))
-    }
-
     pub(super) async fn create_endpoint(
         &self,
         account: Allowed<'_, Account>,
@@ -57,22 +53,6 @@ impl<S: Store, X> Dashboard<S, X> {
             .transpose()?;
         let edit = EndpointEdit { target, description };
         Ok(ok(&show::endpoint(&self.store.edit_endpoint(id, edit).await?)))
-    }
-
-    pub(super) async fn pause(
-        &self,
-        id: Allowed<'_, EndpointRow>,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        asked.fields()?;
-        Ok(ok(&show::endpoint(&self.store.pause(id).await?)))
-    }
-
-    pub(super) async fn delete_endpoint(
-        &self,
-        id: Allowed<'_, EndpointRow>,
-    ) -> Result<Answer, Error> {
-        Ok(ok(&show::endpoint(&self.store.delete_endpoint(id).await?)))
     }
 
     /// Enables an endpoint. What it missed is not sent by itself; its owner may redeliver each, or recover a range.

@@ -1,11 +1,10 @@
 //! What operators set to stop sending or to slow it down, and which senders send.
 
 use call_assistant::id::{AccountId, EndpointId};
-use http::StatusCode;
 
 use super::calls::event_type;
 use super::{Asked, Dashboard};
-use crate::http::answer::{Answer, Error, json, ok};
+use crate::http::answer::{Answer, Error, created, ok};
 use crate::input::Bad;
 use crate::store::Account;
 use crate::store::Store;
@@ -16,10 +15,6 @@ use crate::store::scope::{Allowed, Operator};
 const MOST: u64 = 10_000;
 
 impl<S: Store, X> Dashboard<S, X> {
-    pub(super) async fn levers(&self, by: Operator) -> Result<Answer, Error> {
-        Ok(ok(&self.store.levers(by).await?))
-    }
-
     pub(super) async fn set_lever(&self, by: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
         let fields = asked.fields()?;
         let of = LeverOf {
@@ -35,17 +30,7 @@ impl<S: Store, X> Dashboard<S, X> {
         let per_second = per_second.ok_or_else(wrong)?;
         let instead_of = fields.text("instead_of")?;
         let set = self.store.set_lever(by, of, per_second, instead_of).await?;
-        Ok(json(StatusCode::CREATED, &set))
-    }
-
-    pub(super) async fn undo_lever(
-        &self,
-        by: Operator,
-        id: &str,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        asked.fields()?;
-        Ok(ok(&self.store.undo_lever(by, id).await?))
+        Ok(created(&set))
     }
 
     pub(super) async fn cancel_pending(

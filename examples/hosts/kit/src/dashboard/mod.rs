@@ -38,7 +38,7 @@ use tracing::{Instrument as _, debug_span};
 use crate::auth::access::{Access, Ancestors};
 use crate::auth::counts::Counts;
 use crate::auth::login::Logins;
-use crate::http::answer::{self, Answer, Error};
+use crate::http::answer::{self, Answer, Error, ok};
 use crate::http::monitor::Monitor;
 use crate::http::serve::{self, read_body};
 use crate::input::{self, Bad, Fields, NUL};
@@ -292,7 +292,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                 Ok(answer::page(page::EXPLAIN, &page::own_policy(page::EXPLAIN)))
             }
             (Action::TellLogin, access) => {
-                Ok(answer::ok(&json!({ "required": matches!(access, Access::Tokens(_)) })))
+                Ok(ok(&json!({ "required": matches!(access, Access::Tokens(_)) })))
             }
             (Action::BeginLogin, Access::Tokens(holders)) => {
                 logins.begin(holders, headers, body, peer)
@@ -341,7 +341,9 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             }
             Action::ListAccounts => self.accounts(operator?, asked).await,
             Action::CreateAccount => self.create_account(operator?, asked).await,
-            Action::ShowAccount => self.account(account()?, operator.ok()).await,
+            Action::ShowAccount => {
+                Ok(ok(&show::account(&store.account(account()?).await?, operator.ok())))
+            }
             Action::ChangeAccount => self.change_account(operator?, id, asked).await,
             Action::MakeLink => self.link(operator?, login, id, asked).await,
             Action::RevokeLinks => self.end_links(operator?, id).await,
@@ -349,7 +351,11 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             Action::ShowDay => self.day(account()?, asked).await,
             Action::ListKeys => self.keys(account()?, asked).await,
             Action::CreateKey => self.create_key(account()?, asked).await,
-            Action::RevokeKey => self.revoke(login.key(store, id).await?, asked).await,
+            Action::RevokeKey => {
+                let key = login.key(store, id).await?;
+                asked.fields()?;
+                Ok(ok(&show::key(&store.revoke_key(key).await?, asked.now)))
+            }
             Action::ListCalls => self.calls(account()?).await,
             Action::RecordCall => self.record_call(operator?, account()?, asked).await,
             Action::EmitEvent => self.emit(operator?, account()?, asked).await,
@@ -363,25 +369,55 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             Action::ListAlerts => self.alerts(account()?).await,
             Action::FollowAlerts => self.alerts_after(operator?, asked).await,
             Action::Acknowledge => self.acknowledge(login.alert(store, id).await?, asked).await,
-            Action::ShowLevers => self.levers(operator?).await,
+            Action::ShowLevers => Ok(ok(&store.levers(operator?).await?)),
             Action::SetLever => self.set_lever(operator?, asked).await,
-            Action::UndoLever => self.undo_lever(operator?, id, asked).await,
+            Action::UndoLever => {
+                let by = operator?;
+                asked.fields()?;
+                Ok(ok(&store.undo_lever(by, id).await?))
+            }
             Action::ReadJournal => self.journal(operator?, asked).await,
-            Action::ShowEndpoint => self.endpoint(endpoint().await?).await,
+            Action::ShowEndpoint => {
+                Ok(ok(&show::endpoint(&store.endpoint(endpoint().await?).await?)))
+            }
             Action::EditEndpoint => self.edit_endpoint(endpoint().await?, asked).await,
-            Action::DeleteEndpoint => self.delete_endpoint(endpoint().await?).await,
+            Action::DeleteEndpoint => {
+                Ok(ok(&show::endpoint(&store.delete_endpoint(endpoint().await?).await?)))
+            }
             Action::EnableEndpoint => self.enable(endpoint().await?, asked).await,
-            Action::PauseEndpoint => self.pause(endpoint().await?, asked).await,
+            Action::PauseEndpoint => {
+                let id = endpoint().await?;
+                asked.fields()?;
+                Ok(ok(&show::endpoint(&store.pause(id).await?)))
+            }
             Action::PingEndpoint => self.ping(login, endpoint().await?, asked).await,
             Action::RotateSecret => self.rotate_secret(endpoint().await?, asked).await,
             Action::RecoverEndpoint => self.recover(endpoint().await?, asked).await,
-            Action::ShowDelivery => self.delivery(delivery().await?).await,
-            Action::Redeliver => self.redeliver(delivery().await?, asked).await,
-            Action::SendNow => self.send_now(delivery().await?, asked).await,
-            Action::ShowRecovery => self.recovery(recovery().await?).await,
-            Action::PauseRecovery => self.pause_recovery(recovery().await?, true, asked).await,
-            Action::ContinueRecovery => self.pause_recovery(recovery().await?, false, asked).await,
-            Action::CancelRecovery => self.cancel_recovery(recovery().await?, asked).await,
+            Action::ShowDelivery => {
+                Ok(ok(&show::delivery(&store.delivery(delivery().await?).await?)))
+            }
+            Action::Redeliver | Action::SendNow => {
+                let id = delivery().await?;
+                asked.fields()?;
+                let row = match route.action {
+                    Action::Redeliver => store.redeliver(id).await?,
+                    _ => store.send_now(id).await?,
+                };
+                Ok(answer::json(StatusCode::ACCEPTED, &show::delivery(&row)))
+            }
+            Action::ShowRecovery => {
+                Ok(ok(&show::recovery(&store.recovery(recovery().await?).await?)))
+            }
+            Action::PauseRecovery | Action::ContinueRecovery | Action::CancelRecovery => {
+                let id = recovery().await?;
+                asked.fields()?;
+                let row = match route.action {
+                    Action::PauseRecovery => store.pause_recovery(id, true).await?,
+                    Action::ContinueRecovery => store.pause_recovery(id, false).await?,
+                    _ => store.cancel_recovery(id).await?,
+                };
+                Ok(ok(&show::recovery(&row)))
+            }
             _ => Err(Error::NoSuchPath),
         }
     }
@@ -405,7 +441,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     /// Revokes every link of an account.
     async fn end_links(&self, by: Operator, id: &str) -> Result<Answer, Error> {
         let revoked = self.store.end_logins(by, id).await?;
-        Ok(answer::ok(&json!({ "revoked": revoked })))
+        Ok(ok(&json!({ "revoked": revoked })))
     }
 }
 

@@ -56,29 +56,6 @@ impl<S: Store, X> Dashboard<S, X> {
         Ok(answer_json(StatusCode::ACCEPTED, &shown))
     }
 
-    pub(super) async fn pause_recovery(
-        &self,
-        id: Allowed<'_, RecoveryRow>,
-        paused: bool,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        asked.fields()?;
-        Ok(ok(&show::recovery(&self.store.pause_recovery(id, paused).await?)))
-    }
-
-    pub(super) async fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> Result<Answer, Error> {
-        Ok(ok(&show::recovery(&self.store.recovery(id).await?)))
-    }
-
-    pub(super) async fn cancel_recovery(
-        &self,
-        id: Allowed<'_, RecoveryRow>,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        asked.fields()?;
-        Ok(ok(&show::recovery(&self.store.cancel_recovery(id).await?)))
-    }
-
     pub(super) async fn recoveries(&self, account: Allowed<'_, Account>) -> Result<Answer, Error> {
         // An account that is not there is not one without recoveries.
         self.store.account(account).await?;

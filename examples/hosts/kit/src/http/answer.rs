@@ -211,19 +211,14 @@ pub fn created(value: &impl Serialize) -> Answer {
 /// Returns a value as a response.
 pub fn json(status: StatusCode, value: &impl Serialize) -> Answer {
     // What is shown has names for keys and nothing that JSON has no form for.
-    answer(status, "application/json", serde_json::to_string(value).unwrap_or_default())
+    text(status, "application/json", serde_json::to_string(value).unwrap_or_default())
 }
 
 /// Returns the page. Only its own scripts run, and it loads nothing from elsewhere.
 pub(crate) fn page(html: &'static str, policy: &HeaderValue) -> Answer {
-    let mut answer = answer(StatusCode::OK, "text/html; charset=utf-8", html.to_owned());
+    let mut answer = text(StatusCode::OK, "text/html; charset=utf-8", html.to_owned());
     answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy.clone());
     answer
-}
-
-/// Returns a text as a response.
-pub fn text(status: StatusCode, content_type: &'static str, text: String) -> Answer {
-    answer(status, content_type, text)
 }
 
 /// Returns a value that the page polls, with a tag for conditional requests.
@@ -235,13 +230,14 @@ pub(crate) fn tagged(value: &impl Serialize, tag: HeaderValue) -> Answer {
 
 /// Returns status 304: nothing has changed.
 pub(crate) fn unchanged(tag: HeaderValue) -> Answer {
-    let mut answer = answer(StatusCode::NOT_MODIFIED, "application/json", String::new());
+    let mut answer = text(StatusCode::NOT_MODIFIED, "application/json", String::new());
     answer.headers_mut().insert(ETAG, tag);
     answer
 }
 
-fn answer(status: StatusCode, content_type: &'static str, body: String) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from(body)));
+/// Returns a text as a response.
+pub fn text(status: StatusCode, content_type: &'static str, text: String) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(text)));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
     for (name, value) in [
