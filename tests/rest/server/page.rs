@@ -239,6 +239,41 @@ fn wrong_rows_are_not_served() {
     assert_eq!(ids(&page(&next, edges).unwrap()), ["l", "z"]);
 }
 
+// LIST-6, D-24: a store that has looked no further than to a place serves what it has found, and says where to go on.
+#[test]
+fn a_part_of_a_page_leads_on_from_its_place() {
+    let range = CreatedRange::new(None, Some(second(50))).unwrap();
+    let first = list(2).with_created_before(second(50));
+    let later = list(2).with_cursor(after("m", 5, range));
+    let part = |list: &ListCalls, given: Vec<Call>, (id, started): (&str, u64)| {
+        let place = (second(started), CallId::parse(id).unwrap());
+        let response = granted(list).unwrap().answer_part(rows(given), place);
+        let response = response.map_err(|rejection| format!("{:?}", rejection.reason()))?;
+        Ok::<_, String>(CallList::from_json(response.body()).unwrap())
+    };
+    let [c, b, a] = [call("c", 9, 1), call("b", 7, 2), call("a", 6, 3)];
+    for (given, place, served, next) in [
+        (vec![], ("m", 5), vec![], ("m", 5)),
+        (vec![c.clone()], ("m", 5), vec!["c"], ("m", 5)),
+        (vec![c.clone(), b.clone()], ("b", 7), vec!["c", "b"], ("b", 7)),
+        // A page that is full ends with its last row.
+        (vec![c.clone(), b.clone(), a], ("m", 5), vec!["c", "b"], ("b", 7)),
+    ] {
+        let page = part(&first, given, place).unwrap();
+        assert_eq!(ids(&page), served, "{place:?}");
+        assert_eq!(page.has_more, Some(true), "{place:?}");
+        assert_eq!(page.next_cursor, Some(after(next.0, next.1, range)), "{place:?}");
+    }
+    for (label, list, given, place, row) in [
+        ("where the page begins", &later, vec![], ("m", 5), 0),
+        ("in front of the page", &later, vec![], ("z", 9), 0),
+        ("in front of a row", &first, vec![c], ("d", 9), 1),
+    ] {
+        let refused = part(list, given, place).unwrap_err();
+        assert_eq!(refused, format!("Rows(OutOfOrder {{ row: {row} }})"), "{label}");
+    }
+}
+
 // D-22: each filter repeated or left out; another, or one where there was none, is refused.
 #[test]
 fn filters_of_the_next_request() {

@@ -27,7 +27,7 @@ use host::store::{
     MOST_LISTED, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, Part, RecoveryPage,
     RecoveryRow, Writes,
 };
-use host::store::{ApiStore, Done, Refused, Rejected, Store as Shared};
+use host::store::{ApiStore, CallPage, Done, Refused, Rejected, Store as Shared};
 use host::trace::TraceParent;
 
 /// The most links and ended logins of an hour: 4,096. Only operators make more.
@@ -111,11 +111,12 @@ impl ApiStore for Local {
         Ok((account, status))
     }
 
-    async fn page(&self, query: &CallsQuery) -> Done<Vec<CallRow>> {
+    async fn page(&self, query: &CallsQuery) -> Done<CallPage> {
         let (tables, mode) = (self.store.lock(), query.mode());
         let row = tables.account(query.account_id().as_str())?;
-        let calls = row.calls(mode).page(query);
-        Ok(calls.into_iter().map(|call| row.call_row(mode, call)).collect())
+        let (calls, walked_to) = row.calls(mode).page(query);
+        let rows = calls.into_iter().map(|call| row.call_row(mode, call)).collect();
+        Ok(CallPage { rows, walked_to })
     }
 
     async fn call(&self, query: &CallQuery) -> Done<Option<CallRow>> {

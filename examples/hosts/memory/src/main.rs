@@ -37,7 +37,7 @@ use host::{clock, log, random, terminal};
 /// The limits of the public API: an integration needs few connections, and idle ones are closed.
 const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };
 
-const DASHBOARD: Limits = Limits { connections: 64, patience: Duration::from_secs(10) };
+const DASHBOARD: Limits = Limits { connections: 256, patience: Duration::from_secs(10) };
 
 fn main() -> ExitCode {
     program::run("service", run(flags::read()))

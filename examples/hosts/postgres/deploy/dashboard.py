@@ -20,7 +20,7 @@ JOB = '{job="call-assistant"}'
 STORED = re.compile(
     r"call_assistant_(sender_(pending|held|oldest_due_seconds|endpoints)|shards_unowned"
     r"|recoveries_running|sending_paused|sending_throttled|oldest_lever_seconds|writes_waiting"
-    r"|oldest_day_seconds|store_up|unreadable_secrets)$"
+    r"|oldest_day_seconds|store_up|unreadable_secrets|late_accounts)$"
 )
 ROWS = [
     ("Webhooks", r"call_assistant_sender_"),

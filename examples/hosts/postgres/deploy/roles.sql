@@ -34,6 +34,7 @@ GRANT UPDATE (number, acknowledged_by, acknowledged_at, owner_acknowledged_at) O
 GRANT SELECT, INSERT (by, action, account_id, target, before, after) ON journal
     TO call_assistant_api, call_assistant_operator;
 GRANT SELECT, INSERT ON ring_keys TO call_assistant_api;
+GRANT SELECT, INSERT, UPDATE ON processes TO call_assistant_api;
 GRANT SELECT, UPDATE ON gauges TO call_assistant_api;
 -- To number alerts, a process locks the one row of `alert_turn`. No other role can.
 GRANT SELECT, UPDATE ON alert_turn TO call_assistant_api;
@@ -44,7 +45,7 @@ GRANT EXECUTE ON FUNCTION add_day(date) TO call_assistant_api;
 
 -- `sender`: no key of a customer, and no call but in the events that it sends.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    endpoints, deliveries, ended, attempts, alerts, recoveries, shards, senders
+    endpoints, deliveries, ended, attempts, alerts, recoveries, shards, senders, processes
     TO call_assistant_sender;
 GRANT SELECT ON accounts, events, erased_accounts, levers, ring_keys TO call_assistant_sender;
 GRANT SELECT, UPDATE ON gauges TO call_assistant_sender;
@@ -61,6 +62,6 @@ GRANT SELECT, INSERT ON erased_accounts TO call_assistant_operator;
 GRANT UPDATE (before, after) ON journal TO call_assistant_operator;
 -- `rotate-keys` frees the numbers of keys that seal nothing any more.
 GRANT SELECT, INSERT, DELETE ON ring_keys TO call_assistant_operator;
-GRANT SELECT ON alerts, shards, senders TO call_assistant_operator;
+GRANT SELECT ON alerts, shards, senders, processes TO call_assistant_operator;
 
 COMMIT;

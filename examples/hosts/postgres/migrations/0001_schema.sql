@@ -381,6 +381,15 @@ CREATE TABLE senders (
     pid        bigint
 );
 
+-- Processes that live, and how each says that it is: for operators. They are few, and each writes its row every five
+-- seconds.
+CREATE TABLE processes (
+    -- The name of its sender, if it has one.
+    id      text COLLATE "C" PRIMARY KEY,
+    told    jsonb NOT NULL,
+    told_at timestamptz NOT NULL
+) WITH (fillfactor = 50);
+
 -- What operators set to stop sending or to slow it down: of an account, of an endpoint, or of everything where
 -- neither is named. They are few.
 CREATE TABLE levers (
@@ -433,6 +442,7 @@ CREATE TABLE gauges (
     pending       bigint NOT NULL DEFAULT 0,
     held          bigint NOT NULL DEFAULT 0,
     oldest_due_ms bigint NOT NULL DEFAULT 0,
+    late_accounts bigint NOT NULL DEFAULT 0,
     active        bigint NOT NULL DEFAULT 0,
     suspect       bigint NOT NULL DEFAULT 0,
     gone          bigint NOT NULL DEFAULT 0,

@@ -25,38 +25,40 @@ FROM pg_stat_archiver AS a;
 
 -- name: monitoring_count
 -- What is pending, what of it waits behind an endpoint that is suspect, disabled or paused by an operator, how long the oldest
--- other has been due of a shard that nobody owns, and how endpoints stand. What is due of a shard that is
+-- other has been due of a shard that nobody owns, of how many accounts something has been due for ten seconds, and how
+-- endpoints stand. What is due of a shard that is
 -- owned is told by its owner. The transaction has no number before all is counted: who reads what is new waits
 -- for those that have one.
 UPDATE gauges AS g
 SET counted_at = clock_timestamp(), took = clock_timestamp() - statement_timestamp(),
-    pending = d.pending, held = d.held, oldest_due_ms = d.oldest_due_ms,
+    pending = d.pending, held = d.held, oldest_due_ms = d.oldest_due_ms, late_accounts = d.late_accounts,
     active = e.active, suspect = e.suspect, gone = e.gone, failing = e.failing, paused = e.paused
 FROM (
     SELECT
         coalesce(sum(p.pending), 0)::bigint AS pending,
-        coalesce(sum(p.held), 0)::bigint AS held,
-        coalesce(greatest(1000 * extract(epoch FROM
-            statement_timestamp() - min(p.oldest) FILTER (WHERE s.expires_at < clock_timestamp())), 0), 0)::bigint
-            AS oldest_due_ms
+        coalesce(sum(p.due) FILTER (WHERE h.is_held), 0)::bigint AS held,
+        coalesce(greatest(1000 * extract(epoch FROM statement_timestamp()
+            - min(p.oldest) FILTER (WHERE h.is_held IS NOT TRUE AND s.expires_at < clock_timestamp())), 0), 0)::bigint
+            AS oldest_due_ms,
+        count(DISTINCT h.account_id)
+            FILTER (WHERE NOT h.is_held AND p.oldest < statement_timestamp() - interval '10 seconds') AS late_accounts
     FROM (
         SELECT
-            q.shard,
-            count(*) AS pending,
-            count(*) FILTER (WHERE q.at <= statement_timestamp() AND h.number IS NOT NULL) AS held,
-            min(q.at) FILTER (WHERE h.number IS NULL) AS oldest
+            q.shard, q.endpoint, count(*) AS pending,
+            count(*) FILTER (WHERE q.at <= statement_timestamp()) AS due, min(q.at) AS oldest
         FROM deliveries AS q
-        LEFT JOIN (
-            SELECT number FROM endpoints
-            WHERE disabled IS NOT NULL OR first_failures >= 5
+        GROUP BY q.shard, q.endpoint
+    ) AS p
+    JOIN shards AS s ON s.shard = p.shard
+    LEFT JOIN (
+        SELECT number, account_id,
+            disabled IS NOT NULL OR first_failures >= 5
                 OR account_id = ANY (ARRAY(SELECT account_id FROM levers WHERE per_second = 0))
                 OR id = ANY (ARRAY(SELECT endpoint_id FROM levers WHERE per_second = 0))
                 OR EXISTS (SELECT FROM levers
-                    WHERE per_second = 0 AND account_id IS NULL AND endpoint_id IS NULL)
-        ) AS h ON h.number = q.endpoint
-        GROUP BY q.shard
-    ) AS p
-    JOIN shards AS s ON s.shard = p.shard
+                    WHERE per_second = 0 AND account_id IS NULL AND endpoint_id IS NULL) AS is_held
+        FROM endpoints
+    ) AS h ON h.number = p.endpoint
 ) AS d
 CROSS JOIN (
     SELECT
@@ -72,7 +74,7 @@ CROSS JOIN (
 -- What was counted last, and how long ago. What was counted later than now was counted before the database's clock was
 -- set back.
 SELECT abs(extract(epoch FROM clock_timestamp() - counted_at))::double precision AS age,
-    pending, held, oldest_due_ms, active, suspect, gone, failing, paused
+    pending, held, oldest_due_ms, late_accounts, active, suspect, gone, failing, paused
 FROM gauges
 WHERE counted_at IS NOT NULL;
 
@@ -128,6 +130,12 @@ WHERE q.shard = ANY (ARRAY(SELECT shard FROM shards WHERE owner = $1))
 SET LOCAL enable_seqscan = on;
 SET LOCAL statement_timeout = '30s';
 SET LOCAL synchronous_commit = local;
+
+-- name: processes_tell
+-- A process that lives, and how it is. No standby has to know.
+INSERT INTO processes (id, told, told_at) VALUES ($1, $2::text::jsonb, clock_timestamp())
+ON CONFLICT (id) DO UPDATE SET told = excluded.told, told_at = excluded.told_at
+RETURNING set_config('synchronous_commit', 'local', true);
 
 -- name: ring_add
 -- A key that seals from now on. This waits for a process that adds another one at the same time, and then adds nothing.

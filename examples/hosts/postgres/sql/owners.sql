@@ -17,8 +17,13 @@ RETURNING s.shard, s.epoch,
     CASE WHEN free.expires_at > clock_timestamp() - interval '1 minute' THEN free.owner END AS before;
 
 -- name: forget
--- Forgets senders that were last heard of an hour ago. Those that come back at this moment hold their
+-- Forgets senders and processes that were last heard of an hour ago. Those that come back at this moment hold their
 -- rows, and nobody waits for them.
+WITH silent AS (
+    DELETE FROM processes WHERE id = ANY (ARRAY (
+        SELECT id FROM processes WHERE told_at < clock_timestamp() - interval '1 hour'
+        FOR UPDATE SKIP LOCKED))
+)
 DELETE FROM senders WHERE id = ANY (ARRAY (
     SELECT id FROM senders WHERE expires_at < clock_timestamp() - interval '1 hour'
     FOR UPDATE SKIP LOCKED));

@@ -232,9 +232,10 @@ RETURNING set_config('synchronous_commit', 'off', true);
 -- created_at, `at` and `id` the position after which the rows come. An end of time where there is none. `nth`
 -- tells whose a row is; those of one page come in its order.
 --
--- Late calls are in no order within the bounds. If few are, those are sorted, else the list is walked: then
--- what the bounds leave out is skipped within the index.
-SELECT asked.nth, page.account_id, page.livemode, page.body
+-- Late calls are in no order within the bounds. If few are, those are sorted, else the list is walked. A walk looks at
+-- five thousand calls at most, whatever the bounds leave out of them. If it has found too few for the page by then, its
+-- last row has no body, but the place to which it has come. The rows of a page come in no order.
+SELECT asked.nth, page.account_id, page.livemode, page.body, page.started_at, page.id
 FROM unnest($1::text[], $2::boolean[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::bigint[])
     WITH ORDINALITY AS asked (account_id, live, since, until, at, id, rows, nth)
 CROSS JOIN LATERAL (
@@ -247,16 +248,32 @@ CROSS JOIN LATERAL (
 ) AS late_calls
 CROSS JOIN LATERAL (
     (
-        SELECT account_id, livemode, id, started_at, body
-        FROM calls
-        WHERE account_id = asked.account_id AND livemode = asked.live AND NOT late
-            AND created_at >= asked.since AND created_at < asked.until
-            AND (started_at, id)
-                < (least(asked.until, asked.at), CASE WHEN asked.at < asked.until THEN asked.id ELSE '' END)
-            AND started_at >= asked.since - interval '1 hour' -- as in `late`
-        ORDER BY started_at DESC, id DESC LIMIT asked.rows
+        SELECT account_id, livemode, body, NULL::timestamptz AS started_at, NULL::text AS id
+        FROM (
+            SELECT account_id, livemode, created_at, body
+            FROM calls
+            WHERE account_id = asked.account_id AND livemode = asked.live
+                AND NOT late
+                AND (started_at, id)
+                    < (least(asked.until, asked.at), CASE WHEN asked.at < asked.until THEN asked.id ELSE '' END)
+                AND started_at >= asked.since - interval '1 hour' -- as in `late`
+            ORDER BY started_at DESC, id DESC LIMIT 5000
+        ) AS walked
+        WHERE created_at >= asked.since AND created_at < asked.until
+        UNION ALL
+        (
+            SELECT account_id, livemode, NULL, started_at, id
+            FROM calls
+            WHERE account_id = asked.account_id AND livemode = asked.live
+                AND NOT late
+                AND (started_at, id)
+                    < (least(asked.until, asked.at), CASE WHEN asked.at < asked.until THEN asked.id ELSE '' END)
+                AND started_at >= asked.since - interval '1 hour' -- as in `late`
+            ORDER BY started_at DESC, id DESC OFFSET 4999 LIMIT 1
+        )
+        LIMIT asked.rows
     ) UNION ALL (
-        SELECT account_id, livemode, id, started_at, body
+        SELECT account_id, livemode, body, NULL, NULL
         FROM calls
         WHERE account_id = asked.account_id AND livemode = asked.live AND late
             AND created_at >= asked.since AND created_at < asked.until
@@ -264,16 +281,29 @@ CROSS JOIN LATERAL (
             AND NOT late_calls.are_many
         ORDER BY started_at DESC, id DESC LIMIT asked.rows
     ) UNION ALL (
-        SELECT account_id, livemode, id, started_at, body
-        FROM calls
-        WHERE account_id = asked.account_id AND livemode = asked.live
-            AND created_at - started_at NOT BETWEEN interval '0' AND interval '1 hour' -- as in `late`
-            AND created_at >= asked.since AND created_at < asked.until
-            AND (started_at, id) < (asked.at, asked.id)
-            AND late_calls.are_many
-        ORDER BY started_at DESC, id DESC LIMIT asked.rows
+        SELECT account_id, livemode, body, NULL::timestamptz AS started_at, NULL::text AS id
+        FROM (
+            SELECT account_id, livemode, created_at, body
+            FROM calls
+            WHERE account_id = asked.account_id AND livemode = asked.live
+                AND created_at - started_at NOT BETWEEN interval '0' AND interval '1 hour' -- as in `late`
+                AND (started_at, id) < (asked.at, asked.id)
+                AND late_calls.are_many
+            ORDER BY started_at DESC, id DESC LIMIT 5000
+        ) AS walked
+        WHERE created_at >= asked.since AND created_at < asked.until
+        UNION ALL
+        (
+            SELECT account_id, livemode, NULL, started_at, id
+            FROM calls
+            WHERE account_id = asked.account_id AND livemode = asked.live
+                AND created_at - started_at NOT BETWEEN interval '0' AND interval '1 hour' -- as in `late`
+                AND (started_at, id) < (asked.at, asked.id)
+                AND late_calls.are_many
+            ORDER BY started_at DESC, id DESC OFFSET 4999 LIMIT 1
+        )
+        LIMIT asked.rows
     )
-    ORDER BY started_at DESC, id DESC LIMIT asked.rows
 ) AS page;
 
 -- name: calls_insert
@@ -346,7 +376,7 @@ JOIN events AS v
 -- $1 shards and $2 numbers of its endpoints; $3 statuses, or NULL; $4 the event's type, or NULL;
 -- $5 the event's id, or NULL; $6 and $7 bounds of the event's created_at; $8 ids below this one;
 -- $9 the limit; $10 the longest body that is listed; $11 the delivery's id, or NULL; $12 whether only those
--- that are failing.
+-- that are failing; $13 ids not below this one.
 SELECT page.*
 FROM unnest($1::smallint[], $2::integer[]) AS e (shard, number)
 CROSS JOIN LATERAL (
@@ -363,7 +393,7 @@ CROSS JOIN LATERAL (
                 AND v.created_at = d.event_created_at AND ($4::text IS NULL OR v.type = $4)
             OFFSET 0
         ) AS v
-        WHERE (d.endpoint, d.id) < (e.number, $8) AND d.endpoint >= e.number
+        WHERE (d.endpoint, d.id) < (e.number, $8) AND (d.endpoint, d.id) >= (e.number, $13)
             AND d.event_created_at >= $6 AND d.event_created_at < $7
             AND ($3::text[] IS NULL OR d.status = ANY ($3))
             AND (NOT $12::boolean OR (d.attempts > 0 AND d.status <> 'delivered'))
@@ -386,7 +416,7 @@ CROSS JOIN LATERAL (
                 AND v.created_at = d.event_created_at AND ($4::text IS NULL OR v.type = $4)
             OFFSET 0
         ) AS v
-        WHERE (d.endpoint, d.id) < (e.number, $8) AND d.endpoint >= e.number
+        WHERE (d.endpoint, d.id) < (e.number, $8) AND (d.endpoint, d.id) >= (e.number, $13)
             AND d.event_created_at >= $6 AND d.event_created_at < $7
             AND ($3::text[] IS NULL OR d.status = ANY ($3))
             AND (NOT $12::boolean OR (d.attempts > 0 AND d.status <> 'delivered'))
@@ -398,6 +428,31 @@ CROSS JOIN LATERAL (
 ) AS page
 ORDER BY id DESC
 LIMIT $9;
+
+-- name: deliveries_reach
+-- How far the next $3 deliveries of each endpoint $1 reach, behind the position $2 of each: the place of the last of them,
+-- if there are so many. $4 and $5 are bounds of the days of those that have ended, so that other days are left out and
+-- every row that is read is counted.
+SELECT e.number, last.id, last.event_created_at
+FROM unnest($1::integer[], $2::bigint[]) AS e (number, below)
+CROSS JOIN LATERAL (
+    (
+        SELECT d.endpoint, d.id, d.event_created_at FROM ended AS d
+        WHERE (d.endpoint, d.id) < (e.number, e.below) AND d.endpoint >= e.number
+            AND d.event_created_at >= $4 AND d.event_created_at < $5
+        ORDER BY d.endpoint DESC, d.id DESC
+        LIMIT $3
+    )
+    UNION ALL
+    (
+        SELECT d.endpoint, d.id, d.event_created_at FROM deliveries AS d
+        WHERE (d.endpoint, d.id) < (e.number, e.below) AND d.endpoint >= e.number
+        ORDER BY d.endpoint DESC, d.id DESC
+        LIMIT $3
+    )
+    ORDER BY endpoint DESC, id DESC
+    OFFSET $3 - 1 LIMIT 1
+) AS last;
 
 -- name: deliveries_redeliver_ended
 -- An ended delivery to make pending again, and its endpoint. The endpoint is not locked: if it is
@@ -624,6 +679,18 @@ CROSS JOIN LATERAL (
 ) AS v
 ORDER BY d.endpoint, d.id;
 
+-- name: levers_processes
+-- The processes that told within the last twenty seconds how they are, and the senders with a lease: those first.
+SELECT
+    coalesce(p.told, jsonb_build_object('id', e.id, 'role', 'sender', 'host', e.host, 'pid', coalesce(e.pid, 0)))::text
+        AS told,
+    (1000 * extract(epoch FROM e.expires_at - clock_timestamp()))::bigint AS lease_ms,
+    ARRAY(SELECT s.shard FROM shards AS s
+        WHERE s.owner = e.id AND s.expires_at > clock_timestamp() ORDER BY s.shard) AS shards
+FROM (SELECT * FROM processes WHERE told_at > clock_timestamp() - interval '20 seconds') AS p
+FULL JOIN (SELECT * FROM senders WHERE expires_at > clock_timestamp()) AS e ON e.id = p.id
+ORDER BY e.id, p.id;
+
 -- name: levers_senders
 -- The senders that live, where they run, how long their leases last, and the shards that each owns.
 SELECT e.id, e.host, e.pid,
@@ -665,13 +732,17 @@ INSERT INTO logins (digest, account_id, expires_at, ended) VALUES ($1, $2, $3, $
 ON CONFLICT (digest) DO UPDATE SET ended = logins.ended OR excluded.ended;
 
 -- name: recoveries_all
--- The recoveries of an account, newest first.
-SELECT r.id, r.recovery, r.ended_at, r.paused, r.counted, r.counted_to, e.id AS endpoint_id,
-    e.account_id
-FROM recoveries AS r
-JOIN endpoints AS e ON e.number = r.endpoint
-WHERE e.account_id = $1
-ORDER BY r.id DESC;
+-- The recoveries of an account, newest first: those that run, and the latest that have ended, a thousand at most.
+SELECT * FROM (
+    SELECT r.id, r.recovery, r.ended_at, r.paused, r.counted, r.counted_to, e.id AS endpoint_id,
+        e.account_id
+    FROM recoveries AS r
+    JOIN endpoints AS e ON e.number = r.endpoint
+    WHERE e.account_id = $1
+    ORDER BY r.ended_at IS NULL DESC, r.id DESC
+    LIMIT 1000
+) AS latest
+ORDER BY id DESC;
 
 -- name: recoveries_endpoints
 -- A page of endpoints, with the plans of their accounts: of one account, or of all.

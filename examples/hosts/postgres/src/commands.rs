@@ -52,7 +52,19 @@ const ENDPOINTS: &[&str] = &["id", "status", "reason", "consecutive_failures", "
 const DELIVERIES: &[&str] =
     &["id", "status", "attempts_made", "type", "event_id", "event_created_at", "endpoint_id"];
 const LEVERS: &[&str] = &["id", "account_id", "endpoint_id", "per_second", "set_by", "set_at"];
-const SENDERS: &[&str] = &["id", "host", "pid", "lease_ms", "shards"];
+const SENDERS: &[&str] = &[
+    "id",
+    "role",
+    "version",
+    "host",
+    "pid",
+    "lease_ms",
+    "clock_ahead_seconds",
+    "late_seconds",
+    "keys",
+    "reason",
+    "shards",
+];
 
 const STATUS: Flag = Flag::value(
     "--status",
@@ -325,10 +337,10 @@ pub(crate) const COMMANDS: &[Command<Run>] = &[
     command(
         "senders list",
         &[],
-        "Lists the senders that live, and the shards that each owns.",
+        "Lists the processes that live: the clock and the keys of each, and the shards of its sender.",
         "senders list",
         &[ALL],
-        Row { columns: SENDERS, rows: "senders", ..row(Action::ShowLevers) },
+        Row { columns: SENDERS, rows: "processes", ..row(Action::ShowLevers) },
     ),
 ];
 

@@ -33,7 +33,10 @@ use host::store::Store as _;
 /// The limits of the public API: an integration needs few connections, and idle ones are closed.
 const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };
 
-const DASHBOARD: Limits = Limits { connections: 64, patience: Duration::from_secs(10) };
+/// More than the requests of one owner that wait.
+const DASHBOARD: Limits = Limits { connections: 256, patience: Duration::from_secs(10) };
+
+const MONITORING: Limits = Limits { connections: 64, patience: Duration::from_secs(10) };
 
 /// The running servers.
 #[derive(Debug)]
@@ -152,7 +155,7 @@ async fn until(stop: Shutdown, task: impl Future<Output = ()>) {
 fn monitoring(listener: TcpListener, monitor: Monitor<Postgres>, watch: &Watch) -> Monitoring {
     let answer = move |request, peer| monitor.clone().answer(request, peer);
     let (end, stop) = shutdown::manual();
-    let serving = serve(listener, DASHBOARD, answer, stop);
+    let serving = serve(listener, MONITORING, answer, stop);
     let task = tokio::spawn(watch.until_shutdown("the server of the metrics", serving));
     Monitoring { task, end }
 }

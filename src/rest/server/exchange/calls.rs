@@ -42,7 +42,8 @@ use crate::rest::{CreatedRange, ListCalls, Mode};
 ///
 /// Choose the hour above the longest call: a poll reads the index entries of that span. It stands in
 /// the table and in the query, and has to be the same in both. An import of old calls is late as a
-/// whole; if it is large, its pages are slow.
+/// whole. If it is large, a page whose bounds leave most of it out is slow: limit how many rows a page reads, and
+/// answer with [`answer_part`](Self::answer_part).
 ///
 /// # Rules for the store
 ///
@@ -132,14 +133,46 @@ impl CallsQuery {
     /// A row belongs to another account, or the rows do not match the query: 500. None of them is
     /// served.
     pub fn answer(self, rows: Vec<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
-        self.check(&rows).map_err(|reason| self.context.reject(RejectionReason::Rows(reason)))?;
-        let is_last = rows.len() <= self.limit;
+        self.write(rows, None)
+    }
+
+    /// Writes the response of a store that has looked no further than to this place, which is behind
+    /// [`after`](Self::after): all rows that match down to it, in order, or
+    /// [`rows_to_read`](Self::rows_to_read) of them. The next page begins there. A page may be empty and
+    /// have a next one.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer), or the place is not behind the cursor and the rows.
+    pub fn answer_part(
+        self,
+        rows: Vec<CallRow>,
+        walked_to: (Timestamp, CallId),
+    ) -> Result<Response<Vec<u8>>, Rejection> {
+        self.write(rows, Some(walked_to))
+    }
+
+    fn write(
+        self,
+        rows: Vec<CallRow>,
+        walked_to: Option<(Timestamp, CallId)>,
+    ) -> Result<Response<Vec<u8>>, Rejection> {
+        self.check(&rows, walked_to.as_ref())
+            .map_err(|reason| self.context.reject(RejectionReason::Rows(reason)))?;
+        let is_full = rows.len() > self.limit;
         let calls: Vec<Call> = rows.into_iter().take(self.limit).map(|row| row.call).collect();
-        let next = calls.last().filter(|_| !is_last).map(|last| self.cursor_after(last));
+        let next = match calls.last().filter(|_| is_full) {
+            Some(last) => Some((last.started_at, last.id.clone())),
+            None => walked_to,
+        };
+        let next = next.map(|(started_at, id)| self.cursor_after(started_at, id));
         Ok(self.context.respond(&CallList::new(calls, next)))
     }
 
-    fn check(&self, rows: &[CallRow]) -> Result<(), RowsReason> {
+    fn check(
+        &self,
+        rows: &[CallRow],
+        walked_to: Option<&(Timestamp, CallId)>,
+    ) -> Result<(), RowsReason> {
         if rows.len() > self.rows_to_read() {
             return Err(RowsReason::TooMany { rows: rows.len(), asked: self.rows_to_read() });
         }
@@ -157,11 +190,18 @@ impl CallsQuery {
             }
             previous = Some(call.list_order());
         }
-        Ok(())
+        let is_behind = |(started_at, id): &(Timestamp, CallId)| {
+            let place = (*started_at, id);
+            self.after().is_none_or(|after| place < after)
+                && rows.last().is_none_or(|last| place <= last.call.list_order())
+        };
+        match walked_to.is_none_or(is_behind) || rows.len() > self.limit {
+            true => Ok(()),
+            false => Err(RowsReason::OutOfOrder { row: rows.len() }),
+        }
     }
 
-    fn cursor_after(&self, call: &Call) -> String {
-        let (started_at, id) = (call.started_at, call.id.clone());
+    fn cursor_after(&self, started_at: Timestamp, id: CallId) -> String {
         self.cursor_key.seal(
             &self.owner.account_id,
             self.owner.mode,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::show::ListedDelivery;
 use super::{Asked, Dashboard, show};
-use crate::http::answer::{Answer, Error, ok};
+use crate::http::answer::{Answer, Error, large, ok};
 use crate::input::Bad;
 use crate::store::scope::Allowed;
 use crate::store::{Account, DeliveryFilter, DeliveryPage};
@@ -22,6 +22,8 @@ struct Deliveries<'a> {
     data: Vec<ListedDelivery<'a>>,
     has_more: bool,
     next: Option<&'a str>,
+    /// The `created_at` of the last event that was looked at, where the filter has left out more than a page looks at.
+    looked_to: Option<Timestamp>,
 }
 
 impl<S: Store, X> Dashboard<S, X> {
@@ -31,7 +33,7 @@ impl<S: Store, X> Dashboard<S, X> {
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
         let page = self.store.deliveries(id, &filter(&asked.query)?).await?;
-        Ok(ok(&shown(&page)))
+        Ok(large(|| ok(&shown(&page))))
     }
 }
 
@@ -40,6 +42,7 @@ fn shown(page: &DeliveryPage) -> Deliveries<'_> {
         data: show::deliveries(&page.rows),
         has_more: page.next.is_some(),
         next: page.next.as_deref(),
+        looked_to: page.looked_to,
     }
 }
 

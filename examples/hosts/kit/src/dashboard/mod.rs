@@ -41,6 +41,7 @@ use crate::auth::login::Logins;
 use crate::http::answer::{self, Answer, Error, ok};
 use crate::http::monitor::Monitor;
 use crate::http::serve::{self, read_body};
+use crate::http::shares::{MOST, Shares};
 use crate::input::{self, Bad, Fields, NUL};
 use crate::log;
 use crate::program::shutdown::Shutdown;
@@ -72,6 +73,7 @@ pub struct Dashboard<S, X = ()> {
     waiting: alerts::Waiting,
     /// The edits and pings of owners, by their accounts.
     edits: Counts<AccountId>,
+    shares: Shares<AccountId>,
     allow_loopback: bool,
     /// Of the operator's page, and of the owner's.
     policies: [HeaderValue; 2],
@@ -146,6 +148,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             days: day::Days::default(),
             waiting: alerts::Waiting::default(),
             edits: Counts::default(),
+            shares: Shares::default(),
             allow_loopback,
             policies: [policy.clone(), policy],
             stop: None,
@@ -217,6 +220,13 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             let query = url::form_urlencoded::parse(query).into_owned().collect();
             let (method, headers) = (&head.method, &head.headers);
             let asked = Asked::new(method, path, query, headers, body, self.store.now())?;
+            let _share = match login.as_ref().and_then(Login::owner) {
+                Some(owner) => {
+                    let share = self.shares.enter(owner.clone()).await;
+                    Some(share.ok_or(Error::TooManyAtOnce(MOST))?)
+                }
+                None => None,
+            };
             match login {
                 Some(login) => self.route(&asked, &login).await,
                 None => self.public_route(&asked, peer).await,

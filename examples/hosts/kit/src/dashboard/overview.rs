@@ -65,23 +65,25 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             shown["last_hour"] = hours.get(&row.id).map_or(Value::Null, show::value);
             shown
         };
-        let rest = json!({
-            "account": show::account(&account, by),
-            "plans": by.map(|_| PLANS.map(|plan| plan.name)),
-            "keys": show::rows(&keys.rows, |key| show::key(key, asked.now)),
-            "keys_more": keys.more,
-            "endpoints": show::rows(&endpoints, endpoint),
-            "calls": show::rows(&calls, show::value),
-            "recoveries": show::rows(&recoveries, show::recovery),
-            "alerts": alerts.iter().map(show::alert).collect::<Vec<_>>(),
-            "levers": levers,
-            "sandbox": by.map(|_| self.extension.shown()),
-            "now": asked.now,
-        });
-        let shown = Overview { rest, deliveries: show::deliveries(&deliveries.rows) };
-        Ok(match tag {
-            Some(tag) => answer::tagged(&shown, tag),
-            None => answer::ok(&shown),
-        })
+        Ok(answer::large(|| {
+            let rest = json!({
+                "account": show::account(&account, by),
+                "plans": by.map(|_| PLANS.map(|plan| plan.name)),
+                "keys": show::rows(&keys.rows, |key| show::key(key, asked.now)),
+                "keys_more": keys.more,
+                "endpoints": show::rows(&endpoints, endpoint),
+                "calls": show::rows(&calls, show::value),
+                "recoveries": show::rows(&recoveries, show::recovery),
+                "alerts": alerts.iter().map(show::alert).collect::<Vec<_>>(),
+                "levers": levers,
+                "sandbox": by.map(|_| self.extension.shown()),
+                "now": asked.now,
+            });
+            let shown = Overview { rest, deliveries: show::deliveries(&deliveries.rows) };
+            match tag {
+                Some(tag) => answer::tagged(&shown, tag),
+                None => answer::ok(&shown),
+            }
+        }))
     }
 }

@@ -1,7 +1,7 @@
 //! Responses of the dashboard and of monitoring: JSON, pages, and errors that say what to do.
 
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY,
     RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Response, StatusCode};
@@ -9,6 +9,8 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use serde::Serialize;
 use serde_json::json;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 
 use crate::http::serve::BodyError;
 use crate::input::Bad;
@@ -51,6 +53,8 @@ pub enum Error {
     TooManyTries(u64),
     /// An owner has changed too much in this minute: what, and the seconds to wait.
     TooOften(String, u64),
+    /// An owner has so many requests under way.
+    TooManyAtOnce(usize),
 }
 
 impl From<Bad> for Error {
@@ -168,6 +172,13 @@ impl Error {
                 return too_many("too_many_tries", "too many wrong tokens or links", seconds);
             }
             Self::TooOften(what, seconds) => return too_many("too_often", &what, seconds),
+            Self::TooManyAtOnce(most) => {
+                let what = format!("{most} requests of this account wait, and that is the limit");
+                let mut answer = too_many("too_often", &what, 1);
+                // Others need the connection.
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                return answer;
+            }
         };
         error(status, code, &message, field.filter(|field| !field.is_empty()))
     }
@@ -201,6 +212,14 @@ fn error(status: StatusCode, code: &str, message: &str, field: Option<String>) -
 /// Returns a value with status 200.
 pub fn ok(value: &impl Serialize) -> Answer {
     json(StatusCode::OK, value)
+}
+
+/// Builds a large answer: other requests do not wait for this thread meanwhile.
+pub(crate) fn large(build: impl FnOnce() -> Answer) -> Answer {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => block_in_place(build),
+        _ => build(),
+    }
 }
 
 /// Returns a value with status 201.

@@ -16,7 +16,7 @@ use tracing::{Instrument as _, Span, debug_span};
 use super::monitor::ApiTally;
 use super::serve;
 use crate::program::shutdown::Shutdown;
-use crate::store::{ApiStore, Rejected};
+use crate::store::{ApiStore, CallPage, Rejected};
 use crate::trace::TraceParent;
 use crate::{log, random};
 
@@ -125,7 +125,8 @@ impl<S: ApiStore> Host<S> {
         match admitted.authorize(&status, &self.cursors)? {
             Authorized::Account(query) => Ok(query.answer(account)?),
             Authorized::Calls(query) => match self.store.page(&query).await {
-                Ok(rows) => Ok(query.answer(rows)?),
+                Ok(CallPage { rows, walked_to: None }) => Ok(query.answer(rows)?),
+                Ok(CallPage { rows, walked_to: Some(to) }) => Ok(query.answer_part(rows, to)?),
                 Err(refused) => Err(refused.rejecting(query.internal_error())),
             },
             Authorized::Call(query) => match self.store.call(&query).await {

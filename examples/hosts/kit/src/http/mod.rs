@@ -5,3 +5,4 @@ pub mod api;
 pub mod monitor;
 pub mod peer;
 pub mod serve;
+pub mod shares;

@@ -5,6 +5,7 @@ use std::mem;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tracing::Level;
 
 use super::line::Line;
 use crate::clock;
@@ -135,7 +136,9 @@ impl Cause {
         let how = if has_succeeded { "over" } else { "repeated" };
         let seconds = last.saturating_duration_since(began).as_secs_f64();
         let message = format!("{how}: {}", first.message);
-        let line = Line { at: clock::now(), message, ..first };
+        // The end of a failure is none.
+        let level = if has_succeeded { Level::INFO } else { first.level };
+        let line = Line { at: clock::now(), level, message, ..first };
         let seconds = (seconds * 1e3).round() / 1e3;
         (has_succeeded || times > 1)
             .then(|| line.with([("times", times.into()), ("seconds", seconds.into())]))
@@ -152,7 +155,7 @@ mod tests {
 
     use super::super::line::Line;
     use super::super::{Format, info, lines_of, tried, warn};
-    use super::{MOST, MOST_ERRORS, OVER, Repeated, SILENT};
+    use super::{Level, MOST, MOST_ERRORS, OVER, Repeated, SILENT};
 
     /// The log of a process that began some time ago.
     struct Log {
@@ -256,8 +259,9 @@ mod tests {
         let began = (0..MOST_ERRORS).map(|n| format!("looks error=e{n}"));
         assert_eq!(lines, began.collect::<Vec<_>>());
         assert_eq!(log.end(60.0, false), [""; 0]);
-        let over = log.end(60.0 + OVER.as_secs_f64(), false);
-        assert_eq!(over, ["over: looks times=360 seconds=59.933 error=e0"]);
+        let over = log.repeated.end(log.instant(60.0 + OVER.as_secs_f64()), false);
+        assert!(over.iter().all(|line| line.level == Level::INFO), "no warning");
+        assert_eq!(shown(over), ["over: looks times=360 seconds=59.933 error=e0"]);
     }
 
     #[test]

@@ -38,6 +38,19 @@ pub struct AttemptRow {
     pub request: Option<ShownRequest>,
 }
 
+impl DeliveryFilter {
+    /// Returns whether some of the deliveries of an account are left out.
+    pub fn leaves_out(&self) -> bool {
+        let Self { statuses, failing, endpoint: _, event_type, id, from, until, .. } = self;
+        !statuses.is_empty()
+            || *failing
+            || event_type.is_some()
+            || id.is_some()
+            || from.is_some()
+            || until.is_some()
+    }
+}
+
 impl DeliveryRow {
     /// Adds the request of each attempt, with the secrets that its endpoint still has.
     pub fn with_requests(mut self, signer: Option<&Signer>, now: Timestamp) -> Self {
@@ -78,4 +91,7 @@ pub struct DeliveryPage {
     pub rows: Vec<Listed<DeliveryRow>>,
     /// Where the next page begins, in words of the store's own. `None` on the last page.
     pub next: Option<String>,
+    /// The `created_at` of the last event that was looked at, of a page that is not full and has a next one: the store
+    /// looks at a bounded number of deliveries for a page, whatever the filter leaves out.
+    pub looked_to: Option<Timestamp>,
 }

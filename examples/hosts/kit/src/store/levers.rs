@@ -3,7 +3,7 @@
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A lever that is set. Each of those that apply to a delivery has to allow its attempt, and is used up by it.
 #[derive(Clone, Debug, Serialize)]
@@ -60,12 +60,39 @@ pub struct SenderRow {
     pub shards: Vec<i16>,
 }
 
+/// A process that lives, as it tells of itself, and what it has a lease of.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub struct ProcessRow {
+    /// The name of its sender, if it has one.
+    pub id: String,
+    pub role: String,
+    pub version: String,
+    pub host: Option<String>,
+    pub pid: u32,
+    /// The numbers of the keys of its ring, the one that seals first.
+    pub keys: String,
+    /// By how much its clock is ahead of the database's, once that is known.
+    pub clock_ahead_seconds: Option<f64>,
+    /// For how long the oldest delivery has been due that its sender has not begun.
+    pub late_seconds: f64,
+    /// How many rows its sender cannot read.
+    pub unreadable: usize,
+    /// Why it is not ready.
+    pub reason: Option<String>,
+    /// How long the lease of its sender lasts, in milliseconds; `None` without a lease.
+    pub lease_ms: Option<i64>,
+    /// The shards that its sender owns.
+    pub shards: Vec<i16>,
+}
+
 /// Everything that is set, and the senders.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Levers {
     /// What is set, oldest first.
     pub levers: Vec<LeverRow>,
     pub senders: Vec<SenderRow>,
+    pub processes: Vec<ProcessRow>,
 }
 
 /// What one step of cancelling has done.

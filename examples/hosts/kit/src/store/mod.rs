@@ -43,11 +43,12 @@ mod metrics;
 pub mod plan;
 mod recovery;
 pub mod scope;
+pub mod together;
 
 use std::future::Future;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, DeliveryId, EndpointId};
+use call_assistant::id::{AccountId, CallId, DeliveryId, EndpointId};
 use call_assistant::model::{self, Call};
 use call_assistant::rest::server::{
     AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, Received, Rejection,
@@ -217,11 +218,20 @@ pub trait ApiStore: Clone + Send + Sync + 'static {
         found: Self::Found,
     ) -> impl Doing<(model::Account, AccountStatus)>;
 
-    /// Returns the rows of a page.
-    fn page(&self, query: &CallsQuery) -> impl Doing<Vec<CallRow>>;
+    /// Returns the rows of a page. However many calls the account has, and whatever the bounds leave out of them, a
+    /// bounded number is read.
+    fn page(&self, query: &CallsQuery) -> impl Doing<CallPage>;
 
     /// Returns the row of a call.
     fn call(&self, query: &CallQuery) -> impl Doing<Option<CallRow>>;
+}
+
+/// Rows of a page of calls.
+#[derive(Debug, Default)]
+pub struct CallPage {
+    pub rows: Vec<CallRow>,
+    /// The place to which the store has looked, where more than it reads for a page is left.
+    pub walked_to: Option<(Timestamp, CallId)>,
 }
 
 /// The operations of the dashboard.
@@ -363,7 +373,8 @@ pub trait Store: Clone + Send + Sync + 'static {
     // ---- Deliveries
 
     /// Returns a page of an account's deliveries, newest first. An endpoint of another account is not
-    /// found; a `after` that this store did not write is a conflict.
+    /// found; a `after` that this store did not write is a conflict. A page may have fewer rows than its limit, or
+    /// none, and a next one: [`DeliveryPage::looked_to`].
     fn deliveries(
         &self,
         account: Allowed<'_, Account>,
@@ -405,7 +416,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         after: Option<&str>,
     ) -> impl Doing<RecoveryPage>;
 
-    /// Returns the recoveries of an account, newest first: those that run, and some that have ended.
+    /// Returns the recoveries of an account, newest first: those that run, and the latest that have ended, a thousand
+    /// at most.
     fn recoveries(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<Listed<RecoveryRow>>>;
 
     fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> impl Doing<RecoveryRow>;

@@ -22,6 +22,9 @@ pub struct Calls {
 /// in order; a wider one is read in order, and finds what it seeks soon.
 const NARROW: usize = 1024;
 
+/// The most calls that are looked at for a page: 5,000.
+const WALKED: usize = 5_000;
+
 impl Calls {
     /// Adds a call. A call that is stored never changes.
     ///
@@ -43,12 +46,13 @@ impl Calls {
         self.rows.get(&(started_at, id.clone()))
     }
 
-    /// Returns the rows of a page, newest first: O(log n) to the first of them, and one step for each; and
-    /// one for each call that is newer than a wide window of `created_before`.
-    pub fn page(&self, query: &CallsQuery) -> Vec<Call> {
+    /// Returns the rows of a page, newest first, and the place that was reached if it is not full and more are left:
+    /// O(log n) to the first of them, and one step for each; and one for each call that is newer than a wide window of
+    /// `created_before`.
+    pub fn page(&self, query: &CallsQuery) -> (Vec<Call>, Option<(Timestamp, CallId)>) {
         let created = query.created();
         if created.is_empty() {
-            return Vec::new();
+            return (Vec::new(), None);
         }
         if created.created_after().is_some() || created.created_before().is_some() {
             let from = created.created_after().map_or(Bound::Unbounded, Bound::Included);
@@ -59,15 +63,27 @@ impl Calls {
                 let mut rows: Vec<&Call> = few.into_iter().filter_map(|id| self.find(id)).collect();
                 rows.retain(|call| query.matches_call(call));
                 rows.sort_unstable_by(|a, b| b.list_order().cmp(&a.list_order()));
-                return rows.into_iter().take(query.rows_to_read()).cloned().collect();
+                return (rows.into_iter().take(query.rows_to_read()).cloned().collect(), None);
             }
         }
         let end = match query.after() {
             Some((started_at, id)) => Bound::Excluded((started_at, id.clone())),
             None => Bound::Unbounded,
         };
-        let rows = self.rows.range((Bound::Unbounded, end)).rev().map(|(_, call)| call);
-        rows.filter(|call| query.matches_call(call)).take(query.rows_to_read()).cloned().collect()
+        let (mut found, mut walked_to) = (Vec::new(), None::<&(Timestamp, CallId)>);
+        for (walked, (place, call)) in self.rows.range((Bound::Unbounded, end)).rev().enumerate() {
+            if walked == WALKED {
+                return (found, walked_to.cloned());
+            }
+            if query.matches_call(call) {
+                found.push(call.clone());
+            }
+            if found.len() == query.rows_to_read() {
+                break;
+            }
+            walked_to = Some(place);
+        }
+        (found, None)
     }
 
     /// Returns the newest calls.

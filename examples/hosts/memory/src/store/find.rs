@@ -11,7 +11,7 @@ use super::{DeliveryRow, EndpointRow, Tables};
 use host::store::Refused;
 use host::store::{self, Day, DeliveryFilter, DeliveryPage, Hour};
 
-/// How many deliveries of an account are looked at for a day: 20,000.
+/// How many deliveries of an account are looked at for a day, or for a page: 20,000.
 const LOOKED: usize = 20_000;
 
 /// Tells whether an attempt of it has failed, and it is not delivered.
@@ -67,12 +67,19 @@ impl Tables {
                 && filter.until.is_none_or(|until| created_at < until)
         };
         let numbers = account.deliveries.range((Bound::Unbounded, end)).rev();
-        let found = numbers
-            .filter_map(|number| Some((*number, self.deliveries.get(number)?)))
-            .filter(|(_, row)| fits(row));
+        let rows = numbers.filter_map(|number| Some((*number, self.deliveries.get(number)?)));
         let mut page = DeliveryPage::default();
-        let mut last = None;
-        for (number, row) in found {
+        let (mut last, mut passed) = (None, None::<(u64, &DeliveryRow)>);
+        for (looked, (number, row)) in rows.enumerate() {
+            if looked == LOOKED {
+                page.next = passed.map(|(number, _)| number.to_string());
+                page.looked_to = passed.map(|(_, row)| row.body.created_at());
+                break;
+            }
+            passed = Some((number, row));
+            if !fits(&row) {
+                continue;
+            }
             // One more tells whether there are more.
             if page.rows.len() == filter.limit {
                 page.next = last.map(|number: u64| number.to_string());

@@ -38,6 +38,9 @@ pub(super) struct Recoveries {
     entries: BTreeMap<u64, Entry>,
 }
 
+/// The most recoveries that have ended in a list of those of an account: 1,000.
+const RECOVERIES_LISTED: usize = 1_000;
+
 impl Tables {
     /// Counts what a recovery would redeliver.
     ///
@@ -203,11 +206,16 @@ impl Tables {
         found.into_iter().flatten().map(|(_, row)| row.state.into_stored())
     }
 
-    /// Returns the recoveries of an account, newest first.
+    /// Returns the recoveries of an account, newest first: those that run, and the latest that have ended.
     pub fn recoveries(&self, account: &str) -> Vec<RecoveryRow> {
         let newest = self.recoveries.entries.iter().rev();
         let of_it = newest.filter(|(_, entry)| entry.account_id.as_str() == account);
-        of_it.map(|(id, entry)| entry.shown(*id)).collect()
+        let mut left = RECOVERIES_LISTED;
+        let listed = of_it.filter(|(_, entry)| {
+            left = left.saturating_sub(usize::from(entry.ended_at.is_some()));
+            entry.ended_at.is_none() || left > 0
+        });
+        listed.map(|(id, entry)| entry.shown(*id)).collect()
     }
 
     /// Returns one recovery, cancelled if that is asked for.

@@ -4,6 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Instant;
 
+use call_assistant::Timestamp;
+use serde_json::{Value, json};
 use testing::running::{File, Service, connect, eventually, request};
 
 /// A request of an honest client, which is answered whatever else goes on.
@@ -95,4 +97,49 @@ fn requests_without_a_key_or_a_login_have_a_bound_in_the_log() {
     let log = service.log();
     assert_eq!(times(&log, "route=/accounts status=200"), 15, "who has a login has a line");
     assert_eq!(times(&log, "route=/login status=200"), 1, "{log}");
+}
+
+// LIST-6, D-24: whatever was imported, a page reads a bounded number of calls. A walk whose bounds leave out nearly all
+// has empty pages, and meets what is left.
+#[test]
+fn a_walk_past_an_import_has_short_pages_and_an_end() {
+    let call = |number: i64, written: i64| {
+        let at = |seconds| Timestamp::from_unix(seconds).unwrap().to_string();
+        let started = 1_767_225_600 + number;
+        json!({
+            "id": format!("call_{number}"),
+            "caller": { "contact_id": null, "phone_number": null, "display_name": null },
+            "started_at": at(started), "answered_at": at(started), "ended_at": at(started + 40),
+            "duration_seconds": 40, "summary": "Hello.", "appointment_ids": [],
+            "created_at": at(written),
+        })
+    };
+    let imported = 1_767_225_600 + 86_400 * 30;
+    // 2,000 that are written a day earlier than all others, and are the oldest.
+    let calls: Vec<Value> = (0..14_000)
+        .map(|number| call(number, if number < 2_000 { imported - 86_400 } else { imported }))
+        .collect();
+    let key = format!("service_live_{}", "0123456789abcdef".repeat(2));
+    let data = json!({ "accounts": [{
+        "id": "acct_1", "timezone": "UTC",
+        "keys": [{ "id": "cred_1", "name": "one", "secret": key }],
+        "calls": calls,
+    }]});
+    let file = File::new("imported.json", &data.to_string());
+    let service = Service::start(&["--data", file.path()]);
+    let before = Timestamp::from_unix(imported).unwrap().to_string();
+    let bounds = format!("/v1/calls?limit=100&created_before={before}");
+    let (mut seen, mut empty, mut target) = (Vec::new(), 0, bounds.clone());
+    loop {
+        let page = service.get(&target, &key).json();
+        let calls = page["data"].as_array().unwrap();
+        empty += usize::from(calls.is_empty());
+        seen.extend(calls.iter().map(|call| call["id"].as_str().unwrap().to_owned()));
+        assert_eq!(page["has_more"], page["next_cursor"].is_string());
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        target = format!("{bounds}&cursor={next}");
+    }
+    let expected: Vec<String> = (0..2_000).rev().map(|number| format!("call_{number}")).collect();
+    assert_eq!(seen, expected);
+    assert_eq!(empty, 2, "12,000 are left out, 5,000 a page");
 }

@@ -1,10 +1,11 @@
 //! What this process counts and knows of itself, for monitoring.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use call_assistant::Timestamp;
 use call_assistant::webhook::sender::SenderMetrics;
 use tokio::time::Instant;
 
@@ -39,12 +40,12 @@ struct Inner {
     rights: Mutex<Vec<String>>,
 }
 
-/// The rows that this process's sender could not read or open: since everything that is pending began to be read
-/// again, and in the round before.
+/// The rows that this process's sender could not read or open, and since when each was due: since everything that is
+/// pending began to be read again, and in the round before.
 #[derive(Debug, Default)]
 struct Unreadable {
-    now: BTreeSet<(Kind, i64)>,
-    before: BTreeSet<(Kind, i64)>,
+    now: BTreeMap<(Kind, i64), Timestamp>,
+    before: BTreeMap<(Kind, i64), Timestamp>,
 }
 
 /// The most rows of a round that are counted: 10,000.
@@ -139,11 +140,13 @@ impl Counted {
         lock(&self.0.keys).keys.is_of(sealed)
     }
 
-    /// Notes a row that this process's sender cannot read, by its number.
-    pub(crate) fn cannot_read(&self, kind: Kind, number: i64) {
+    /// Notes a row that this process's sender cannot read, by its number, and since when something of it is due.
+    pub(crate) fn cannot_read(&self, kind: Kind, number: i64, due: Timestamp) {
         let mut unreadable = lock(&self.0.unreadable);
-        if unreadable.now.len() < MOST_UNREADABLE {
-            unreadable.now.insert((kind, number));
+        let row = (kind, number);
+        let known = unreadable.now.get(&row).or_else(|| unreadable.before.get(&row)).copied();
+        if known.is_some() || unreadable.now.len() < MOST_UNREADABLE {
+            unreadable.now.insert(row, known.map_or(due, |known| known.min(due)));
         }
     }
 
@@ -165,9 +168,18 @@ impl Counted {
         (!rights.is_empty()).then(|| format!("{}: {}", Class::Right, rights.join("; ")))
     }
 
-    /// Returns for how long the oldest delivery has been due that this process's sender cannot sign.
-    pub(crate) fn unreadable_since(&self) -> Duration {
-        lock(&self.0.keys).due_since.map_or(Duration::ZERO, |since| since.elapsed())
+    /// Returns for how long the oldest delivery has been due that this process's sender cannot begin: what it forgets is
+    /// late all the same.
+    pub(crate) fn unreadable_since(&self, now: Timestamp) -> Duration {
+        let unsigned = lock(&self.0.keys).due_since.map_or(Duration::ZERO, |since| since.elapsed());
+        let unreadable = lock(&self.0.unreadable);
+        let due = unreadable.now.values().chain(unreadable.before.values()).min();
+        unsigned.max(due.map_or(Duration::ZERO, |due| now.since(*due)))
+    }
+
+    /// Returns by how many seconds this process's clock is ahead of the database's, once that is known.
+    pub(super) fn ahead(&self) -> Option<f64> {
+        *lock(&self.0.ahead)
     }
 
     /// Returns why this process is not ready, whatever the database does.
@@ -225,12 +237,12 @@ impl Counted {
                 ),
                 Family::gauge(
                     "call_assistant_unreadable_rows",
-                    "Endpoints, deliveries and events that are damaged: what is due of them is not sent.",
+                    "Endpoints, deliveries and events that are damaged: what is due of them is late.",
                     self.unreadable_rows(),
                 ),
             ]);
         }
-        if let Some(ahead) = *lock(&self.0.ahead) {
+        if let Some(ahead) = self.ahead() {
             let help = "How far this process's clock is ahead of the database's.";
             families.push(Family::gauge("call_assistant_clock_ahead_seconds", help, ahead));
         }
@@ -238,9 +250,9 @@ impl Counted {
         families
     }
 
-    fn unreadable_rows(&self) -> usize {
-        let unreadable = lock(&self.0.unreadable);
-        unreadable.now.union(&unreadable.before).count()
+    pub(super) fn unreadable_rows(&self) -> usize {
+        let Unreadable { now, before } = &*lock(&self.0.unreadable);
+        now.keys().chain(before.keys().filter(|row| !now.contains_key(row))).count()
     }
 
     fn loops(&self) -> Family {

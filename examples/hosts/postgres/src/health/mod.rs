@@ -6,9 +6,13 @@ mod readings;
 mod rights;
 
 use std::error::Error;
+use std::time::Duration;
 
 use deadpool_postgres::Object;
 use host::log;
+use host::program::process;
+use host::random;
+use host::store::levers::ProcessRow;
 use host::store::{Done, Metrics, Refused, Writes};
 use tokio::time::sleep;
 
@@ -19,6 +23,15 @@ pub(crate) use self::rights::{Login, lacking};
 use crate::db::{Class, Database, DbError};
 use crate::exit;
 use crate::key_ring::{KeyRing, in_use};
+use crate::sql::ops as sql;
+
+/// How often it is looked whether the sender of this process has begun: 100 ms.
+const START: Duration = Duration::from_millis(100);
+
+/// Returns a name of this process where it has no sender.
+fn process_id() -> String {
+    format!("process-{:016x}", u64::from_le_bytes(random::bytes()))
+}
 
 /// What a process knows of its health. Clones share it.
 #[derive(Clone, Debug)]
@@ -53,8 +66,47 @@ impl Health {
         let mut keys =
             KeysInUse::new(self.database.clone(), self.ring.clone(), self.counted.clone());
         keys.look().await?;
-        let of_rights = self.clone();
-        Ok(async move { _ = tokio::join!(of_rights.await_rights(), keys.keep()) })
+        let (of_rights, living) = (self.clone(), self.clone());
+        Ok(async move {
+            _ = tokio::join!(of_rights.await_rights(), keys.keep(), living.tell());
+        })
+    }
+
+    /// Tells operators for as long as the process runs that it does, and how it is.
+    async fn tell(self) {
+        let role = match self.login {
+            Login::Api => "api",
+            Login::Sender => "sender",
+            Login::All => "all",
+            Login::Operator => return,
+        };
+        while self.login != Login::Api && self.counted.sender().is_none() {
+            sleep(START).await;
+        }
+        let keys: Vec<String> = self.ring.numbers().iter().map(u8::to_string).collect();
+        let row = ProcessRow {
+            id: self.counted.sender().map_or_else(process_id, str::to_owned),
+            role: role.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            host: process::host_name(),
+            pid: std::process::id(),
+            keys: keys.join(","),
+            ..ProcessRow::default()
+        };
+        loop {
+            let row = ProcessRow {
+                clock_ahead_seconds: self.counted.ahead(),
+                late_seconds: readings::late(&self.counted, self.database.now()).as_secs_f64(),
+                unreadable: self.counted.unreadable_rows(),
+                reason: self.counted.not_ready(),
+                ..row.clone()
+            };
+            let (id, row) = (&row.id, serde_json::json!(row).to_string());
+            let tell = async |client: &Object| sql::processes_tell(client, id, &row).await;
+            let told = self.database.write(tell);
+            log::tried("telling operators of this process", &told.await);
+            sleep(EVERY).await;
+        }
     }
 
     /// Notes which roles the login lacks, and logs a change.
@@ -106,7 +158,7 @@ impl Health {
 
     /// Returns what this process has counted, and what was read last of the database.
     pub(crate) fn metrics(&self) -> Metrics {
-        self.readings.metrics(&self.counted)
+        self.readings.metrics(&self.counted, self.database.now())
     }
 
     /// Tells how writes are taken, or why this process cannot do its work.

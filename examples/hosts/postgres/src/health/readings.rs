@@ -8,6 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use call_assistant::Timestamp;
 use call_assistant::webhook::sender::SenderGauges;
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use tokio::time::{Instant, sleep, timeout};
@@ -54,7 +55,7 @@ struct Read {
 
 impl Readings {
     /// Returns what this process knows of itself, and of the database what was read last. It waits for nothing.
-    pub(super) fn metrics(&self, counted: &Counted) -> Metrics {
+    pub(super) fn metrics(&self, counted: &Counted, now: Timestamp) -> Metrics {
         let latest = self.latest().clone();
         let is_up = !matches!(latest, Latest::Silent);
         let (mut others, counts) = match latest {
@@ -63,9 +64,9 @@ impl Readings {
         };
         others.extend(counted.families());
         let load = counted.load().map(|load| load.row());
-        let behind = load.map(|load| load.behind).unwrap_or_default();
+        let late = late(counted, now);
         let gauges = counts.map(|(mut gauges, _)| {
-            gauges.oldest_due = gauges.oldest_due.max(behind).max(counted.unreadable_since());
+            gauges.oldest_due = gauges.oldest_due.max(late);
             gauges
         });
         Metrics { sender: counted.read(), load, is_up, gauges, others }
@@ -124,6 +125,12 @@ impl Readings {
     }
 }
 
+/// Returns for how long the oldest delivery has been due that this process's sender has not begun.
+pub(super) fn late(counted: &Counted, now: Timestamp) -> Duration {
+    let behind = counted.load().map(|load| load.row().behind).unwrap_or_default();
+    behind.max(counted.unreadable_since(now))
+}
+
 /// Finds out how writes are taken.
 pub(super) async fn writes(database: &Database) -> Result<Writes, DbError> {
     let write = database.write(async |client| {
@@ -146,8 +153,15 @@ pub(super) async fn writes(database: &Database) -> Result<Writes, DbError> {
 async fn read(database: &Database) -> Result<Read, DbError> {
     let mut read = database
         .read(async |client: &Object| {
-            let (families, counts) =
-                tokio::try_join!(what_is_set(client, At(database.now())), last_counts(client))?;
+            let (mut families, gauges) = tokio::try_join!(
+                what_is_set(client, At(database.now())),
+                sql::monitoring_gauges(client)
+            )?;
+            families.extend(gauges.as_ref().map(|gauges| {
+                let help = "Accounts of which a delivery that nothing holds up has been due for ten seconds.";
+                Family::gauge("call_assistant_late_accounts", help, gauges.late_accounts)
+            }));
+            let counts = gauges.map(|gauges| counts_of(&gauges)).transpose()?;
             Ok::<_, DbError>(Read { families, counts })
         })
         .await?;
@@ -198,18 +212,15 @@ async fn what_is_set(client: &impl GenericClient, now: At) -> Result<Vec<Family>
     Ok(families)
 }
 
-/// Reads what was counted last, and how long ago.
-async fn last_counts(
-    client: &impl GenericClient,
-) -> Result<Option<(SenderGauges, Duration)>, DbError> {
-    let Some(row) = sql::monitoring_gauges(client).await? else { return Ok(None) };
+/// Returns what was counted last, and how long ago.
+fn counts_of(row: &sql::Gauges) -> Result<(SenderGauges, Duration), DbError> {
     let age = Duration::try_from_secs_f64(row.age).map_err(DbError::row)?;
     let mut gauges = SenderGauges::default();
     (gauges.pending, gauges.held) = (row.pending, row.held);
     gauges.oldest_due = Duration::from_millis(row.oldest_due_ms);
     (gauges.active, gauges.suspect, gauges.gone) = (row.active, row.suspect, row.gone);
     (gauges.failing, gauges.paused) = (row.failing, row.paused);
-    Ok(Some((gauges, age)))
+    Ok((gauges, age))
 }
 
 /// Counts what reads whole tables, and stores it for all processes, if it is time and nobody else does. Returns

@@ -95,8 +95,9 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
             exit::is_read(one(print, &answered))?;
             return Ok(());
         };
-        // A journal's page always says where the next one begins, which may be empty.
-        let is_empty = page.is_empty();
+        // A journal's page always says where the next one begins, which may be empty. One of deliveries may be empty, and
+        // say how far it has looked.
+        let is_last = page.is_empty() && answered.get("looked_to").is_none_or(Value::is_null);
         match print {
             Print::Lines => {
                 if !exit::is_read(lines(page))? {
@@ -106,7 +107,7 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
             Print::Json | Print::Text(_) => rows.extend(page),
         }
         let next = answered.get("next").and_then(Value::as_str);
-        let Some(next) = next.filter(|_| !is_empty) else { break };
+        let Some(next) = next.filter(|_| !is_last) else { break };
         query.retain(|(name, _)| name != "after");
         query.push(("after".to_owned(), next.to_owned()));
     }

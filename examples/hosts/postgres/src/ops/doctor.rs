@@ -1,5 +1,6 @@
 //! A look at all that the service needs: what is found, how bad that is, and what to do.
 
+use call_assistant::Timestamp;
 use call_assistant::webhook::sender::RETENTION;
 use deadpool_postgres::Object;
 use serde::Serialize;
@@ -10,9 +11,10 @@ use crate::db::{self, Address, At, Class, Database, DbError, MigrationError};
 use crate::health::{self, Login};
 use crate::key_ring::KeyRing;
 use crate::sql::{ops as sql, sender};
-use crate::store::Postgres;
+use crate::store::{Postgres, levers};
 use host::store::Refused;
 use host::store::Writes;
+use host::store::levers::{Levers, ProcessRow};
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
@@ -98,6 +100,59 @@ pub(crate) async fn look(
     match of_work(&database).await {
         Ok(found) => checks.extend(found),
         Err(error) => checks.push(Check::failed("leases", &error)),
+    }
+    match database.read(async |client: &Object| levers::all(client).await).await {
+        Ok(found) => checks.extend(of_processes(&found, &ring.numbers(), database.now())),
+        Err(Refused::Broken(_, why) | Refused::Unavailable(why)) => {
+            checks.push(Check::new("processes", Fail, why, "see the server's log"));
+        }
+        Err(error) => checks.push(Check::new("processes", Fail, format!("{error:?}"), "")),
+    }
+    checks
+}
+
+/// How long something may be due before it is worth a line, in seconds.
+const LATE: f64 = 60.0;
+
+/// Checks each process that lives, and each lever that is set.
+fn of_processes(found: &Levers, ring: &[u8], now: Timestamp) -> Vec<Check> {
+    let own: Vec<String> = ring.iter().map(u8::to_string).collect();
+    let mut checks = Vec::new();
+    for process in &found.processes {
+        let ahead = process.clock_ahead_seconds.unwrap_or_default();
+        let host = process.host.as_deref().unwrap_or("?");
+        let ProcessRow { id, role, version, pid, keys, late_seconds: late, .. } = process;
+        let told = format!(
+            "{role} {id} on {host}, pid {pid}, version {version}, keys {keys}, clock {ahead:.3} s ahead"
+        );
+        let (state, found, todo) = match &process.reason {
+            Some(why) => (Warn, format!("{told}: it is not ready: {why}"), "see its log"),
+            None if ahead.abs() > NOTED => (Warn, told, "run NTP there and on the database's host"),
+            None if *late > LATE || process.unreadable > 0 => {
+                let rows = process.unreadable;
+                let late = format!("{told}: late by {late:.0} s, rows that cannot be read: {rows}");
+                (Warn, late, "see its log, and WebhooksLate in the runbook")
+            }
+            None if version != env!("CARGO_PKG_VERSION") => {
+                (Warn, told, "it is of another version")
+            }
+            None if *keys != own.join(",") => {
+                (Warn, told, "give every process the same ring, its lines in the same order")
+            }
+            None => (Good, told, ""),
+        };
+        checks.push(Check::new("process", state, found, todo));
+    }
+    if found.processes.is_empty() {
+        checks.push(Check::new("process", Warn, "none lives", "start an `api` and a `sender`"));
+    }
+    for lever in &found.levers {
+        let age = now.since(lever.set_at).as_secs();
+        let found = format!("{}, {age} s ago", lever.words());
+        checks.push(Check::new("levers", Warn, found, "`levers undo` it, unless it is meant"));
+    }
+    if found.levers.is_empty() {
+        checks.push(Check::new("levers", Good, "none is set", ""));
     }
     checks
 }

@@ -165,7 +165,7 @@ async fn page(
             }
             // A row of a later version is for a process of that version.
             Err(error) => {
-                counted.cannot_read(Kind::Delivery, id);
+                counted.cannot_read(Kind::Delivery, id, row.at.unwrap_or_else(|| database.now()));
                 log::warn!(
                     delivery = queue::delivery_text(row.endpoint.unwrap_or_default(), id),
                     %error,

@@ -74,7 +74,7 @@ impl Reader {
                 Err(error) => {
                     // What waits for a key is counted apart: the row is as it should be.
                     if !self.counted.lacks_key_of(&row.secrets) {
-                        self.counted.cannot_read(Kind::Endpoint, row.number.into());
+                        self.counted.cannot_read(Kind::Endpoint, row.number.into(), now);
                     }
                     log::warn!(endpoint = row.id, %error, "an endpoint cannot be read");
                 }
@@ -91,7 +91,7 @@ impl Reader {
                     found.insert(id.cast_unsigned(), (delivery, body, name, traceparent));
                 }
                 Err(error) => {
-                    self.counted.cannot_read(Kind::Delivery, id);
+                    self.counted.cannot_read(Kind::Delivery, id, now);
                     log::warn!(delivery = name, %error, "a delivery or its event cannot be read");
                 }
             }

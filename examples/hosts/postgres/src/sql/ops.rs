@@ -30,6 +30,7 @@ row! {
         pending: Count,
         held: Count,
         oldest_due_ms: Count,
+        late_accounts: Count,
         active: Count,
         suspect: Count,
         gone: Count,
@@ -63,6 +64,7 @@ statements! { "ops"
     fn monitoring_turn(seconds: f64, times: f64) -> Option<bool>;
     fn monitoring_unreadable(sender: &str, sealed_by: &[Vec<u8>]) -> (i64, f64);
     fn monitoring_whole_tables() = batch;
+    fn processes_tell(id: &str, told: &str);
     fn ring_add(number: i16, check_value: &[u8]);
     fn ring_all() -> Vec<(i16, Vec<u8>)>;
     fn ring_begin() = batch;

@@ -62,6 +62,7 @@ row! {
         shard: Option<i16>,
         endpoint: Option<i32>,
         account: Option<i32>,
+        at: Option<At>,
         ..delivery: Result<Delivery, DbError>,
     }
 }

@@ -1,10 +1,10 @@
 //! What the public API and the dashboard look up and change.
 
-use call_assistant::id::{AccountId, CredentialId, EndpointId, EventId};
+use call_assistant::id::{AccountId, CallId, CredentialId, EndpointId, EventId};
 use call_assistant::rest::server::{KeyDigest, StoredKey};
 use call_assistant::rest::{Mode, Scope};
 use call_assistant::webhook::sender::{Delivery, EndpointHealth};
-use host::store::levers::SenderRow;
+use host::store::levers::{ProcessRow, SenderRow};
 use host::store::plan::Plan;
 use host::store::{Account, Hour, LastHour, LoginRow};
 use tokio_postgres::Row;
@@ -135,6 +135,28 @@ row! {
 row! {
     /// A call, as it is stored.
     struct StoredCall { account_id: String, livemode: bool, body: String, }
+}
+
+row! {
+    /// How far some deliveries of an endpoint reach.
+    struct Reached { number: i32, id: i64, event_created_at: At, }
+}
+
+row! {
+    /// A process as it told, and what it has a lease of.
+    struct LivingProcess { told: Json<ProcessRow>, lease_ms: Option<i64>, shards: Vec<i16>, }
+}
+
+row! {
+    /// A call of a page, or the place to which the page was walked.
+    struct PagedCall {
+        nth: i64,
+        account_id: String,
+        livemode: bool,
+        body: Option<String>,
+        started_at: Option<At>,
+        id: Option<Parsed<CallId>>,
+    }
 }
 
 row! {
@@ -357,7 +379,7 @@ statements! { "store"
     fn api_call(ids: &Ids) -> Vec<FoundCall>;
     fn api_keys(digests: &[&[u8]]) -> Vec<FoundKey>;
     fn api_note_use(ids: &[String], at: At);
-    fn api_page(pages: &Pages) -> Vec<FoundCall>;
+    fn api_page(pages: &Pages) -> Vec<PagedCall>;
     fn calls_insert(account: &str, live: bool, ids: &[&str], started: &[At], created: &[At], bodies: &[String]);
     fn calls_latest(account: &str, most: i64) -> Vec<ListedCall>;
     fn deliveries_attempts(ids: &[i64], first: At, last: At) -> Vec<StoredAttempt>;
@@ -365,8 +387,9 @@ statements! { "store"
     fn deliveries_page(
         shards: &[i16], endpoints: &[i32], statuses: Option<&[&str]>, event_type: Option<&str>,
         event: Option<&str>, from: At, until: At, below: i64, most: i64, longest: i32, id: Option<i64>,
-        failing: bool,
+        failing: bool, from_id: i64,
     ) -> Vec<ListedDelivery>;
+    fn deliveries_reach(endpoints: &[i32], below: &[i64], count: i64, from: At, until: At) -> Vec<Reached>;
     fn deliveries_redeliver_ended(endpoint: i32, id: i64) -> Option<ToRedeliver>;
     fn deliveries_redeliver_pending(endpoint: i32, id: i64) -> Option<ToRedeliver>;
     fn deliveries_send_now(id: i64, at: At);
@@ -398,6 +421,7 @@ statements! { "store"
     fn levers(of: Option<&str>) -> Vec<SetLever>;
     fn levers_forget(account: &str, endpoint: Option<&str>) -> Vec<StoredLever>;
     fn levers_pending(account: &str, endpoint: i32, after: i64, event_type: &str) -> Vec<(i32, i64, bool)>;
+    fn levers_processes() -> Vec<LivingProcess>;
     fn levers_senders() -> Vec<SenderRow>;
     fn levers_set(
         account: Option<&str>, endpoint: Option<&str>, per_second: i32, by: &str, at: At,

@@ -6,26 +6,44 @@ use std::time::Duration;
 
 use call_assistant::id::AccountId;
 use call_assistant::model;
+use call_assistant::rest::CreatedRange;
 use call_assistant::rest::server::{
     AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, Received,
 };
 
 use super::calls;
-use super::together::Together;
 use super::windows::{self, Refusals, Window};
 use super::{Postgres, keys};
-use crate::sql::store::{Id, Page, StoredCall};
-use host::store::{ApiStore, Done, Refused, Rejected};
+use crate::sql::store::{Id, Page, PagedCall, StoredCall};
+use host::store::together::{Question, Together};
+use host::store::{ApiStore, CallPage, Done, Refused, Rejected};
 
 /// What the requests of a process share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shared {
     keys: Together<[u8; 32], Option<keys::Found>>,
     windows: Together<Window, Option<Duration>>,
-    pages: Together<Page, Vec<StoredCall>>,
+    pages: Together<Page, Vec<PagedCall>>,
     calls: Together<Id, Vec<StoredCall>>,
     refusals: Arc<Refusals>,
 }
+
+/// What a page with bounds is counted as in a batch, in rows: what the bounds leave out is read, too.
+const BOUNDED_PAGE: usize = 64;
+
+impl Question for Page {
+    fn account(&self) -> Option<&str> {
+        Some(&self.account_id)
+    }
+}
+
+impl Question for Id {
+    fn account(&self) -> Option<&str> {
+        Some(&self.account_id)
+    }
+}
+
+impl Question for Window {}
 
 impl ApiStore for Postgres {
     type Found = Option<(model::Account, AccountStatus)>;
@@ -73,11 +91,13 @@ impl ApiStore for Postgres {
         found.ok_or(Refused::NotFound("account"))
     }
 
-    async fn page(&self, asked: &CallsQuery) -> Done<Vec<CallRow>> {
+    async fn page(&self, asked: &CallsQuery) -> Done<CallPage> {
         let database = self.api.clone();
         let read = move |pages| calls::pages(database.clone(), pages);
-        let rows = self.shared.pages.ask(Page::of(asked), asked.rows_to_read(), read).await?;
-        rows.iter().map(calls::call_of).collect()
+        let most = asked.rows_to_read();
+        let weight =
+            if asked.created() == CreatedRange::ALL { most } else { most.max(BOUNDED_PAGE) };
+        calls::page_of(self.shared.pages.ask(Page::of(asked), weight, read).await?, most)
     }
 
     async fn call(&self, asked: &CallQuery) -> Done<Option<CallRow>> {

@@ -9,9 +9,8 @@ use deadpool_postgres::GenericClient;
 
 use super::{accounts, breaks_reference, listed, unreadable};
 use crate::db::{At, Database, DbError};
-use crate::sql::store::{self as sql, FoundCall, Id, Ids, Page, Pages, StoredCall};
-use host::store::Listed;
-use host::store::{Done, Refused};
+use crate::sql::store::{self as sql, Id, Ids, Page, PagedCall, Pages, StoredCall};
+use host::store::{CallPage, Done, Listed, Refused};
 
 /// So many calls go into one statement.
 const BATCH: usize = 1_000;
@@ -46,29 +45,49 @@ impl Id {
 }
 
 /// Reads pages. Whoever asked reads the calls of a row.
-pub(super) async fn pages(
-    database: Database,
-    asked: Vec<Page>,
-) -> Done<Vec<Done<Vec<StoredCall>>>> {
+pub(super) async fn pages(database: Database, asked: Vec<Page>) -> Done<Vec<Done<Vec<PagedCall>>>> {
     let (count, mut pages) = (asked.len(), Pages::default());
     asked.into_iter().for_each(|page| pages.push(page));
-    answers(database.read(async |client| sql::api_page(client, &pages).await).await?, count)
+    let rows = database.read(async |client| sql::api_page(client, &pages).await).await?;
+    answers(rows.into_iter().map(|row| (row.nth, row)), count)
+}
+
+/// Reads the calls of a page that are in front of the place to which it was walked, if it was not walked to its end.
+pub(super) fn page_of(found: Vec<PagedCall>, most: usize) -> Done<CallPage> {
+    let mut page = CallPage::default();
+    for row in found {
+        let PagedCall { account_id, livemode, body, started_at, id, .. } = row;
+        match (body, started_at.zip(id)) {
+            (Some(body), _) => {
+                page.rows.push(call_of(&StoredCall { account_id, livemode, body })?);
+            }
+            (None, place) => page.walked_to = page.walked_to.max(place),
+        }
+    }
+    let CallPage { rows, walked_to } = &mut page;
+    rows.sort_by(|a, b| b.call.list_order().cmp(&a.call.list_order()));
+    if let Some((at, id)) = walked_to {
+        rows.retain(|row| row.call.list_order() >= (*at, id));
+    }
+    rows.truncate(most);
+    Ok(page)
 }
 
 /// Reads calls by their ids: of each, a row or none.
 pub(super) async fn by_id(database: Database, asked: Vec<Id>) -> Done<Vec<Done<Vec<StoredCall>>>> {
     let (count, mut ids) = (asked.len(), Ids::default());
     asked.into_iter().for_each(|id| ids.push(id));
-    answers(database.read(async |client| sql::api_call(client, &ids).await).await?, count)
+    let rows = database.read(async |client| sql::api_call(client, &ids).await).await?;
+    answers(rows.into_iter().map(|row| (row.nth, row.call)), count)
 }
 
 /// Returns the rows that belong to each question.
-fn answers(rows: Vec<FoundCall>, questions: usize) -> Done<Vec<Done<Vec<StoredCall>>>> {
-    let mut found: Vec<Vec<StoredCall>> = (0..questions).map(|_| Vec::new()).collect();
-    for row in rows {
-        let nth = usize::try_from(row.nth).map_err(DbError::row)?;
+fn answers<T>(rows: impl Iterator<Item = (i64, T)>, questions: usize) -> Done<Vec<Done<Vec<T>>>> {
+    let mut found: Vec<Vec<T>> = (0..questions).map(|_| Vec::new()).collect();
+    for (nth, row) in rows {
+        let nth = usize::try_from(nth).map_err(DbError::row)?;
         let own = nth.checked_sub(1).and_then(|nth| found.get_mut(nth));
-        own.ok_or_else(|| DbError::row("a row of a question that was not asked"))?.push(row.call);
+        own.ok_or_else(|| DbError::row("a row of a question that was not asked"))?.push(row);
     }
     Ok(found.into_iter().map(Ok).collect())
 }

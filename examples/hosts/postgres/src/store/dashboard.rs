@@ -1,5 +1,7 @@
 //! The operations of the dashboard, each one step.
 
+use std::sync::Arc;
+
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
 use call_assistant::model::Call;
@@ -620,7 +622,9 @@ impl Postgres {
     /// parked now is parked when it is due.
     fn park(&self, found: &StoredEndpoint, now: Timestamp) {
         let (database, number) = (self.dashboard.unhurried(), found.number);
+        let parking = Arc::clone(&self.parking);
         tokio::spawn(async move {
+            let _turn = parking.lock().await;
             if let Err(error) = host::sender::park(&database, number.cast_unsigned(), now).await {
                 log::warn!(%error, "parking");
             }

@@ -39,11 +39,19 @@ pub(super) async fn page(
     if asked.is_some() && of.is_empty() {
         return Err(Refused::NotFound("endpoint"));
     }
+    let own = filter.id.as_deref().and_then(|id| id.parse::<DeliveryKey>().ok());
+    let of: Vec<&Place> =
+        of.into_iter().filter(|place| own.is_none_or(|own| own.endpoint == place.number)).collect();
     let shards: Vec<i16> = of.iter().map(|place| place.shard).collect();
     let numbers: Vec<i32> = of.iter().map(|place| place.number).collect();
+    let is_bounded = own.is_some()
+        || (!filter.leaves_out() && numbers.len().saturating_mul(filter.limit) <= LOOKED);
+    let reached = match is_bounded {
+        true => None,
+        false => reach(client, &numbers, below, filter).await?,
+    };
     let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
     let statuses = Some(statuses.as_slice()).filter(|statuses| !statuses.is_empty());
-    let own = filter.id.as_deref().and_then(|id| id.parse::<DeliveryKey>().ok());
     let event = filter.id.as_deref().filter(|_| own.is_none());
     let (from, until) = (filter.from.unwrap_or(Timestamp::MIN), filter.until);
     let rows = sql::deliveries_page(
@@ -61,11 +69,16 @@ pub(super) async fn page(
         i32::try_from(LISTED_BODY).unwrap_or(i32::MAX),
         own.map(|key| key.id),
         filter.failing,
+        reached.map_or(i64::MIN, |(id, _)| id),
     );
     let mut rows = rows.await?;
     let more = rows.len() > filter.limit;
     rows.truncate(filter.limit);
-    let last = rows.last().map(|row| row.id);
+    let reached = reached.filter(|_| !more);
+    let last = match reached {
+        Some((id, _)) => Some(id),
+        None => rows.last().filter(|_| more).map(|row| row.id),
+    };
     let mut shown = Vec::new();
     for row in rows {
         let key = DeliveryKey { endpoint: row.endpoint, id: row.id };
@@ -77,7 +90,47 @@ pub(super) async fn page(
         shown.push(listed("delivery", &key.to_string(), read));
     }
     fill_logs(client, shown.iter_mut().flatten().collect()).await?;
-    Ok(DeliveryPage { rows: shown, next: last.filter(|_| more).map(|last| format!("{last:x}")) })
+    let looked_to = reached.map(|(_, at)| at);
+    Ok(DeliveryPage { rows: shown, next: last.map(|last| format!("{last:x}")), looked_to })
+}
+
+/// About how many deliveries a page looks at: 10,000, and 16 of each endpoint. A million are a hundred pages.
+const LOOKED: usize = 10_000;
+
+/// The most deliveries of one endpoint that are looked at in one step: 2,000.
+const STEP: i64 = 2_000;
+
+/// Returns how far a page looks whatever its filter leaves out, as the number and the event's `created_at` of the last
+/// delivery: each endpoint has as many behind a position, and whichever has come least far has more. `None`: to the end.
+async fn reach(
+    client: &impl GenericClient,
+    endpoints: &[i32],
+    below: i64,
+    filter: &DeliveryFilter,
+) -> Done<Option<(i64, Timestamp)>> {
+    let days = |seconds: i64| Timestamp::from_unix(seconds.saturating_mul(86_400));
+    let day_of = |at: Timestamp| at.unix_seconds().div_euclid(86_400);
+    let from = filter.from.and_then(|at| days(day_of(at))).unwrap_or(Timestamp::MIN);
+    let until = filter.until.and_then(|at| days(day_of(at).saturating_add(1)));
+    let (from, until) = (At(from), At(until.unwrap_or(Timestamp::MAX)));
+    let each = LOOKED.checked_div(endpoints.len().saturating_mul(2)).unwrap_or(LOOKED).max(16);
+    let mut count = i64::try_from(each).unwrap_or(STEP).min(STEP);
+    let mut left = i64::try_from(LOOKED).unwrap_or(i64::MAX);
+    let (mut asked, mut positions) = (endpoints.to_vec(), vec![below; endpoints.len()]);
+    // Of each endpoint that has more, how far it has come.
+    let mut reached: BTreeMap<(i64, i32), Timestamp> = BTreeMap::new();
+    loop {
+        let rows = sql::deliveries_reach(client, &asked, &positions, count, from, until).await?;
+        reached.extend(rows.iter().map(|row| ((row.id, row.number), row.event_created_at)));
+        left = left.saturating_sub(count.saturating_mul(asked.len().try_into().unwrap_or(STEP)));
+        let Some((&(id, endpoint), &at)) = reached.last_key_value() else { return Ok(None) };
+        count = STEP.min(left);
+        if count <= 0 {
+            return Ok(Some((id, at)));
+        }
+        reached.pop_last();
+        (asked, positions) = (vec![endpoint], vec![id]);
+    }
 }
 
 /// Reads one delivery with its log.

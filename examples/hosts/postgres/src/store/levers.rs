@@ -10,15 +10,22 @@ use crate::db::{At, DbError};
 use crate::journal::Deed;
 use crate::sql::queue::give_up;
 use crate::sql::store::{self as sql, StoredLever};
-use host::store::levers::{Cancelled, LeverOf, LeverRow, Levers};
+use host::store::levers::{Cancelled, LeverOf, LeverRow, Levers, ProcessRow};
 use host::store::scope::By;
 use host::store::{Done, Refused};
 
-/// Reads what is set, and the senders that live.
-pub(super) async fn all(client: &impl GenericClient) -> Done<Levers> {
-    let (levers, senders) =
-        tokio::try_join!(set_levers(client, None), sql::levers_senders(client))?;
-    Ok(Levers { levers, senders })
+/// Reads what is set, and the senders and processes that live.
+pub(crate) async fn all(client: &impl GenericClient) -> Done<Levers> {
+    let (levers, senders, processes) = tokio::try_join!(
+        set_levers(client, None),
+        sql::levers_senders(client),
+        sql::levers_processes(client),
+    )?;
+    let processes = processes
+        .into_iter()
+        .map(|row| ProcessRow { lease_ms: row.lease_ms, shards: row.shards, ..row.told })
+        .collect();
+    Ok(Levers { levers, senders, processes })
 }
 
 /// Reads what is set of an account, of its endpoints, or of everything.

@@ -15,10 +15,12 @@ mod keys;
 pub(crate) mod levers;
 mod logins;
 mod recoveries;
-mod together;
 mod windows;
 
+use std::sync::Arc;
+
 use call_assistant::rest::server::CursorKeys;
+use tokio::sync::Mutex;
 use tokio_postgres::error::SqlState;
 
 use self::api::Shared;
@@ -26,14 +28,16 @@ pub(crate) use self::recoveries::start_all as start_recoveries;
 use crate::db::{Address, Class, Database, DbError, StepError};
 use crate::health::{Counted, Health, Login};
 use crate::key_ring::KeyRing;
+use host::http::shares::OWNERS;
 use host::log;
 use host::store::{EndpointLimit, Refused};
 use host::store::{Listed, Unreadable};
 
 /// The most connections of the public API, of the dashboard and of monitoring in a process. They are made when they
-/// are needed.
+/// are needed. Owners together have fewer requests under way than the dashboard has connections: the others are the
+/// operators'.
 const API: usize = 16;
-const DASHBOARD: usize = 4;
+const DASHBOARD: usize = OWNERS + 4;
 const MONITORING: usize = 3;
 
 /// The store over a database. Clone it freely.
@@ -45,6 +49,8 @@ pub(crate) struct Postgres {
     ring: KeyRing,
     endpoint_limit: EndpointLimit,
     shared: Shared,
+    /// One endpoint is parked at a time: it may have much, and takes a connection.
+    parking: Arc<Mutex<()>>,
     /// Whether this process can do its work.
     pub(crate) health: Health,
 }
@@ -67,6 +73,7 @@ impl Postgres {
             ring,
             endpoint_limit: EndpointLimit::default(),
             shared: Shared::default(),
+            parking: Arc::default(),
         })
     }
 

@@ -17,6 +17,11 @@ for name in named:
     assert f"docs/operating.md#{name.lower()}\n" in rules.read_text(), f"{name} points elsewhere"
 assert sections <= set(named), f"no alert: {sections - set(named)}"
 
+# What is silent while something else fires is an alert, and so is that.
+inhibited = (rules.parent / "alertmanager.yml").read_text()
+unknown = set(re.findall(r"\b[A-Z][a-z]+[A-Z]\w+", re.sub(r"#.*", "", inhibited))) - set(named)
+assert not unknown, f"alertmanager.yml has no alert: {unknown}"
+
 # Half a second of a recording is a minute of the rules. What is an age in seconds is stretched like this,
 # but for what it is while all is well.
 STRETCH, WELL = 120, 5

@@ -524,7 +524,7 @@ async fn a_row_is_damaged() {
     let sender = service.world.start("sender", &SENDER);
     service.run(DAMAGE).await;
     service.ping(&hurt);
-    Recording::new("a_row_is_damaged", &["RowsUnreadable"])
+    Recording::new("a_row_is_damaged", &["RowsUnreadable", "WebhooksLate"])
         .row("`call_assistant_unreadable_rows` is above 0", "`endpoints rotate ID`")
         .says("an endpoint cannot be read")
         .of("sender", &sender)

@@ -580,7 +580,29 @@ async fn sending_is_held_back_at_a_terminal() {
     assert_eq!(eve(&cancel), json!({ "cancelled": 0 }));
 
     let _sender = world.start("sender", &[]);
-    assert_eq!(eve(&["senders", "list"])["data"][0]["shards"].as_array().unwrap().len(), 64);
+    let listed = eventually("the two processes, with their clocks", || {
+        let listed = eve(&["senders", "list"]);
+        let known = listed["data"].as_array().unwrap().iter();
+        let known = known.filter(|row| row["clock_ahead_seconds"].is_number()).count();
+        (known == 2).then_some(listed)
+    });
+    assert_eq!(listed["data"][0]["shards"].as_array().unwrap().len(), 64);
+    let version = env!("CARGO_PKG_VERSION");
+    for (row, role, has_lease) in
+        [(&listed["data"][0], "sender", true), (&listed["data"][1], "api", false)]
+    {
+        assert_eq!((&row["role"], &row["version"]), (&json!(role), &json!(version)), "{row}");
+        assert_eq!((&row["keys"], row["lease_ms"].is_number()), (&json!("1"), has_lease), "{row}");
+    }
+    // What is set, and each process, is a line of `doctor`.
+    eve(&["levers", "set", "--everything", "--per-second", "0"]);
+    let doctor = run_with(world, &world.ring, &["doctor"]).out;
+    let line = |words: &str| doctor.lines().any(|line| line.contains(words));
+    assert!(line("warn  levers        everything is paused by lvr_"), "{doctor}");
+    assert!(
+        line("ok    process       sender sender-") && line("ok    process       api "),
+        "{doctor}"
+    );
     let text = run_with(world, &world.ring, &["senders", "list"]).out;
     assert!(text.lines().next().unwrap().ends_with("  shards"), "{text}");
     let noted = run_with(world, &world.ring, &["journal", "--lines"]).out;
@@ -588,7 +610,8 @@ async fn sending_is_held_back_at_a_terminal() {
     let of_eve = of_eve.filter(|row| row["by"] == "eve");
     let actions: Vec<String> =
         of_eve.map(|row| row["action"].as_str().unwrap().to_owned()).collect();
-    let expected = [&["lever.set"; 4][..], &["lever.undone"; 3], &["deliveries.cancelled"]];
+    let expected =
+        [&["lever.set"; 4][..], &["lever.undone"; 3], &["deliveries.cancelled", "lever.set"]];
     assert_eq!(actions, expected.concat());
 }
 

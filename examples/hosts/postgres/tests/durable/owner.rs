@@ -3,12 +3,72 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::commands::run_with;
 use crate::levers::{has_taken_nothing, shows};
 use crate::support::receiver::Reply;
 use crate::support::running::{eventually, request};
 use crate::support::service::Service;
+
+// A filter that leaves out nearly all of many deliveries is answered in steps, each of a bounded number of rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filter_that_matches_little_is_answered_in_steps() {
+    let service = Service::new().await;
+    let [busy, idle] = ["/busy", "/idle"].map(|path| service.endpoint(path, &[Reply::Status(204)]));
+    let fill = |endpoint: &str, from: i64, to: i64, each: i64| {
+        let id = endpoint.strip_prefix("/endpoints/").unwrap();
+        format!(
+            "INSERT INTO events (account_id, id, created_at, type, body)
+             SELECT 'acct_1', 'evt_' || n, now(), 'call.ended', '{{}}'
+             FROM generate_series({from}, {to}) AS n;
+             INSERT INTO ended (id, shard, endpoint, account_id, event_id, event_created_at, status, at, attempts,
+                manual, generation, version)
+             SELECT n, e.shard, e.number, 'acct_1', 'evt_' || n, now(),
+                CASE WHEN n % {each} = 0 THEN 'failed' ELSE 'delivered' END, now(), 1, false, 1, 1
+             FROM generate_series({from}, {to}) AS n, endpoints AS e WHERE e.id = '{id}';"
+        )
+    };
+    // In one transaction: an event and its delivery have one instant.
+    let (old, new) = (fill(&idle, 1, 3_000, 1_000), fill(&busy, 3_001, 63_000, 30_000));
+    service.run(&format!("BEGIN; {old} {new} COMMIT; ANALYZE;")).await;
+    let walk = |query: &str| {
+        let (mut found, mut steps, mut after) = (Vec::new(), 0, String::new());
+        loop {
+            let began = Instant::now();
+            let path = format!("/accounts/acct_1/deliveries?{query}&after={after}");
+            let page = service.api.ask("GET", &path, &json!({}), 200);
+            assert!(began.elapsed() < Duration::from_secs(2), "{query}, step {steps}");
+            let rows = page["data"].as_array().unwrap();
+            // Their bodies are no events: each has its id alone.
+            let number =
+                |row: &Value| row["id"].as_str().unwrap().rsplit('_').next().map(str::to_owned);
+            found.extend(rows.iter().filter_map(number));
+            steps += 1;
+            let Some(next) = page["next"].as_str() else {
+                assert_eq!(page["looked_to"], json!(null));
+                return (found, steps);
+            };
+            assert!(rows.len() == 1000 || page["looked_to"].is_string(), "{page}");
+            after = next.to_owned();
+        }
+    };
+    let failed = [60_000, 30_000, 3_000, 2_000, 1_000].map(|number| format!("{number:x}"));
+    for (query, expected, most) in [
+        ("status=failed", &failed[..], 10),
+        ("type=ping", &[], 10),
+        ("status=failed&until=2020-01-01T00:00:00Z", &[], 1),
+        ("id=evt_30000", &failed[1..2], 10),
+    ] {
+        let (found, steps) = walk(query);
+        assert_eq!(found, expected, "{query}");
+        assert!(steps <= most, "{query}: {steps}");
+    }
+    // An operator's list goes on by itself.
+    let list = ["deliveries", "list", "acct_1", "--status", "failed", "--json"];
+    let listed = run_with(&service.world, &service.world.ring, &list).out;
+    assert!(failed.iter().all(|number| listed.contains(&format!("_{number}\""))), "{listed}");
+}
 
 // D-84: a sender that ends gives its shards back at once, but for those of what is in flight.
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! How each statement is run over 100,000 rows, and over 1,000,000 once a night: whichever plan is forced,
-//! none reads a table from end to end, or much more than it needs.
+//! none reads a table from end to end, or much more than it needs; and one that the input of customers reaches, no more
+//! rows than its bound, however many there are.
 //!
 //! ```text
 //! PLANS_ROWS=1000000 cargo test --test plans -- --nocapture
@@ -25,8 +26,8 @@ use checker::sql::{statement, statements};
 use private_server::{PrivateServer, Settings};
 use tokio_postgres::NoTls;
 
-use plan::{Explained, Ran, findings, pages};
-use table::{FUNCTIONS, OF_FEW_ROWS, REASONS, STATEMENTS};
+use plan::{Explained, Ran, findings, pages, rows_read};
+use table::{FUNCTIONS, OF_FEW_ROWS, OPERATORS, REACHED, REASONS, STATEMENTS};
 
 const EARLY: &str = "planned when empty";
 /// How many rows once a night.
@@ -172,6 +173,13 @@ fn every_statement_is_in_the_table() {
         files, listed,
         "each statement has its parameters in the table, and the other way round"
     );
+    let reached = REACHED.iter().map(|(name, ..)| (*name).to_owned());
+    let named: Vec<String> =
+        reached.chain(OPERATORS.iter().map(|name| format!("store/{name}"))).collect();
+    let known: BTreeSet<String> = named.iter().cloned().collect();
+    assert_eq!(named.len(), known.len(), "a statement is in one of the two lists");
+    let store = files.into_iter().filter(|name| name.starts_with("store/"));
+    assert_eq!(store.collect::<BTreeSet<_>>(), known, "who reaches a statement of the store");
 }
 
 /// What was found, and which of the reasons were needed.
@@ -187,6 +195,11 @@ impl Report {
         for ran in ran {
             let pages = pages(&ran.plan);
             println!("{name:34} {case:26} {:9.3} ms {pages:7} pages", ran.milliseconds);
+            let (reached, read) =
+                (REACHED.iter().find(|(of, ..)| *of == name), rows_read(&ran.plan));
+            if let Some((_, most, what)) = reached.filter(|(_, most, _)| read > *most) {
+                self.faults.push(format!("{name} ({case}) reads {read} rows, not {most}: {what}"));
+            }
             for finding in findings(&ran.plan, &self.sizes) {
                 // Until its tables are analysed, which is soon, one may sort or filter.
                 if case.ends_with(EARLY) && !finding.starts_with("reads all") {

@@ -89,6 +89,17 @@ pub(crate) fn pages(plan: &Value) -> f64 {
     number(plan, "Shared Hit Blocks") + number(plan, "Shared Read Blocks")
 }
 
+/// How many rows a plan reads of tables and indexes, those included that a filter leaves out.
+pub(crate) fn rows_read(node: &Value) -> f64 {
+    let is_read = node["Relation Name"].is_string()
+        && !node["Node Type"].as_str().unwrap().contains("Modify");
+    let counted = ["Actual Rows", "Rows Removed by Filter", "Rows Removed by Index Recheck"];
+    let own: f64 = counted.iter().map(|name| number(node, name)).sum();
+    let children = node["Plans"].as_array().map_or(&[][..], Vec::as_slice);
+    let own = if is_read { own * number(node, "Actual Loops") } else { 0.0 };
+    own + children.iter().map(rows_read).sum::<f64>()
+}
+
 /// What a plan does that no plan is to do.
 pub(crate) fn findings(plan: &Value, sizes: &BTreeMap<String, f64>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();

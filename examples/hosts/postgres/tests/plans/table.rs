@@ -21,6 +21,96 @@ pub(crate) const FUNCTIONS: &[(&str, &[&str], usize)] = &[
     ("not_erased", &["SELECT not_erased('acct_17')"], 1),
 ];
 
+/// The statements of `store` that the input of customers reaches, by the public API and by an owner's page, and the most
+/// rows that each reads here, whatever was stored: of tables and indexes, those included that a filter leaves out. An
+/// account has two endpoints here, and 100 at most besides those that it deleted: 100 a day (D-92, D-104).
+pub(crate) const REACHED: &[(&str, f64, &str)] = &[
+    ("store/accounts_count_keys", 200.0, "keys made, 200 a day"),
+    ("store/accounts_insert_key", 10.0, "one key"),
+    ("store/accounts_key", 1.0, "one key"),
+    ("store/accounts_keys", 1_001.0, "a page"),
+    ("store/accounts_lock", 1.0, "one account"),
+    ("store/accounts_newest_keys", 201.0, "those of the overview"),
+    ("store/accounts_one", 20_001.0, "calls are counted to 10,000 of each of two indexes"),
+    ("store/accounts_revoke_key", 3.0, "one key"),
+    ("store/alerts_acknowledge", 1.0, "one alert"),
+    (
+        "store/alerts_latest",
+        1_000.0,
+        "alerts of 30 days: nine for each life of an endpoint, and 60 edits a minute",
+    ),
+    ("store/alerts_one", 2.0, "one alert, and its endpoint"),
+    ("store/api_admit", 256.0, "a window for each request of a batch"),
+    ("store/api_call", 256.0, "a call for each request of a batch"),
+    ("store/api_keys", 512.0, "a key and its account for each request of a batch"),
+    ("store/api_note_use", 1_024.0, "keys of a batch"),
+    (
+        "store/api_page",
+        6.0 * 21_001.0,
+        "of each of six pages 5,000 by two indexes, twice, and 1,001 late ones",
+    ),
+    ("store/calls_latest", 40.0, "those of the overview, by two indexes"),
+    ("store/deliveries_attempts", 20_000.0, "attempts of a page: six, and 20 by hand"),
+    ("store/deliveries_one", 40.0, "one delivery, its endpoint and its event"),
+    (
+        "store/deliveries_page",
+        20_000.0,
+        "the limit, or what `deliveries_reach` bounds: 10,000, and as many events",
+    ),
+    ("store/deliveries_reach", 4_000.0, "2,000 by two tables"),
+    ("store/deliveries_redeliver_ended", 40.0, "one delivery"),
+    ("store/deliveries_redeliver_pending", 10.0, "one delivery"),
+    ("store/deliveries_send_now", 3.0, "one delivery"),
+    ("store/endpoints_all", 10.0, "endpoints"),
+    ("store/endpoints_change", 5.0, "one endpoint, and its account"),
+    ("store/endpoints_count", 10.0, "endpoints"),
+    ("store/endpoints_day", 8_000.0, "2,000 of each endpoint by two tables"),
+    ("store/endpoints_deleted", 10.0, "endpoints"),
+    ("store/endpoints_edit", 1.0, "one endpoint"),
+    ("store/endpoints_insert", 10.0, "one endpoint"),
+    (
+        "store/endpoints_last_hour",
+        30_000.0,
+        "500 of each endpoint by two tables, and their attempts",
+    ),
+    ("store/endpoints_one", 1.0, "one endpoint"),
+    ("store/endpoints_secrets", 1.0, "one endpoint"),
+    ("store/journal_insert", 1.0, "one row"),
+    ("store/levers", 100_000.0, "what operators have set"),
+    ("store/levers_forget", 100_000.0, "what operators have set"),
+    ("store/logins_one", 1.0, "one login"),
+    ("store/logins_write", 10_000.0, "logins that expired in a day"),
+    ("store/recoveries_all", 100.0, "eleven of each endpoint"),
+    ("store/recoveries_endpoints", 300.0, "a page of endpoints, and their account"),
+    ("store/recoveries_forget", 100.0, "recoveries of an endpoint"),
+    ("store/recoveries_insert", 10.0, "one recovery"),
+    ("store/recoveries_one", 2.0, "one recovery, and its endpoint"),
+    ("store/recoveries_pause", 1.0, "one recovery"),
+];
+
+/// The statements of `store` that operators alone reach.
+pub(crate) const OPERATORS: &[&str] = &[
+    "accounts_change",
+    "accounts_insert",
+    "accounts_page",
+    "accounts_search",
+    "accounts_timezone",
+    "alerts_after",
+    "alerts_last",
+    "alerts_new",
+    "alerts_number",
+    "alerts_turn",
+    "calls_insert",
+    "journal_after",
+    "journal_reached",
+    "levers_pending",
+    "levers_processes",
+    "levers_senders",
+    "levers_set",
+    "levers_undo",
+    "logins_end",
+];
+
 /// What a plan may do while a day has few rows or an endpoint has few deliveries, where a whole day costs less to read than
 /// each row by an index. Once a night it is a fault.
 pub(crate) const OF_FEW_ROWS: &[(&str, &str)] = &[
@@ -74,6 +164,8 @@ pub(crate) const REASONS: &[(&str, &str, &str)] = &[
     ("queue/missed_count", "looks into every day of ended", "the thirty days that are kept"),
     ("queue/missed_ended", "looks into every day of ended", "the thirty days that are kept"),
     ("store/deliveries_page", "looks into every day of ended", "ids go through all days"),
+    ("store/deliveries_reach", "looks into every day of ended", "ids go through all days"),
+    ("store/api_page", "reads more than it needs of calls", "5,000 at most"),
     ("store/deliveries_one", "looks into every day of ended", "an id does not tell the day"),
     ("store/endpoints_day", "sorts", "the latest of two lists, each of which is limited"),
     ("store/endpoints_last_hour", "looks into every day of ended", "ids go through all days"),
@@ -245,6 +337,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("store/levers_set", "':account', NULL, 0, 'operator', ':now'"),
     ("store/levers_undo", "17"),
     ("store/levers_forget", "':account', NULL"),
+    ("store/levers_processes", ""),
     ("store/levers_senders", ""),
     ("store/levers_pending", "':account', 0, 0, 'ping'"),
     ("store/logins_write", "sha256('17'), ':account', ':now', false"),
@@ -255,7 +348,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     (
         "store/deliveries_page",
         "'{:shard}', '{:endpoint}', NULL, NULL, NULL, '-infinity', 'infinity', 9223372036854775807, \
-         51, 4096, NULL, false",
+         51, 4096, NULL, false, '-9223372036854775808'",
     ),
     ("store/deliveries_one", ":endpoint, :ended"),
     ("store/endpoints_one", "'whep_:endpoint'"),
@@ -299,6 +392,10 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ),
     ("store/levers", "':account'"),
     ("store/calls_latest", "':account', 20"),
+    (
+        "store/deliveries_reach",
+        "'{:endpoint}', '{9223372036854775807}', 2000, '-infinity', 'infinity'",
+    ),
     ("store/deliveries_redeliver_ended", ":endpoint, :ended"),
     ("store/deliveries_redeliver_pending", ":endpoint, :pending"),
     ("store/deliveries_send_now", ":pending, ':now'"),
@@ -334,6 +431,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("erase/pending_remove", "batch(:pending, :count)"),
     ("queue/give_up", "batch(:pending, :count), ':now'"),
     ("sender/forget_endpoints", "5000, 1000, '2026-03-02 00:00+00'"),
+    ("ops/processes_tell", "'sender-0', '{}'"),
     ("ops/ring_add", "7, sha256('a key')"),
     ("ops/ring_all", ""),
     ("ops/ring_begin", ""),

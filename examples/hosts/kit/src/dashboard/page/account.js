@@ -2,12 +2,26 @@ const STATE = { full: "good", "account only": "good", "calls only": "good", test
 function keysCard(a, keys, more) {
   const add = button("Create key", { key: "add key" }, () => keyDialog(a));
   const heads = ["Name", "Hint", "State", "Scopes", "Last used", "Expires", ACTIONS];
-  const rows = keys.map((k) => row(heads, { key: "row " + k.id }, k.name ? h("span.strong", k.name) : faint("no name"), mono(faint(k.hint)), badge(k.state, STATE[k.state]),
+  const keyRow = (k) => row(heads, { key: "row " + k.id }, k.name ? h("span.strong", k.name) : faint("no name"), mono(faint(k.hint)), badge(k.state, STATE[k.state]),
     k.scopes.length ? mono(k.scopes.join(", ")) : faint("none"), when(k.last_used_at), when(k.expires_at),
-    k.revoked_at ? faint("revoked ", when(k.revoked_at)) : button("Revoke", { key: "revoke " + k.id, class: "danger", of: k.name || k.hint }, () => revokeDialog(k))));
-  const older = more ? ` The newest ${keys.length} are listed; operators list and revoke older ones by "keys list" and "keys revoke".` : "";
-  return card("keys", "API keys", "A secret is shown once, when its key is created." + older, rows.length > 0 && add,
-    rows.length ? table("keys", heads, rows) : empty("No key yet", "An integration needs one to read this account.", h("div", add)));
+    k.revoked_at ? faint("revoked ", when(k.revoked_at)) : button("Revoke", { key: "revoke " + k.id, class: "danger", of: k.name || k.hint }, () => revokeDialog(k)));
+  const rows = keys.map(keyRow);
+  const listed = new Set(keys.map((k) => k.id)), old = oldKeys.of === a.id ? oldKeys.rows.filter((k) => !listed.has(k.id)) : [];
+  const older = more && [table("old keys", heads, old.map(keyRow)), h("div.row.pager", faint(old.length ? `And ${old.length} older, from the oldest on` : `The newest ${keys.length}`),
+    (oldKeys.of !== a.id || oldKeys.next) && button("Older keys", { key: "older keys" }, () => readOldKeys(1).catch((error) => toast(error.message, true))))];
+  return card("keys", "API keys", "A secret is shown once, when its key is created.", rows.length > 0 && add,
+    rows.length ? table("keys", heads, rows) : empty("No key yet", "An integration needs one to read this account.", h("div", add)), older);
+}
+// Keys that are older than those that come with the rest: so many pages more, from the oldest on.
+let oldKeys = { of: null, rows: [], next: "", pages: 0 };
+async function readOldKeys(pages) {
+  let read = oldKeys.of === selected ? oldKeys : { of: selected, rows: [], next: "", pages: 0 };
+  for (; pages > 0 && read.next !== null; pages--) {
+    const { data, next } = await ask("GET", at("accounts", selected, "keys") + "?" + new URLSearchParams({ limit: 200, after: read.next }));
+    read = { of: read.of, rows: [...read.rows, ...readable("keys", data)], next, pages: read.pages + 1 };
+  }
+  oldKeys = read;
+  draw();
 }
 
 function callsCard(calls) {

@@ -62,9 +62,10 @@ function deliveriesCard(a, deliveries, endpoints) {
       button("Select none", { key: "choose none" }, () => { chosen.clear(); draw(); })),
     shown.length ? table("deliveries", heads, [...linked.map((d) => drawRow(d)), ...byDay(listed, (d) => d.event_created_at, drawRow, dayRow(heads))]) :
       found?.refused ? empty("These filters have no answer", found.refused) :
-        deliveries.length ? empty("None like that", "No delivery of the last thirty days fits the filters.") :
-          endpoints.length ? empty("Nothing has been sent yet", "Ping an endpoint, and watch it here.") : noEndpoint(a),
-    (!first || next) && h("div.row.pager", faint(`Page ${pages.length}`),
+        found?.looked_to ? empty("None like that so far", "Older deliveries are not looked at yet.") :
+          deliveries.length ? empty("None like that", "No delivery of the last thirty days fits the filters.") :
+            endpoints.length ? empty("Nothing has been sent yet", "Ping an endpoint, and watch it here.") : noEndpoint(a),
+    (!first || next) && h("div.row.pager", faint(`Page ${pages.length}`), found?.looked_to && h("span", "Looked back to ", when(found.looked_to)),
       button("Newer", { key: "newer", disabled: first }, () => turn(pages.slice(0, -1))),
       button("Older", { key: "older", disabled: !next }, async () => {
         // The latest fifty come without the place of the next ones.

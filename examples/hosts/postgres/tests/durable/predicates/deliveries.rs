@@ -32,6 +32,8 @@ async fn a_page_of_deliveries_is_what_its_filter_says() {
         let limit = i64::try_from(1 + dice.roll(60)).unwrap();
         let id = (dice.roll(9) == 0).then(|| i64::try_from(dice.roll(400)).unwrap());
         let failing = dice.roll(4) == 0;
+        let from_id =
+            if dice.roll(2) == 0 { i64::MIN } else { i64::try_from(dice.roll(400)).unwrap() };
         let longest = 100_i32;
         let found = session
             .query(
@@ -49,6 +51,7 @@ async fn a_page_of_deliveries_is_what_its_filter_says() {
                     &longest,
                     &id,
                     &failing,
+                    &from_id,
                 ],
             )
             .await
@@ -68,6 +71,7 @@ async fn a_page_of_deliveries_is_what_its_filter_says() {
                 && from <= created
                 && created < until
                 && row.id < below
+                && row.id >= from_id
                 && id.is_none_or(|id| row.id == id)
         };
         let expected = rows.iter().rev().filter(fits).take(usize::try_from(limit).unwrap());

@@ -1,0 +1,57 @@
+//! The share of a process that each account's owner has: whatever one asks for at the same time, operators and other
+//! owners are answered meanwhile.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How many requests of owners are answered at the same time: 4. An operator's waits for none of them.
+pub const OWNERS: usize = 4;
+
+/// The most requests of one owner that wait or are answered: 16. One at a time is answered.
+pub const MOST: usize = 16;
+
+/// What owners have under way. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Shares<K> {
+    all: Arc<Semaphore>,
+    each: Arc<Mutex<HashMap<K, Weak<Semaphore>>>>,
+}
+
+/// The turn of a request among those of its owner, and among those of all.
+#[derive(Debug)]
+#[must_use = "it ends when it is dropped"]
+pub struct Share {
+    _own: Option<OwnedSemaphorePermit>,
+    _all: Option<OwnedSemaphorePermit>,
+}
+
+impl<K> Default for Shares<K> {
+    fn default() -> Self {
+        Self { all: Arc::new(Semaphore::new(OWNERS)), each: Arc::default() }
+    }
+}
+
+impl<K: Eq + Hash> Shares<K> {
+    /// Waits until a request of an owner may be answered. `None`: too many others of this owner wait.
+    pub async fn enter(&self, owner: K) -> Option<Share> {
+        let own = {
+            let mut each = self.each.lock().unwrap_or_else(PoisonError::into_inner);
+            each.retain(|_, own| own.strong_count() > 0);
+            let known = each.get(&owner).and_then(Weak::upgrade);
+            let own = known.unwrap_or_else(|| Arc::new(Semaphore::new(1)));
+            each.insert(owner, Arc::downgrade(&own));
+            own
+        };
+        // Each request holds one, until it is answered.
+        if Arc::strong_count(&own) > MOST {
+            return None;
+        }
+        // Nobody closes them.
+        let own = own.acquire_owned().await.ok();
+        let all = Arc::clone(&self.all).acquire_owned().await.ok();
+        Some(Share { _own: own, _all: all })
+    }
+}
