@@ -197,7 +197,10 @@ impl Report {
             println!("{name:34} {case:26} {:9.3} ms {pages:7} pages", ran.milliseconds);
             let (reached, read) =
                 (REACHED.iter().find(|(of, ..)| *of == name), rows_read(&ran.plan));
-            if let Some((_, most, what)) = reached.filter(|(_, most, _)| read > *most) {
+            // As the host has its statements planned.
+            if let Some((_, most, what)) = reached.filter(|(_, most, _)| read > *most)
+                && case.ends_with(PLANS[0])
+            {
                 self.faults.push(format!("{name} ({case}) reads {read} rows, not {most}: {what}"));
             }
             for finding in findings(&ran.plan, &self.sizes) {

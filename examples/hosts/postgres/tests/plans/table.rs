@@ -165,6 +165,11 @@ pub(crate) const REASONS: &[(&str, &str, &str)] = &[
     ("queue/missed_ended", "looks into every day of ended", "the thirty days that are kept"),
     ("store/deliveries_page", "looks into every day of ended", "ids go through all days"),
     ("store/deliveries_reach", "looks into every day of ended", "ids go through all days"),
+    (
+        "store/deliveries_reach",
+        "sorts",
+        "what is pending of one endpoint, where a plan is for its values",
+    ),
     ("store/api_page", "reads more than it needs of calls", "5,000 at most"),
     ("store/deliveries_one", "looks into every day of ended", "an id does not tell the day"),
     ("store/endpoints_day", "sorts", "the latest of two lists, each of which is limited"),
