@@ -4,9 +4,10 @@
 use std::process::Command;
 
 use serde_json::Value;
-use testing::running::{Running, exchange};
+use testing::running::{Folder, Running, example, exchange};
 use tools::check::case::{Verdict, run};
-use tools::check::report;
+use tools::check::client::{self, Client};
+use tools::check::sender::{self, Sender};
 use tools::check::service::{self, Api};
 
 const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/check/python");
@@ -14,8 +15,13 @@ const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/check/fixture.json")
 
 /// Starts one of the programs, and returns the line that it begins with.
 fn python(arguments: &[&str]) -> (Running, Value) {
+    python_with(arguments, "")
+}
+
+fn python_with(arguments: &[&str], secrets: &str) -> (Running, Value) {
     let mut command = Command::new("python3");
-    let running = Running::start(command.current_dir(PROGRAMS).args(["-B"]).args(arguments));
+    command.current_dir(PROGRAMS).arg("-B").args(arguments).env("WEBHOOK_SECRET", secrets);
+    let running = Running::start(&mut command);
     let first = serde_json::from_str(&running.said("")).unwrap();
     (running, first)
 }
@@ -29,12 +35,16 @@ fn has_python() -> bool {
     found
 }
 
-/// Returns the ids of the cases that do not hold, with why.
-fn failing(verdicts: &[Verdict]) -> Vec<(&str, &str)> {
-    verdicts.iter().filter_map(|verdict| Some((verdict.id, verdict.why()?))).collect()
+/// The ids of cases that do not hold, with why.
+type Failing = Vec<(String, String)>;
+
+fn failing(verdicts: &[Verdict]) -> Failing {
+    let failing =
+        verdicts.iter().filter_map(|one| Some((one.id.to_owned(), one.why()?.to_owned())));
+    failing.collect()
 }
 
-fn service(arguments: &[&str]) -> Vec<Verdict> {
+fn service(arguments: &[&str]) -> Failing {
     let (_running, first) = python(&[arguments, &[FIXTURE]].concat());
     let add_call = first["add_call"].as_str().unwrap().strip_prefix("http://").unwrap();
     let address = add_call.strip_suffix("/calls").unwrap().to_owned();
@@ -44,7 +54,7 @@ fn service(arguments: &[&str]) -> Vec<Verdict> {
     };
     let keys = std::fs::read_to_string(FIXTURE).unwrap();
     let api = Api::new(first["api"].as_str().unwrap(), None, &keys).unwrap();
-    run(service::CASES, &api.with_add_call(Box::new(add_call)), &[], |_| {})
+    failing(&run(service::CASES, &api.with_add_call(Box::new(add_call)), &[], |_| {}))
 }
 
 /// A flaw of a service, and the case that tells of it.
@@ -67,25 +77,144 @@ const SERVICES: [(&str, &str); 14] = [
 
 #[test]
 fn a_correct_service_passes_and_each_flaw_has_its_case() {
-    if !has_python() {
-        return;
+    if has_python() {
+        programs("service", &SERVICES, service);
     }
-    let right = service(&["service.py"]);
-    assert_eq!(failing(&right), []);
-    assert_eq!(report::sum(&right), format!("{0} of {0} rules hold", right.len()));
-    flawed(&SERVICES, service, "flawed_services.py");
 }
 
-/// Runs programs with a flaw each, a few beside each other.
-fn flawed(flaws: &[(&str, &str)], check: fn(&[&str]) -> Vec<Verdict>, file: &str) {
-    for some in flaws.chunks(5) {
+fn sender(arguments: &[&str]) -> Failing {
+    let (_running, first) = python(arguments);
+    let sender = Sender::new(first["control"].as_str().unwrap()).unwrap();
+    failing(&run(sender::CASES, &sender, &[], |_| {}))
+}
+
+/// A flaw of a sender, and the case that tells of it.
+const SENDERS: [(&str, &str); 17] = [
+    ("WritesAgain", "envelope.same_bytes"),
+    ("DecodedSecret", "signature.bytes"),
+    ("OldTimestamp", "schedule.unscaled"),
+    ("RedirectIsSuccess", "answers.redirects"),
+    ("FollowsRedirects", "answers.redirects_stay"),
+    ("ClientErrorsEnd", "answers.others"),
+    ("FiveAttempts", "schedule.six"),
+    ("ShortNight", "schedule.long_waits"),
+    ("GoneIsFailure", "gone.disables"),
+    ("NineteenDisable", "failing.nineteen"),
+    ("NeverForgets", "failing.reset"),
+    ("RedeliveryCounts", "failing.redelivery"),
+    ("FloodsWhenEnabled", "disabled.no_flood"),
+    ("KeepsCounting", "disabled.counter"),
+    ("OneAtATime", "beside.dead"),
+    ("SendsBesideItself", "overlap.none"),
+    ("AnyAddress", "targets.refused"),
+];
+
+#[test]
+fn a_correct_sender_passes_and_each_flaw_has_its_case() {
+    if has_python() {
+        programs("sender", &SENDERS, sender);
+    }
+}
+
+fn client(arguments: &[&str]) -> Failing {
+    client_of(&format!("cd {PROGRAMS} && exec python3 -B {}", arguments.join(" ")))
+}
+
+fn client_of(command: &str) -> Failing {
+    let folder = Folder::new();
+    failing(&run(client::CASES, &Client::new(command, folder.path("")), &[], |_| {}))
+}
+
+/// A flaw of a client, and the case that tells of it.
+const CLIENTS: [(&str, &str); 12] = [
+    ("CursorUnescaped", "walk.cursor_escaped"),
+    ("StopsAtEmptyPage", "walk.empty_page"),
+    ("IgnoresFlag", "walk.ends_by_flag"),
+    ("NoCursorIsEnd", "walk.no_cursor"),
+    ("StopsAtUnreadable", "walk.unreadable"),
+    ("WatermarkIsNow", "again.late"),
+    ("KnowsNothing", "again.nothing_twice"),
+    ("AsksTooEarly", "retry.after_seconds"),
+    ("IgnoresDates", "retry.after_date"),
+    ("RepeatsRefusals", "refused.not_repeated"),
+    ("FollowsRedirects", "key.to_no_stranger"),
+    ("KeyInUrl", "key.in_the_header"),
+];
+
+#[test]
+fn a_correct_client_passes_and_each_flaw_has_its_case() {
+    if has_python() {
+        programs("client", &CLIENTS, client);
+    }
+}
+
+// RATE-4, RATE-5, SYNC-1 to SYNC-3, D-24, D-70, D-74
+#[test]
+fn our_own_sync_keeps_every_rule_of_a_client() {
+    let sync = example("sync");
+    let sync = sync.get_program().to_str().unwrap();
+    let command = format!(
+        r#"out=$STATE.out; had=$(cat $out 2>/dev/null | wc -l)
+        {sync} --api $API_URL --key-env API_KEY --state $STATE --out $out; status=$?
+        tail -n +$((had + 1)) $out | sed 's/.*"id":"\([^"]*\)".*/\1/'; exit $status"#
+    );
+    assert_eq!(client_of(&command), []);
+}
+
+fn receiver(arguments: &[&str]) -> Failing {
+    let (folder, secrets) =
+        (Folder::new(), "whsec_dGhlLW5ld2VzdC1zZWNyZXQ\nwhsec_the-older-secret");
+    let stored = folder.path("stored");
+    let arguments = [arguments, &[stored.to_str().unwrap()]].concat();
+    let (_running, first) = python_with(&arguments, secrets);
+    let mut check = example("receiver-check");
+    check.args([first["url"].as_str().unwrap(), "--json", "--stored"]).arg(&stored);
+    let told = testing::running::run(check.env("WEBHOOK_SECRET", secrets), b"");
+    let said: Value = serde_json::from_str(&told.stdout).unwrap();
+    let broken = said["rules"].as_array().unwrap().iter().filter(|rule| rule["verdict"] != "holds");
+    broken
+        .map(|rule| (rule["rule"].as_str().unwrap().to_owned(), rule["why"].to_string()))
+        .collect()
+}
+
+/// A flaw of a receiver, and the rule that tells of it.
+const RECEIVERS: [(&str, &str); 15] = [
+    ("Unescapes", "exact_bytes"),
+    ("TakesUnsigned", "unsigned"),
+    ("TimeUnsigned", "altered_time"),
+    ("TakesOld", "old"),
+    ("TakesFuture", "ahead"),
+    ("ComparesStart", "prefix"),
+    ("FirstDigestAlone", "any_digest"),
+    ("NewSecretAlone", "old_secret"),
+    ("ParsesFirst", "verified_first"),
+    ("LargeRefused", "large"),
+    ("UnknownRefused", "unknown_type"),
+    ("FirstHeaderAlone", "two_headers"),
+    ("AnswersFirst", "stored_first"),
+    ("StoresTwice", "twice_at_once"),
+    ("TellsByHeader", "delivery_header"),
+];
+
+#[test]
+fn a_correct_receiver_passes_and_each_flaw_has_its_rule() {
+    if has_python() {
+        programs("receiver", &RECEIVERS, receiver);
+    }
+}
+
+/// Runs the correct program of a side and those with a flaw each, a few beside each other.
+fn programs(side: &str, flaws: &[(&str, &str)], check: fn(&[&str]) -> Failing) {
+    let (right, wrong) = (format!("{side}.py"), format!("flawed_{side}s.py"));
+    let flawed = flaws.iter().map(|(flaw, case)| (vec![wrong.as_str(), flaw], vec![*case]));
+    let rows: Vec<_> = [(vec![right.as_str()], vec![])].into_iter().chain(flawed).collect();
+    for some in rows.chunks(9) {
         std::thread::scope(|scope| {
-            for (flaw, expected) in some {
+            for (program, expected) in some {
                 scope.spawn(move || {
-                    let verdicts = check(&[file, flaw]);
-                    let failing = failing(&verdicts);
-                    let ids: Vec<_> = failing.iter().map(|(id, _)| *id).collect();
-                    assert_eq!(ids, [*expected], "{flaw}: {failing:?}");
+                    let failing = check(program);
+                    let ids: Vec<_> = failing.iter().map(|(id, _)| id.as_str()).collect();
+                    assert_eq!(ids, *expected, "{program:?}: {failing:?}");
                 });
             }
         });

