@@ -11,9 +11,12 @@
 //! The reader of standard error may be slow or stopped. A server must not wait for it: a line is
 //! dropped while the queue is full, and dropped lines are counted.
 //!
-//! What fails and is tried again fails many times a second. What is [`tried`] has a line when it begins to
+//! A failure that is retried comes many times a second. A name that is [`tried`] has a line when it begins to
 //! fail, one for each of its first errors, and one when it has succeeded again. Any other event with the field `error`
-//! is written once; those of the same fields are counted, and the count is written when there are no more.
+//! is written once; those of the same fields are counted, and the count is written when there are no more. `error` is
+//! the last field.
+//!
+//! No argument of these macros begins with `log::`: `tracing` has a `log` of its own there.
 //!
 //! An event with the field `stranger` is one that somebody without a key or a login has caused, if it is true: a
 //! hundred of these are written in ten seconds, and one line that says how many more there were.
@@ -72,10 +75,9 @@ static DROPPED: AtomicU64 = AtomicU64::new(0);
 static REPEATED: Mutex<Repeated> = Mutex::new(Repeated::new());
 
 /// The form of a line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Time, level, message, and `name=value` for each field.
-    #[default]
     Text,
     /// One JSON object.
     Json,
