@@ -37,7 +37,7 @@ impl Watch {
         name: &'static str,
         task: F,
     ) -> impl Future<Output = F::Output> + use<F> {
-        self.guarded(name, false, task)
+        Guard { watch: self.clone(), name, may_end: false }.over(task)
     }
 
     /// Runs a task that ends by itself, and must not panic.
@@ -46,20 +46,7 @@ impl Watch {
         name: &'static str,
         task: F,
     ) -> impl Future<Output = F::Output> + use<F> {
-        self.guarded(name, true, task)
-    }
-
-    fn guarded<F: Future>(
-        &self,
-        name: &'static str,
-        may_end: bool,
-        task: F,
-    ) -> impl Future<Output = F::Output> + use<F> {
-        let guard = Guard { watch: self.clone(), name, may_end };
-        async move {
-            let _guard = guard;
-            task.await
-        }
+        Guard { watch: self.clone(), name, may_end: true }.over(task)
     }
 
     /// Returns what requests shutdown when it is dropped: where a start fails, what had begun ends without a word.
@@ -98,6 +85,13 @@ struct Guard {
     watch: Watch,
     name: &'static str,
     may_end: bool,
+}
+
+impl Guard {
+    async fn over<F: Future>(self, task: F) -> F::Output {
+        let _guard = self;
+        task.await
+    }
 }
 
 impl Drop for Guard {
