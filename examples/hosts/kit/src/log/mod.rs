@@ -103,10 +103,12 @@ pub const LEVEL: Flag = Flag::value(
 /// Sets the log as the flags say. Exits with a message if they are wrong.
 pub fn set_or_exit(help: &Help, flags: &Flags) {
     let read = |name, default| flags.text(name).unwrap_or(default);
-    match (read("--log-format", "text").parse(), read("--log-level", "info").parse()) {
-        (Ok(format), Ok(level)) => set(format, level),
+    let level = read("--log-level", "info");
+    let is_known = ["error", "warn", "info", "debug"].contains(&level);
+    match (read("--log-format", "text").parse(), level.parse()) {
+        (Ok(format), Ok(level)) if is_known => set(format, level),
         (Err(()), _) => help.exit("--log-format: expected text or json"),
-        (_, Err(_)) => help.exit("--log-level: expected error, warn, info or debug"),
+        _ => help.exit("--log-level: expected error, warn, info or debug"),
     }
 }
 

@@ -311,7 +311,7 @@ async fn a_level_leaves_out_what_matters_less() {
     let (_, reason) = line.split_once(" status=500 ").unwrap();
     assert!(reason.contains("\\\"calls\\\"") && line.as_bytes()[26] == b'Z', "{line}");
     assert!(!api.log().contains(" INFO "), "{}", api.log());
-    for wrong in [["--log-level", "loud"], ["--log-format", "xml"]] {
+    for wrong in [["--log-level", "loud"], ["--log-level", "off"], ["--log-format", "xml"]] {
         let output = service.world.command("api", &wrong).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
         let said = String::from_utf8(output.stderr).unwrap();
