@@ -14,7 +14,7 @@ use host::rows::{
 };
 
 use super::locks::Asked;
-use super::tables::{DeliveryRow, EndpointRow, Place, RecoveryRow, Row, Tables, judged};
+use super::tables::{DeliveryRow, EndpointRow, PENDING, Place, RecoveryRow, Row, Tables, judged};
 use super::{Fault, PATIENCE, Step, Store, refused};
 use crate::judge;
 
@@ -45,12 +45,6 @@ impl Tx {
 
     pub(super) fn tables(&self) -> MutexGuard<'_, Tables> {
         self.store.tables()
-    }
-
-    /// Tells whether it waits for another's lock.
-    #[must_use]
-    pub fn is_waiting(&self) -> bool {
-        self.tables().locks.is_waiting(self.number)
     }
 
     /// Begins a statement.
@@ -240,15 +234,17 @@ impl Change for Tx {
 
     async fn lock_pending(&mut self, endpoint: u32, after: u64) -> Done<Page<Delivery>> {
         self.step(Step::LockDue).await?;
-        let page: Vec<(Place, u64)> = {
+        let mut page: Vec<(Place, u64)> = {
             let tables = self.tables();
-            let from = Place::Pending(after.saturating_add(1));
-            let own = tables.deliveries(from, Place::Pending(u64::MAX)).filter(|(place, row)| {
+            let pending = (Place::Pending(after.saturating_add(1)), PENDING.1);
+            let own = tables.deliveries(self.number, pending).filter(|(place, row)| {
                 row.delivery.endpoint() == u64::from(endpoint)
                     && !tables.locks.is_anothers(self.number, *place)
             });
-            own.map(|(place, row)| (place, row.born)).take(PAGE).collect()
+            own.map(|(place, row)| (place, row.born)).collect()
         };
+        page.sort_unstable();
+        page.truncate(PAGE);
         let rows = self.lock_found(page, |_| true).await?;
         let rows: Vec<Delivery> = rows.iter().map(|row| row.delivery).collect();
         let last = rows.last().map(Delivery::id);
@@ -266,7 +262,7 @@ impl Change for Tx {
         let found: Vec<(EndpointHealth, Names)> = {
             let tables = self.tables();
             let all = tables.rows.range(Place::Endpoint(after)..=Place::Endpoint(u32::MAX));
-            let due = all.filter_map(|(place, row)| match row {
+            let due = all.filter_map(|(place, _)| match tables.visible(self.number, *place)? {
                 Row::Endpoint(row) => {
                     let is_due = { row.health }.remind(now).is_some();
                     let is_free = !tables.locks.is_anothers(self.number, *place);
@@ -304,7 +300,7 @@ impl Change for Tx {
         let Some(Row::Recovery(row)) = tables.visible(self.number, Place::Recovery(id)) else {
             return Ok(None);
         };
-        let pending = tables.deliveries(Place::Pending(0), Place::Pending(u64::MAX));
+        let pending = tables.deliveries(self.number, PENDING);
         let manual = pending.filter(|(_, pending)| {
             pending.delivery.endpoint() == u64::from(row.endpoint) && pending.delivery.is_manual()
         });
@@ -345,10 +341,17 @@ impl Change for Tx {
             self.step(Step::LockMissed).await?;
             let mut found = self.missed(search, after, until);
             found.retain(|(place, _)| matches!(place, Place::Pending(_)) == is_pending);
-            found.truncate(most);
             let fits = |row: &DeliveryRow| search.missed.includes(&row.delivery);
-            let locked = self.lock_found(found, fits).await?;
-            rows.extend(locked.iter().map(|row| Locked::of(row.delivery)));
+            let mut left = most;
+            for each in found {
+                if left == 0 {
+                    break;
+                }
+                // In the place of one that is missed no longer comes the next.
+                let locked = self.lock_found(vec![each], fits).await?;
+                left -= locked.len();
+                rows.extend(locked.iter().map(|row| Locked::of(row.delivery)));
+            }
         }
         rows.sort_unstable_by_key(|locked| locked.row.id());
         rows.truncate(most);
@@ -384,13 +387,13 @@ impl Tx {
     fn window(&self, search: &Search, after: u64, most: usize) -> Option<u64> {
         let tables = self.tables();
         let mut ids = Vec::new();
-        for (from, to) in both(after, u64::MAX) {
-            let of = tables.deliveries(from, to).filter(|(_, row)| {
+        for places in both(after, u64::MAX) {
+            let of = tables.deliveries(self.number, places).filter(|(_, row)| {
                 row.delivery.endpoint() == u64::from(search.endpoint)
                     && row.delivery.status()
                         != call_assistant::webhook::sender::DeliveryStatus::Delivered
             });
-            ids.extend(of.map(|(_, row)| row.delivery.id()).take(most));
+            ids.extend(of.map(|(_, row)| row.delivery.id()));
         }
         ids.sort_unstable();
         ids.get(most - 1).copied()
@@ -400,14 +403,15 @@ impl Tx {
     fn missed(&self, search: &Search, after: u64, to: u64) -> Vec<(Place, u64)> {
         let tables = self.tables();
         let mut found = Vec::new();
-        for (from, until) in both(after, to) {
-            let of = tables.deliveries(from, until).filter(|(_, row)| {
+        for places in both(after, to) {
+            let of = tables.deliveries(self.number, places).filter(|(_, row)| {
                 row.delivery.endpoint() == u64::from(search.endpoint)
                     && search.missed.includes(&row.delivery)
                     && search.missed.includes_type(row.event.event_type())
             });
             found.extend(of.map(|(place, row)| (place, row.born)));
         }
+        found.sort_unstable();
         found
     }
 }

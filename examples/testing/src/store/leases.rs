@@ -1,6 +1,8 @@
 //! Leases of shards, and the senders that live.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use host::rows::{Done, Shards};
@@ -30,11 +32,13 @@ pub struct SenderRow {
 pub struct Leased {
     pub store: Store,
     pub shards: u16,
+    /// Whether its clock agrees with the store's.
+    pub agrees: Arc<AtomicBool>,
 }
 
 impl LeaseRows for Leased {
     async fn agrees(&mut self) -> Done<bool> {
-        Ok(true)
+        Ok(self.agrees.load(Ordering::Relaxed))
     }
 
     async fn renew(&mut self, held: &Shards) -> Done<Renewal> {

@@ -63,9 +63,9 @@ impl Locks {
         self.held.get(&place).is_some_and(|held| held.by != tx)
     }
 
-    /// Tells whether a transaction waits.
-    pub(super) fn is_waiting(&self, tx: u64) -> bool {
-        self.waits.contains_key(&tx)
+    /// Returns who waits for what, and for whom.
+    pub(super) fn waits(&self) -> Vec<(u64, Place, u64)> {
+        self.waits.iter().map(|(tx, place)| (*tx, *place, self.held[place].by)).collect()
     }
 
     /// Ends a lock on a row that is gone.

@@ -9,7 +9,7 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::sender::RecoveryStatus;
 use host::rows::{Done, Key, News, PendingRow, Rows, SetLimit, Shards, ToBegin};
 
-use super::tables::{DeliveryRow, Place, Row, Tables};
+use super::tables::{DeliveryRow, PENDING, Place, Row, Tables};
 use super::{Step, Store};
 
 /// How long a recovery waits for transactions that had begun before it.
@@ -129,7 +129,7 @@ impl Tables {
         };
         let mut rows = Vec::new();
         if shards.keys().any(is_new) {
-            let all = self.deliveries(Place::Pending(0), Place::Pending(u64::MAX));
+            let all = self.deliveries(0, PENDING);
             let all = all.map(|(_, row)| row);
             let new = all.filter(|row| shards.contains_key(&row.shard) && is_new(&row.shard));
             rows.extend(new.map(found));

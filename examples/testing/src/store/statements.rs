@@ -35,13 +35,16 @@ impl Tx {
         of_deliveries.sort_by_key(|(_, now)| now.id());
         let kind = |(locked, now): &(Locked, Delivery)| (!locked.is_pending, !now.is_pending());
         let has = |wanted| of_deliveries.iter().any(|write| kind(write) == wanted);
-        if has((false, false)) && has((false, true)) {
+        let mut are_all = true;
+        let locks_first = has((false, false)) && has((false, true));
+        if locks_first {
             let pending = of_deliveries.iter().filter(|(locked, _)| locked.is_pending);
             let places = self.found(pending.map(|(_, now)| Place::Pending(now.id())));
             self.lock_found(places, |_| true).await?;
+            // While that is answered, the statement of the endpoints is under way.
+            are_all &= self.write_endpoints(writes).await?;
         }
         // One statement each: what waits, what ends, what has ended and is amended, what is pending again.
-        let mut are_all = true;
         for wanted in [(false, false), (false, true), (true, true), (true, false)] {
             let mut found = Vec::new();
             for (locked, now) in of_deliveries.iter().filter(|write| kind(write) == wanted) {
@@ -59,8 +62,8 @@ impl Tx {
                 }
             }
         }
-        for (number, health) in writes.endpoints {
-            are_all &= self.write_endpoint(*number, health).await?;
+        if !locks_first {
+            are_all &= self.write_endpoints(writes).await?;
         }
         self.write_attempts(writes);
         if !are_all {
@@ -88,6 +91,14 @@ impl Tx {
                 tables.put(self.number, row);
             }
         }
+    }
+
+    async fn write_endpoints(&self, writes: &Writes<'_>) -> Done<bool> {
+        let mut are_all = true;
+        for (number, health) in writes.endpoints {
+            are_all &= self.write_endpoint(*number, health).await?;
+        }
+        Ok(are_all)
     }
 
     async fn write_endpoint(

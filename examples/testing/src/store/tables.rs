@@ -32,6 +32,9 @@ pub enum Place {
     Sender(usize),
 }
 
+/// All that is pending.
+pub(super) const PENDING: (Place, Place) = (Place::Pending(0), Place::Pending(u64::MAX));
+
 /// A row.
 #[derive(Clone, Debug)]
 pub enum Row {
@@ -152,16 +155,26 @@ impl Tables {
         }
     }
 
-    /// Returns the committed deliveries between two places.
+    /// Returns the deliveries between two places, as a transaction sees them: its own come last.
     pub(super) fn deliveries(
         &self,
-        from: Place,
-        to: Place,
+        tx: u64,
+        (from, to): (Place, Place),
     ) -> impl Iterator<Item = (Place, &DeliveryRow)> {
-        self.rows.range(from..=to).filter_map(|(place, row)| match row {
+        let own = self.open.get(&tx).map(|open| &open.writes);
+        let is_own = move |place: &Place| own.is_some_and(|own| own.contains_key(place));
+        let others = self.rows.range(from..=to).filter(move |(place, _)| !is_own(place));
+        let own = own.into_iter().flat_map(move |own| own.range(from..=to));
+        let own = own.filter_map(|(place, row)| Some((place, row.as_ref()?)));
+        others.chain(own).filter_map(|(place, row)| match row {
             Row::Delivery(row) => Some((*place, row)),
             _ => None,
         })
+    }
+
+    /// Returns the transactions that wait, each with the row and who has it.
+    pub fn waits(&self) -> Vec<(u64, Place, u64)> {
+        self.locks.waits()
     }
 
     /// Returns the rows of a committed kind.
@@ -261,7 +274,7 @@ impl Tables {
             _ => None,
         });
         self.next_delivery = ids.max().unwrap_or(0);
-        let all = self.deliveries(Place::Pending(0), Place::Pending(u64::MAX));
+        let all = self.deliveries(0, PENDING);
         self.queue = all.map(|(_, row)| (row.queued, row.delivery.id())).collect();
         self.keep_leases(now);
         self.nudge();

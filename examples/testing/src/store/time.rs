@@ -10,17 +10,20 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default)]
 pub struct Time(Arc<Mutex<Inner>>);
 
+/// Waits, by their ends and the order in which they were asked for, each with what had stirred by then.
+type Waits = BTreeMap<(Duration, u64), (u64, Waker)>;
+
 #[derive(Debug, Default)]
 struct Inner {
     now: Duration,
-    /// How many waits there have been: of one instant, the first that was asked for is the first.
+    /// How many waits there have been.
     asked: u64,
-    timers: BTreeMap<(Duration, u64), Waker>,
-    /// Waits of loops that look whether there is something to do, each with what had stirred by then.
-    ticks: BTreeMap<(Duration, u64), (u64, Waker)>,
+    timers: Waits,
+    /// Of loops that look whether there is something to do.
+    ticks: Waits,
+    /// Of those who renew leases.
+    beats: Waits,
     stirred: u64,
-    /// Waits of those who renew leases.
-    beats: BTreeMap<(Duration, u64), Waker>,
 }
 
 impl Time {
@@ -31,18 +34,30 @@ impl Time {
 
     /// Waits for this long.
     pub async fn sleep(&self, wait: Duration) {
+        self.wait(wait, |inner| &mut inner.timers).await;
+    }
+
+    /// Waits for this long and then until something has [stirred](Self::stir): for loops that look whether there
+    /// is something to do, which would find nothing before.
+    pub async fn tick(&self, wait: Duration) {
+        self.wait(wait, |inner| &mut inner.ticks).await;
+    }
+
+    /// Waits for this long, as those do who renew leases: see [`next_beat`](Self::next_beat).
+    pub async fn beat(&self, wait: Duration) {
+        self.wait(wait, |inner| &mut inner.beats).await;
+    }
+
+    async fn wait(&self, wait: Duration, of: fn(&mut Inner) -> &mut Waits) {
         let until = self.now().saturating_add(wait);
         let mut key = None;
         poll_fn(|context| {
             let mut inner = self.lock();
             match key {
-                Some(key) if !inner.timers.contains_key(&key) => Poll::Ready(()),
+                Some(key) if !of(&mut inner).contains_key(&key) => Poll::Ready(()),
                 Some(_) => Poll::Pending,
                 None => {
-                    inner.asked += 1;
-                    let new = (until, inner.asked);
-                    inner.timers.insert(new, context.waker().clone());
-                    key = Some(new);
+                    key = Some(inner.add(until, of, context.waker()));
                     Poll::Pending
                 }
             }
@@ -52,53 +67,7 @@ impl Time {
 
     /// Has somebody woken at an instant.
     pub fn wake_at(&self, at: Duration, waker: &Waker) {
-        let mut inner = self.lock();
-        inner.asked += 1;
-        let key = (at, inner.asked);
-        inner.timers.insert(key, waker.clone());
-    }
-
-    /// Waits for this long and then until something has [stirred](Self::stir): for loops that look whether there
-    /// is something to do, which would find nothing before.
-    pub async fn tick(&self, wait: Duration) {
-        let until = self.now().saturating_add(wait);
-        let mut key = None;
-        poll_fn(|context| {
-            let mut inner = self.lock();
-            match key {
-                Some(key) if !inner.ticks.contains_key(&key) => Poll::Ready(()),
-                Some(_) => Poll::Pending,
-                None => {
-                    inner.asked += 1;
-                    let (new, stirred) = ((until, inner.asked), inner.stirred);
-                    inner.ticks.insert(new, (stirred, context.waker().clone()));
-                    key = Some(new);
-                    Poll::Pending
-                }
-            }
-        })
-        .await;
-    }
-
-    /// Waits for this long, as those do who renew leases: see [`next_beat`](Self::next_beat).
-    pub async fn beat(&self, wait: Duration) {
-        let until = self.now().saturating_add(wait);
-        let mut key = None;
-        poll_fn(|context| {
-            let mut inner = self.lock();
-            match key {
-                Some(key) if !inner.beats.contains_key(&key) => Poll::Ready(()),
-                Some(_) => Poll::Pending,
-                None => {
-                    inner.asked += 1;
-                    let new = (until, inner.asked);
-                    inner.beats.insert(new, context.waker().clone());
-                    key = Some(new);
-                    Poll::Pending
-                }
-            }
-        })
-        .await;
+        self.lock().add(at, |inner| &mut inner.timers, waker);
     }
 
     /// Returns when somebody renews leases next. Nobody does so by [`step`](Self::step).
@@ -113,7 +82,7 @@ impl Time {
         let later = inner.beats.split_off(&(at, u64::MAX));
         let due = std::mem::replace(&mut inner.beats, later);
         drop(inner);
-        due.into_values().for_each(Waker::wake);
+        due.into_values().for_each(|(_, waker)| waker.wake());
     }
 
     /// Notes that something has changed for which loops look.
@@ -136,7 +105,7 @@ impl Time {
         inner.now = inner.now.max(at);
         let waker = match inner.tick().filter(|(tick, _)| *tick <= at) {
             Some(key) => inner.ticks.remove(&key).map(|(_, waker)| waker),
-            None => inner.timers.pop_first().map(|(_, waker)| waker),
+            None => inner.timers.pop_first().map(|(_, (_, waker))| waker),
         };
         drop(inner);
         waker.inspect(Waker::wake_by_ref);
@@ -155,6 +124,18 @@ impl Time {
 }
 
 impl Inner {
+    fn add(
+        &mut self,
+        at: Duration,
+        of: fn(&mut Self) -> &mut Waits,
+        waker: &Waker,
+    ) -> (Duration, u64) {
+        self.asked += 1;
+        let (key, stirred) = ((at, self.asked), self.stirred);
+        of(self).insert(key, (stirred, waker.clone()));
+        key
+    }
+
     fn tick(&self) -> Option<(Duration, u64)> {
         self.ticks.iter().find(|(_, (stirred, _))| *stirred < self.stirred).map(|(key, _)| *key)
     }

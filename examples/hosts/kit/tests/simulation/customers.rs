@@ -56,7 +56,6 @@ pub(crate) async fn does(store: Store, deed: Deed) {
     for _ in 0..5 {
         let done = match deed {
             Deed::Redeliver(endpoint) => redeliver(&store, endpoint).await,
-            Deed::Abandon(endpoint) => abandon(&store, endpoint).await,
             Deed::Pause(endpoint)
             | Deed::Enable(endpoint)
             | Deed::Move(endpoint)
@@ -134,18 +133,25 @@ async fn redeliver(store: &Store, number: u32) -> Done<()> {
     change.commit().await
 }
 
-/// Begins an attempt and stores that, as a sender of another kind that dies then.
-async fn abandon(store: &Store, number: u32) -> Done<()> {
-    let now = store.now();
+/// Accepts an event, begins its attempt at an endpoint and stores that, as a sender of another kind that dies then.
+pub(crate) async fn abandon(
+    store: &Store,
+    (number, account): (u32, u32),
+    event: impl FnOnce(Timestamp) -> EventBody,
+) -> Done<EventBody> {
     let mut change = store.change().await?;
+    let (event, ids) = change.accept(account, event).await?;
+    let now = store.now();
     let page = change.lock_pending(number, 0).await?;
     let health = change.endpoints(&[number], Lock::No).await?.remove(&number);
-    let (Some(row), Some(health)) = (page.rows.first(), health) else { return Ok(()) };
-    let mut begun = *row;
-    if begun.begin(&health, now).is_err() {
-        return Ok(());
+    let row = page.rows.into_iter().find(|row| ids.contains(&row.id()));
+    if let (Some(row), Some(health)) = (row, health) {
+        let mut begun = row;
+        if begun.begin(&health, now).is_ok() {
+            let deliveries = vec![(Locked::of(row), begun)];
+            change.write(&Writes { deliveries, are_news: true, ..Writes::at(now) }).await?;
+        }
     }
-    let deliveries = vec![(Locked::of(*row), begun)];
-    change.write(&Writes { deliveries, are_news: true, ..Writes::at(now) }).await?;
-    change.commit().await
+    change.commit().await?;
+    Ok(event)
 }

@@ -1,6 +1,7 @@
 //! Receivers of all manners, and what they have answered.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -89,6 +90,7 @@ impl Net {
         match manner {
             Manner::Good => good,
             Manner::Slow => (inner.dice.below(PATIENCE), good.1),
+            Manner::Late => (PATIENCE - 1_000, good.1),
             Manner::Silent => (PATIENCE, Outcome::TimedOut),
             Manner::Failing => (quick, Outcome::Answered(StatusCode::BAD_GATEWAY)),
             Manner::Refusing => (quick, Outcome::Refused),
@@ -106,6 +108,8 @@ pub(crate) struct Poster {
     pub(crate) net: Arc<Net>,
     pub(crate) store: Store,
     pub(crate) process: usize,
+    /// Whether its clock agrees with the store's.
+    pub(crate) agrees: Arc<AtomicBool>,
 }
 
 impl Post for Poster {
@@ -117,6 +121,9 @@ impl Post for Poster {
         let host = format!("{}.example.com", begun.body.account_id().as_str().replace('_', "-"));
         if request.uri().host() != Some(host.as_str()) {
             net.blame(format!("event {event} of {host} is sent to {}", request.uri()));
+        }
+        if !self.agrees.load(Ordering::Relaxed) {
+            net.blame(format!("process {} sends, and its clock is wrong", self.process));
         }
         // As it is stored: when the attempt was to begin.
         let due = self.store.due(begun.key.delivery, begun.at.now);

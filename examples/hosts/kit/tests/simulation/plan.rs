@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use support::dice::Dice;
+use testing::store::Step;
 
 use crate::faults::{Aimed, Blow, POINTS};
 
@@ -45,6 +46,8 @@ pub(crate) enum Manner {
     Good,
     /// It takes up to ten seconds, and answers well.
     Slow,
+    /// It takes nine seconds, and answers well.
+    Late,
     Silent,
     Failing,
     Refusing,
@@ -77,6 +80,8 @@ pub(crate) enum Deed {
     Kill(u64),
     Still(u64, u64),
     Drain(u64),
+    /// The clock of one is wrong, for so many seconds.
+    Clock(u64, u64),
     Start,
 }
 
@@ -101,9 +106,16 @@ impl Plan {
             events.extend((0..burst).map(|nth| (at + Duration::from_millis(nth * 3), account)));
         }
         events.sort();
-        let mut plan =
-            Self { seed, senders: 0, endpoints, events, deeds: Vec::new(), faults: Vec::new() };
+        let (deeds, faults) = (Vec::new(), Vec::new());
+        let mut plan = Self { seed, senders: 1, endpoints, events, deeds, faults };
+        if seed % 64 == 8 {
+            plan.crowd(u32::try_from(accounts).unwrap());
+            return plan;
+        }
         plan.senders = 1 + usize::try_from(dice.below(4)).unwrap();
+        if seed % 16 == 5 {
+            plan.numbers_again(&mut dice, accounts);
+        }
         for _ in 0..dice.below(30) {
             let at = instant(&mut dice);
             let deed = plan.deed(&mut dice, accounts);
@@ -139,12 +151,46 @@ impl Plan {
         plan
     }
 
+    /// Adds more late receivers than a sender has attempts. They are known to be late when all get much at once, and
+    /// so do the others.
+    fn crowd(&mut self, accounts: u32) {
+        let late = accounts + 1..=accounts + 12;
+        for account in late.clone().flat_map(|account| [account; 6]) {
+            let number = u32::try_from(self.endpoints.len()).unwrap() + 1;
+            self.endpoints.push(EndpointPlan { number, account, manner: Manner::Late });
+        }
+        let at = |seconds, nth| Duration::from_secs(seconds) + Duration::from_millis(nth);
+        for account in late {
+            self.events.extend((0..2).map(|nth| (at(3_600, nth), account)));
+            self.events.extend((0..12).map(|nth| (at(7_200, nth), account)));
+        }
+        for account in 1..=accounts {
+            self.events.extend((0..60).map(|nth| (at(7_201, nth * 250), account)));
+        }
+        self.events.sort();
+    }
+
+    /// Has the store go back among many events, so that their numbers are given to others while they are in hand.
+    fn numbers_again(&mut self, dice: &mut Dice, accounts: u64) {
+        for nth in 0..100 {
+            let at = Duration::from_secs(20) + Duration::from_millis(nth * 5);
+            self.events.push((at, account(dice, accounts)));
+        }
+        self.events.sort();
+        for _ in 0..2 {
+            let steps = [Step::ReadDeliveries, Step::Commit, Step::News];
+            let step = steps[usize::try_from(dice.below(3)).unwrap()];
+            let nth = u32::try_from(1 + dice.below(12)).unwrap();
+            self.faults.push(Aimed { step, nth, blow: Blow::GoesBack(1 << dice.below(6)) });
+        }
+    }
+
     fn deed(&self, dice: &mut Dice, accounts: u64) -> Deed {
         let nth = usize::try_from(dice.below(self.endpoints.len() as u64)).unwrap();
         let endpoint = self.endpoints[nth].number;
         let rate = u32::try_from(dice.below(4)).unwrap();
         let account = account(dice, accounts);
-        match dice.below(20) {
+        match dice.below(21) {
             0 | 1 => Deed::Pause(endpoint),
             2 | 3 => Deed::Enable(endpoint),
             4 | 5 => Deed::Move(endpoint),
@@ -157,6 +203,7 @@ impl Plan {
             14 | 15 => Deed::Hold(account, 1 + dice.below(100)),
             16 | 17 => Deed::Kill(dice.bits()),
             18 => Deed::Still(dice.bits(), 1 + dice.below(15)),
+            19 => Deed::Clock(dice.bits(), 1 + dice.below(90)),
             _ => Deed::Drain(dice.bits()),
         }
     }

@@ -32,11 +32,14 @@ pub(crate) struct Watch {
     pub(crate) store: Store,
     /// Whether it is a loop's that looks whether there is something to do.
     pub(crate) looks: bool,
+    /// Whether it agrees with the store's.
+    pub(crate) agrees: Arc<AtomicBool>,
 }
 
 impl Clock for Watch {
     fn at(&self) -> Moment {
-        Moment { now: self.store.now(), steady: self.time.now(), is_true: true }
+        let is_true = self.agrees.load(Ordering::Relaxed);
+        Moment { now: self.store.now(), steady: self.time.now(), is_true }
     }
 
     fn machine(&self) -> Timestamp {
@@ -71,7 +74,9 @@ pub(crate) fn start(
     let (inbox, events) = mpsc::unbounded_channel();
     let (owned, receiver) = watch::channel(Owned::default());
     let history = History::default();
-    let clock = Watch { time: time.clone(), store: store.clone(), looks: false };
+    let stop = Stop::default();
+    let agrees = Arc::clone(&poster.agrees);
+    let clock = Watch { time: time.clone(), store: store.clone(), looks: false, agrees };
     let keeper = Keeper {
         rows: store.clone(),
         clock: clock.clone(),
@@ -84,10 +89,10 @@ pub(crate) fn start(
     spawner.spawn(process, keeper.clone().news());
     spawner.spawn(process, looking.clone().recoveries());
     spawner.spawn(process, looking.reminders());
-    let (load, stop) = (Load::default(), Stop::default());
+    let load = Load::default();
     let owner = Owner {
         leases: Leases::new(name, NonZeroU16::new(SHARDS).unwrap()),
-        rows: Leased { store: store.clone(), shards: SHARDS },
+        rows: Leased { store: store.clone(), shards: SHARDS, agrees: Arc::clone(&poster.agrees) },
         clock,
         notes: Uncounted,
         owned,

@@ -1,8 +1,10 @@
 //! What must hold at the end of a day.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use call_assistant::webhook::sender::{DisabledReason, EndpointHealth, RecoveryStatus};
+use call_assistant::webhook::sender::{
+    DeliveryStatus, DisabledReason, EndpointHealth, RecoveryStatus,
+};
 use testing::judge::{self, Ended, Ends, Logged};
 use testing::store::{Place, RecoveryRow, Row, Step};
 
@@ -19,13 +21,14 @@ pub(crate) struct Verdict {
     pub(crate) trace: String,
     pub(crate) attempts: u64,
     pub(crate) changes: usize,
+    pub(crate) steps: u64,
     /// The highest number of an attempt.
     pub(crate) most: u8,
     pub(crate) hits: BTreeMap<(Step, &'static str), u32>,
 }
 
-/// Judges a world.
-pub(crate) fn of(world: &World, hits: BTreeMap<(Step, &'static str), u32>) -> Verdict {
+/// Judges a world after so many steps.
+pub(crate) fn of(world: &World, steps: u64) -> Verdict {
     let record = world.store.tables().record();
     let mut wrong = world.net.wrong();
     wrong.extend(judge::check(&record, &world.lost));
@@ -36,10 +39,12 @@ pub(crate) fn of(world: &World, hits: BTreeMap<(Step, &'static str), u32>) -> Ve
     }));
     wrong.extend(untold(world, &record));
     wrong.extend(left_out(world));
+    wrong.extend(late(world));
     wrong.extend(running.into_iter().map(|id| format!("recovery {id} is not complete")));
     let (attempts, most) = world.net.attempts();
     let trace = world.trace.text();
-    Verdict { wrong, trace, attempts, changes: record.rows.len(), most, hits }
+    let (changes, hits) = (record.rows.len(), world.aim.hits());
+    Verdict { wrong, trace, attempts, changes, steps, most, hits }
 }
 
 /// Returns endpoints that disabled themselves, and whose owners were not told.
@@ -61,6 +66,29 @@ fn untold(world: &World, record: &judge::Record) -> Vec<String> {
     untold
         .map(|(number, _)| format!("nobody was told that endpoint {number} is disabled"))
         .collect()
+}
+
+/// Returns attempts that count as late, where one sender makes all of them and nothing happens to it. What was parked
+/// meanwhile is late.
+fn late(world: &World) -> Vec<String> {
+    let plan = &world.plan;
+    let is_alone = plan.senders == 1 && plan.faults.is_empty() && plan.deeds.is_empty();
+    let tables = world.store.tables();
+    let parked = tables.rows().filter_map(|(place, row)| match (place, row) {
+        (Place::Ended(id), Row::Delivery(row)) => {
+            (row.delivery.status() == DeliveryStatus::Parked).then_some(*id)
+        }
+        _ => None,
+    });
+    let parked: BTreeSet<u64> = parked.collect();
+    let late = tables.rows().filter_map(|(place, row)| match (place, row) {
+        (Place::Attempt(id, _), Row::Attempt(_, entry)) => {
+            let is_wrong = is_alone && entry.late && !parked.contains(id);
+            is_wrong.then(|| format!("delivery {id}: attempt {} is late", entry.attempt))
+        }
+        _ => None,
+    });
+    late.collect()
 }
 
 /// Returns what recoveries that are complete have left out: what an endpoint missed and nobody touched since.
@@ -92,7 +120,7 @@ fn left_out(world: &World) -> Vec<String> {
 /// Returns what is stored in the end, and the recoveries that still run.
 fn ends(world: &World) -> (Ends, Vec<u64>) {
     let (mut ends, mut running) = (Ends::default(), Vec::new());
-    let mut stored = std::collections::BTreeSet::new();
+    let mut stored = BTreeSet::new();
     for (place, row) in world.store.tables().rows() {
         match (place, row) {
             (Place::Pending(id), Row::Delivery(row)) => {

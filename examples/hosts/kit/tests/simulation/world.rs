@@ -1,6 +1,7 @@
 //! A cluster in one process: senders, customers, receivers and the store, over one clock.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,6 +21,9 @@ use crate::tasks::Tasks;
 use crate::trace::Trace;
 use crate::verdict::{self, Verdict};
 
+/// How many steps a day has at most. One that is stuck ends so.
+const STEPS: u64 = 3_000_000;
+
 /// How long a sender that is asked to end has.
 const GRACE: Duration = Duration::from_secs(15);
 
@@ -36,14 +40,21 @@ pub(crate) struct World {
     pub(crate) accepted: Arc<Mutex<Vec<(EventBody, u32)>>>,
     /// When the store went back.
     pub(crate) lost: Vec<Lost>,
-    aim: Arc<Aim>,
+    pub(crate) aim: Arc<Aim>,
     tasks: Tasks,
     agenda: BTreeMap<(Duration, u64), What>,
     planned: u64,
-    senders: BTreeMap<usize, Stop>,
+    senders: BTreeMap<usize, Sender>,
     still: BTreeSet<usize>,
     started: usize,
     held: u64,
+}
+
+/// What is known of a process.
+struct Sender {
+    stop: Stop,
+    /// Whether its clock agrees with the store's.
+    agrees: Arc<AtomicBool>,
 }
 
 /// What is to happen.
@@ -53,6 +64,7 @@ enum What {
     Deed(Deed),
     Ends(usize),
     GoesOn(usize),
+    ClockIsSet(usize),
     Mend,
     Stir,
 }
@@ -104,8 +116,14 @@ impl World {
 
     /// Lets the day pass, and judges it.
     pub(crate) fn run(mut self) -> Verdict {
+        let mut steps = 0;
         loop {
             while self.tasks.step() {
+                steps += 1;
+                if steps == STEPS {
+                    self.net.blame(format!("the day is stuck at {:?}", self.time.now()));
+                    return verdict::of(&self, steps);
+                }
                 while let Some(order) = self.aim.order() {
                     self.obey(order);
                 }
@@ -128,8 +146,7 @@ impl World {
                 _ => break,
             }
         }
-        let hits = self.aim.hits();
-        verdict::of(&self, hits)
+        verdict::of(&self, steps)
     }
 
     /// Has leases be renewed, if that is next. While nothing else happens and nobody's lease ends, only the last
@@ -175,6 +192,7 @@ impl World {
                 self.still.remove(&process);
                 self.tasks.go_on(process);
             }
+            What::ClockIsSet(process) => self.agrees(process, true),
             What::Mend => self.mend(),
             What::Stir => self.store.nudge(),
         }
@@ -203,6 +221,7 @@ impl World {
             Deed::LimitEndpoint(endpoint, rate) => self.limit(LimitOf::Endpoint(endpoint), rate),
             Deed::NoLimits => self.store.set_limits(Vec::new()),
             Deed::Hold(account, seconds) => self.hold(account, Duration::from_secs(seconds)),
+            Deed::Abandon(endpoint) => self.abandon(endpoint),
             Deed::Start => self.start(),
             Deed::Kill(number) => {
                 if let Some(process) = nth(number, &live) {
@@ -214,9 +233,15 @@ impl World {
                     self.stop(process, Duration::from_secs(seconds));
                 }
             }
+            Deed::Clock(number, seconds) => {
+                if let Some(process) = nth(number, &live) {
+                    self.agrees(process, false);
+                    self.later(Duration::from_secs(seconds), What::ClockIsSet(process));
+                }
+            }
             Deed::Drain(number) => {
                 if let Some(process) = nth(number, &live) {
-                    self.senders[&process].ask();
+                    self.senders[&process].stop.ask();
                     self.later(GRACE, What::Ends(process));
                 }
             }
@@ -229,6 +254,20 @@ impl World {
 
     fn limit(&self, of: LimitOf, per_second: u32) {
         self.store.set_limits(vec![SetLimit { of, per_second }]);
+    }
+
+    fn abandon(&mut self, endpoint: u32) {
+        let (store, accepted) = (self.store.clone(), Arc::clone(&self.accepted));
+        let of = self.plan.endpoints.iter().find(|plan| plan.number == endpoint);
+        let Some(account) = of.map(|plan| plan.account) else { return };
+        self.held += 1;
+        let number = customers::HELD + self.held;
+        self.tasks.spawner().spawn(0, async move {
+            let event = |now| customers::event(number, account, now);
+            if let Ok(event) = customers::abandon(&store, (endpoint, account), event).await {
+                accepted.lock().unwrap().push((event, account));
+            }
+        });
     }
 
     /// Accepts an event in a transaction that is open for long.
@@ -252,9 +291,19 @@ impl World {
         self.started += 1;
         let (process, name) = (self.started, format!("sender-{}", self.started));
         let store = self.store.of(process, Some(&name));
-        let poster = Poster { net: Arc::clone(&self.net), store: store.clone(), process };
+        let agrees = Arc::new(AtomicBool::new(true));
+        let (net, at) = (Arc::clone(&self.net), store.clone());
+        let poster = Poster { net, store: at, process, agrees: Arc::clone(&agrees) };
         let with = (&self.time, &self.trace, &self.tasks.spawner());
-        self.senders.insert(process, sender::start(store, (process, name), poster, with));
+        let stop = sender::start(store, (process, name), poster, with);
+        self.senders.insert(process, Sender { stop, agrees });
+    }
+
+    fn agrees(&self, process: usize, agrees: bool) {
+        if let Some(sender) = self.senders.get(&process) {
+            self.trace.say(|| format!("clock of process {process} is right: {agrees}"));
+            sender.agrees.store(agrees, Ordering::Relaxed);
+        }
     }
 
     fn live(&self) -> BTreeSet<usize> {
