@@ -42,3 +42,4 @@ mod standby;
 mod store;
 mod support;
 mod tls;
+mod truth;
