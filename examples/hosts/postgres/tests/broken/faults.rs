@@ -1,4 +1,4 @@
-//! The faults: what each changes, wherever in the hosts the changed lines stand.
+//! The faults: what each changes, wherever in the hosts and in the simulation's store the changed lines stand.
 //!
 //! A file of `faults` is named as its fault. It says what is wrong, and has hunks as a diff has them,
 //! without the names of files: ` ` stays, `-` goes, `+` comes. The lines that stay or go are found by their
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The folders where a fault may be, as paths from this package.
-const FOLDERS: [&str; 2] = ["src", "../kit/src"];
+const FOLDERS: [&str; 3] = ["src", "../kit/src", "../../testing/src/store"];
 
 /// Returns the files that have faults, as paths from this package, with all the faults.
 pub(crate) fn broken() -> Result<BTreeMap<PathBuf, String>, String> {
@@ -22,7 +22,7 @@ pub(crate) fn broken() -> Result<BTreeMap<PathBuf, String>, String> {
     }
     let mut faults = BTreeMap::new();
     read(Path::new(PACKAGE), Path::new("tests/broken/faults"), &mut faults);
-    assert_eq!(faults.len(), 19, "eighteen faults, and what chooses one");
+    assert_eq!(faults.len(), 34, "thirty-three faults, and what chooses one");
     let whole = sources.clone();
     for (path, text) in faults {
         let name = path.file_stem().unwrap().to_str().unwrap();

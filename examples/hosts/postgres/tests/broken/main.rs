@@ -7,6 +7,13 @@
 //! Each fault is a file of `faults`. All of them are applied to one copy, and the variable `BROKEN` tells a
 //! process of it which fault it has. Each fault has a short scenario that leads to it, event by event.
 //! The same scenario with a process that has no fault leaves nothing wrong.
+//!
+//! The simulation of senders finds what a store, a lease or a plan can show, and the faults of `faults/simulated`.
+//! This prints the table of seeds and seconds:
+//!
+//! ```text
+//! cargo test --test broken simulation -- --ignored --nocapture
+//! ```
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
@@ -42,6 +49,64 @@ enum Fault {
     NoEpoch,
     PollerEnds,
     AttemptPanics,
+}
+
+/// Within how many days the simulation finds which fault. The hosts above have the first twelve.
+const SIMULATED: [(&str, u32); 27] = [
+    ("BeforeCommit", 500),
+    ("DeliveryAlone", 500),
+    ("DroppedReport", 500),
+    ("EndpointAlone", 500),
+    ("EndpointBefore", 500),
+    ("NoEpoch", 500),
+    ("NoVersion", 500),
+    ("NumberAlone", 500),
+    ("NumbersTrusted", 500),
+    ("PollerEnds", 500),
+    ("RowsIgnored", 500),
+    ("WaitingAlone", 500),
+    // Those of earlier days.
+    ("AlwaysLate", 5_000),
+    ("AnothersEvent", 5_000),
+    ("BacklogAtStart", 5_000),
+    ("EndpointUnlocked", 5_000),
+    ("ForgottenAlert", 5_000),
+    ("ForgottenRetries", 5_000),
+    ("LeaseTooLong", 5_000),
+    ("LoggedTwice", 5_000),
+    ("LostReport", 5_000),
+    ("LostWakeUp", 5_000),
+    ("NeverSure", 5_000),
+    ("ReadBefore", 5_000),
+    ("RecoveryStops", 5_000),
+    ("RetryForgotten", 5_000),
+    ("Starved", 5_000),
+];
+
+#[test]
+#[ignore = "it builds an optimised copy: `.ci/run --long` does"]
+fn the_simulation_finds_each_fault() {
+    let simulation = patched::simulation();
+    let only = std::env::var("ONLY").ok();
+    let mut missed = Vec::new();
+    for (fault, days) in SIMULATED {
+        if only.as_ref().is_some_and(|only| !only.split(',').any(|only| only == fault)) {
+            continue;
+        }
+        let began = Instant::now();
+        let mut run = std::process::Command::new(&simulation);
+        run.env("BROKEN", fault).args(["--until-found", "--seeds", &days.to_string()]);
+        let said = String::from_utf8(run.output().unwrap().stdout).unwrap();
+        let found =
+            said.lines().find(|line| line.starts_with("seed ") && line.contains(" fails: "));
+        let found = found.map(|found| found.chars().take(200).collect::<String>());
+        let seconds = began.elapsed().as_secs_f32();
+        println!("{fault:16} {seconds:6.1} s  {}", found.as_deref().unwrap_or("not found"));
+        if found.is_none() {
+            missed.push(fault);
+        }
+    }
+    assert!(missed.is_empty(), "not found: {missed:?}");
 }
 
 /// What is wrong in the end.

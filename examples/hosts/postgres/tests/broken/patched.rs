@@ -1,4 +1,4 @@
-//! A copy of the repository, with every fault, and its program: built once, for all faults.
+//! A copy of the repository, with every fault, its program and its simulation: each built once, for all faults.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,47 @@ const NAME: &str = "broken-postgres";
 /// The program with the faults. It has one only if it is told which.
 pub(crate) fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(build)
+    PROGRAM.get_or_init(|| {
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--bin", NAME, "--manifest-path"]);
+        build.arg(copy().join("examples/hosts/postgres/Cargo.toml"));
+        assert!(built(&mut build).status().unwrap().success(), "the broken host is built");
+        target().join("debug").join(NAME)
+    })
 }
 
-fn build() -> PathBuf {
+/// The simulation of senders with the faults.
+pub(crate) fn simulation() -> PathBuf {
+    let copy = copy();
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["test", "--no-run", "--test", "simulation", "--manifest-path"]);
+    build.arg(copy.join("examples/hosts/kit/Cargo.toml"));
+    build.arg("--config").arg(copy.join(".ci/simulation.toml"));
+    let output = built(&mut build).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "the broken simulation is built: {said}");
+    let path = said.lines().find_map(|line| line.trim().strip_prefix("Executable ")).unwrap();
+    let path = path.split('(').next_back().unwrap().trim_end_matches(')');
+    // Cargo names it from the folder of its workspace, if it can.
+    copy.join(path)
+}
+
+/// Has cargo build into this target folder, so that packages of others are built once for both.
+fn built(build: &mut Command) -> &mut Command {
+    build.arg("--target-dir").arg(target())
+}
+
+fn target() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap()
+}
+
+/// Returns the folder of the copy.
+fn copy() -> &'static Path {
+    static COPY: OnceLock<PathBuf> = OnceLock::new();
+    COPY.get_or_init(make)
+}
+
+fn make() -> PathBuf {
     let root =
         output(Command::new("git").args(["rev-parse", "--show-toplevel"]).current_dir(PACKAGE));
     let root = match &root {
@@ -35,7 +72,14 @@ fn build() -> PathBuf {
     for (file, source) in faults::broken().unwrap() {
         write(&fresh.join(package).join(file), source.as_bytes());
     }
-    // Packages of others are built once for both, so the program needs a name of its own.
+    // Packages of others are built once for both. Those of the repository have another version, or else cargo would
+    // take what is built of the one for the other's, and the program has another name.
+    let workspace = fresh.join("Cargo.toml");
+    let own = fs::read_to_string(&workspace).unwrap();
+    let (before, own) = own.split_once("\nversion = \"").unwrap();
+    let (version, after) = own.split_once('"').unwrap();
+    let other = format!("{before}\nversion = \"{version}+broken\"{after}");
+    write(&workspace, other.as_bytes());
     let manifest = package.join("Cargo.toml");
     let named = fs::read_to_string(fresh.join(&manifest)).unwrap()
         + &format!("\n[[bin]]\nname = \"{NAME}\"\npath = \"src/main.rs\"\n");
@@ -52,15 +96,7 @@ fn build() -> PathBuf {
             write(&copy.join(&file), &bytes);
         }
     }
-    let target = folder.ancestors().nth(2).unwrap();
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--bin", NAME, "--manifest-path"])
-        .arg(copy.join(&manifest))
-        .arg("--target-dir")
-        .arg(target)
-        .status();
-    assert!(built.unwrap().success(), "the broken copy is built: {}", copy.display());
-    target.join("debug").join(NAME)
+    copy
 }
 
 /// The files of the repository, as paths in it: those that git does not ignore, or else all.
