@@ -8,7 +8,6 @@ use private_server::PrivateServer;
 use serde_json::Value;
 
 use crate::levers::value;
-use crate::loops::transactions;
 use crate::support::Running;
 use crate::support::receiver::Reply;
 use crate::support::running::{PATIENCE, eventually, request};
@@ -60,39 +59,6 @@ impl Tenants {
             assert!(ids.len() >= all[n], "{path}: {} of {}", ids.len(), all[n]);
         }
     }
-}
-
-// D-97: numbers are given again, to the events of others, while a sender has them planned.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_number_that_is_given_again_is_of_another_delivery() {
-    let tenants = Tenants::new().await;
-    let service = &tenants.service;
-    let sender = service.world.start("sender", &SENDER);
-    tenants.ping(0, 40);
-    tenants.is_busy(0);
-    let back = "WITH lost AS (
-            DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries ORDER BY id DESC LIMIT 24)
-            RETURNING id)
-        SELECT setval(pg_get_serial_sequence('deliveries', 'id'), (SELECT min(id) FROM lost), false)";
-    let first = service.count(back).await;
-    tenants.ping(1, 12);
-    tenants.ping(2, 12);
-    assert_eq!(
-        service.count("SELECT max(id) FROM deliveries").await,
-        first + 23,
-        "all are given again"
-    );
-    tenants.ping(3, 40);
-    tenants.is_busy(3);
-    let began = Instant::now();
-    service.receiver.release();
-    tenants.each_has_its_own([16, 12, 12, 40]).await;
-    assert!(began.elapsed() < Duration::from_secs(30), "not by reading again each minute");
-    sender.logs("the database went back: delivery ");
-
-    // Nothing goes on and on with nothing to do.
-    let a_second = transactions(service).await;
-    assert!(a_second < 200, "{a_second} transactions a second");
 }
 
 // D-97: an older copy of the whole database takes its place.

@@ -27,14 +27,6 @@ pub(crate) fn shows(address: &str, name: &str, wanted: f64) {
     });
 }
 
-/// Checks that each shard that a sender got was given back by its owner before.
-#[track_caller]
-pub(crate) fn has_taken_nothing(sender: &Running) {
-    let log = sender.log();
-    let mut taken = log.split("taken_over=").skip(1);
-    assert!(taken.all(|count| count.starts_with("0\n")), "{log}");
-}
-
 /// Waits until a loop of a sender has looked at what is set: a look may have begun before, so until two
 /// have succeeded.
 pub(crate) fn has_looked(sender: &Running, name: &str) {

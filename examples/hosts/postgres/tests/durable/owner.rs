@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::commands::run_with;
-use crate::levers::{has_taken_nothing, shows};
+use crate::levers::shows;
 use crate::support::receiver::Reply;
 use crate::support::running::{eventually, request};
 use crate::support::service::Service;
@@ -68,37 +68,6 @@ async fn a_filter_that_matches_little_is_answered_in_steps() {
     let list = ["deliveries", "list", "acct_1", "--status", "failed", "--json"];
     let listed = run_with(&service.world, &service.world.ring, &list).out;
     assert!(failed.iter().all(|number| listed.contains(&format!("_{number}\""))), "{listed}");
-}
-
-// D-84: a sender that ends gives its shards back at once, but for those of what is in flight.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_sender_that_ends_leaves_no_gap() {
-    let service = Service::new().await;
-    let slow = service.endpoint("/slow", &[Reply::Held(204)]);
-    let others: Vec<String> =
-        (0..8).map(|nth| service.endpoint(&format!("/{nth}"), &[Reply::Status(204)])).collect();
-    let flags =
-        ["--allow-loopback-endpoints", "--timeout-scale", "2.5", "--metrics", "127.0.0.1:0"];
-    let mut first = service.world.start("sender", &flags);
-    service.ping(&slow);
-    eventually("the request", || (service.receiver.got("/slow").len() == 1).then_some(()));
-    // One of them may have the slow one's shard.
-    let take = |requests: usize| {
-        others.iter().for_each(|endpoint| service.ping(endpoint));
-        let got = |nth: &usize| service.receiver.got(&format!("/{nth}")).len() >= requests;
-        eventually("the others' requests", || ((0..8).filter(got).count() >= 6).then_some(()));
-    };
-    take(1);
-    let second = service.world.start("sender", &flags);
-    first.ask_to_end();
-    take(2);
-    // No lease had to end.
-    has_taken_nothing(&second);
-    assert_eq!(service.receiver.got("/slow").len(), 1, "nobody has sent it again");
-    service.receiver.release();
-    assert!(first.ended().success());
-    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 17).await;
-    assert_eq!(service.receiver.got("/slow").len(), 1, "nobody has sent it again");
 }
 
 // D-84: a lease that ended long ago is an outage's or a backup's, which NoSender tells of.

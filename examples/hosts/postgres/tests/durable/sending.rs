@@ -24,33 +24,11 @@ fn start(service: &Service) -> Running {
     sender
 }
 
-/// A lease that was not renewed in time is its owner's still, until somebody takes the shard.
-const OWNED: &str = "SELECT count(*) FROM shards WHERE owner IS NOT NULL";
 pub(crate) const LEAST: &str = "SELECT coalesce(min(n), 0) FROM (
     SELECT count(*) AS n FROM shards WHERE owner IS NOT NULL GROUP BY owner) AS of";
 const OWNERS: &str = "SELECT count(DISTINCT owner) FROM shards WHERE expires_at > now()";
 const PENDING: &str = "SELECT count(*) FROM deliveries";
 const DELIVERED: &str = "SELECT count(*) FROM ended WHERE status = 'delivered'";
-
-#[tokio::test(flavor = "multi_thread")]
-async fn senders_share_the_shards_and_take_over() {
-    let service = Service::new().await;
-    let mut first = start(&service);
-    assert_eq!(service.count(OWNED).await, 64, "one sender owns all when it is ready");
-
-    let second = start(&service);
-    service.becomes(OWNERS, 2).await;
-    service.becomes(LEAST, 32).await;
-
-    // One that dies is missed when its leases end, one that is asked to end lets go of them.
-    drop(second);
-    service.becomes("SELECT count(*) FROM senders WHERE expires_at > now()", 1).await;
-    service.becomes(LEAST, 64).await;
-    first.ask_to_end();
-    assert!(first.ended().success());
-    assert_eq!(service.count(OWNED).await, 0);
-    assert_eq!(service.count("SELECT count(*) FROM senders WHERE expires_at > now()").await, 0);
-}
 
 // SEND-1, D-58: what is answered is stored, also at the end.
 #[tokio::test(flavor = "multi_thread")]
@@ -90,39 +68,6 @@ async fn a_shortage_of_files_has_one_line_and_no_row_for_each_try() {
     drop(sender);
     let _next = start(&service);
     service.becomes(DELIVERED, 8).await;
-}
-
-// The whole schedule, a success after failures, a 410, a pause, and a redelivery.
-#[tokio::test(flavor = "multi_thread")]
-async fn every_end_of_a_delivery_is_reached() {
-    let service = Service::new().await;
-    let down = service.endpoint("/down", &[Reply::Status(500)]);
-    let later = service.endpoint("/later", &[Reply::Status(503), Reply::Status(204)]);
-    let gone = service.endpoint("/gone", &[Reply::Status(410)]);
-    for endpoint in [&down, &later, &gone] {
-        service.ping(endpoint);
-    }
-    let _sender = start(&service);
-    service.becomes(PENDING, 0).await;
-    for (path, status, requests) in
-        [("/down", "failed", 6), ("/later", "delivered", 2), ("/gone", "gone", 1)]
-    {
-        let sql = "SELECT count(*) FROM ended AS d JOIN endpoints AS e ON e.number = d.endpoint
-            WHERE e.url LIKE '%' || $1 AND d.status = $2";
-        assert_eq!(service.ask(sql, &[&path, &status]).await, 1, "{path} {status}");
-        assert_eq!(service.receiver.got(path).len(), requests, "{path}");
-    }
-    assert_eq!(service.count("SELECT count(*) FROM attempts").await, 9);
-    assert_eq!(service.count("SELECT count(*) FROM endpoints WHERE disabled = 'gone'").await, 1);
-
-    let deliveries = service.api.ask("GET", "/accounts/acct_1/deliveries", &json!(null), 200);
-    let failed =
-        deliveries["data"].as_array().unwrap().iter().find(|row| row["status"] == "failed");
-    let id = failed.unwrap()["id"].as_str().unwrap();
-    service.api.ask("POST", &format!("/deliveries/{id}/redeliver"), &json!({}), 202);
-    service.becomes("SELECT count(*) FROM attempts WHERE manual", 1).await;
-    service.becomes(PENDING, 0).await;
-    assert_eq!(service.receiver.got("/down").len(), 7);
 }
 
 /// A transaction that has accepted an event of its own, and is held open.
@@ -271,33 +216,6 @@ async fn a_day_is_dropped_when_nothing_pending_needs_it() {
     assert_eq!(service.count("SELECT count(*) FROM attempts").await, 0);
 }
 
-// Endpoints that say nothing take 25 seconds for each attempt, and take them from nobody else: who
-// had to wait for one of them to end would begin later than twenty seconds after its event.
-#[tokio::test(flavor = "multi_thread")]
-async fn silent_endpoints_hold_up_no_other() {
-    let service = Service::new().await;
-    for nth in 0..40 {
-        service.endpoint(&format!("/silent/{nth}"), &[Reply::Nothing]);
-    }
-    for nth in 0..20 {
-        service.endpoint(&format!("/good/{nth}"), &[Reply::Status(204)]);
-    }
-    let slow = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
-    let senders = [(); 4].map(|()| service.world.start("sender", &slow));
-    service.becomes(LEAST, 16).await;
-    for nth in 0..30 {
-        let event = json!({ "type": "test.event", "data": { "nth": nth } });
-        service.api.ask("POST", "/accounts/acct_1/events", &event, 201);
-    }
-    service.becomes(DELIVERED, 20 * 30).await;
-    let slowest = "SELECT (extract(epoch FROM max(a.began_at - d.event_created_at)) * 1000)::bigint
-        FROM attempts AS a JOIN ended AS d ON d.id = a.delivery WHERE d.status = 'delivered'";
-    let slowest = service.count(slowest).await;
-    println!("the slowest of 600 deliveries began after {slowest} ms");
-    assert!(slowest < 20_000, "{slowest} ms");
-    drop(senders);
-}
-
 // What comes next is the library's outlook: nothing is due of what is being sent, or will be parked.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_comes_next_is_shown() {
@@ -376,45 +294,4 @@ fn event(occurrence: &str, created_at: Timestamp) -> EventBody {
     let account = AccountId::parse("acct_1").unwrap();
     let version = ApiVersion::parse("2026-01-15").unwrap();
     NewEvent::new(id, account, version, Origin::voice(), created_at).ping("Hello.").unwrap()
-}
-
-// D-57: the lease ended while the delivery was read, and was renewed before anybody else took the shard. Else it
-// would be found again a minute later, when the whole shard is read.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_was_read_for_longer_than_a_lease_is_sent_once_it_is_renewed() {
-    let service = Service::new().await;
-    let endpoint = service.endpoint("/read", &[Reply::Status(204)]);
-    service.ping(&endpoint);
-    let due = Instant::now() + Duration::from_secs(10);
-    service.run("UPDATE deliveries SET at = clock_timestamp() + interval '10 s'").await;
-    let mut command = service.world.command("sender", &SENDER[..1]);
-    let patient = "options=-c%20lock_timeout%3D4400";
-    command.env("DATABASE_URL", format!("{}?{patient}", service.world.server.url()));
-    let sender = Running::of(command);
-    service.becomes(OWNED, 64).await;
-
-    let hold = async |table: &str| {
-        let session = service.world.database.session().await.unwrap();
-        let lock = format!("BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE");
-        session.batch_execute(&lock).await.unwrap();
-        session
-    };
-    // A lease is trusted for three seconds.
-    tokio::time::sleep_until((due - Duration::from_secs(1)).into()).await;
-    let (renewals, reading) = (hold("shards").await, hold("events").await);
-    let held = Instant::now();
-    let waiting = "SELECT least(count(*), 1) FROM pg_locks
-        WHERE relation = 'events'::regclass AND NOT granted";
-    service.becomes(waiting, 1).await;
-    tokio::time::sleep_until((held + Duration::from_millis(3_800)).into()).await;
-    assert_eq!(service.receiver.got("/read").len(), 0, "{}", sender.log());
-    reading.batch_execute("COMMIT").await.unwrap();
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    assert_eq!(service.receiver.got("/read").len(), 0, "no lease: {}", sender.log());
-    renewals.batch_execute("COMMIT").await.unwrap();
-    let renewed = Instant::now();
-    service.becomes(DELIVERED, 1).await;
-    assert!(renewed.elapsed() < Duration::from_secs(30), "{:?}", renewed.elapsed());
-    let epochs = service.count("SELECT max(epoch) FROM shards").await;
-    assert_eq!(epochs, 1, "nobody else had a shard: {}", sender.log());
 }

@@ -1,16 +1,13 @@
 //! The store on a database of its own.
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, Outcome};
+use call_assistant::webhook::sender::Delivery;
 use call_assistant_postgres::clock;
 use call_assistant_postgres::db::{self, Database, DbError, delivery_of};
-use call_assistant_postgres::queue::{Key, Locked, SHARDS, lock, read_endpoints, write};
-use deadpool_postgres::Transaction;
-use http::StatusCode;
+use call_assistant_postgres::queue::SHARDS;
 use private_server::{PrivateServer, Settings};
 use serde_json::json;
 use testing::port;
-use tokio_postgres::Row;
 
 use crate::support::running::File;
 use crate::support::service::Service;
@@ -148,71 +145,6 @@ async fn accounts_are_searched() {
         }
         assert_eq!(pages, all, "{search}");
     }
-}
-
-// Two senders may have attempts of the same deliveries for a while after their shard has changed hands. Both write
-// rows that they have not locked, and what waits to the one has ended to the other.
-#[tokio::test(flavor = "multi_thread")]
-async fn two_that_write_the_same_deliveries_end_no_deadlock() {
-    let service = Service::new().await;
-    let endpoint = service.endpoint("/hook", &[]);
-    (0..3).for_each(|_| service.ping(&endpoint));
-    let database = &service.world.database;
-    let mut session = database.session().await.unwrap();
-    let held = session.transaction().await.unwrap();
-    let sql = "SELECT * FROM deliveries ORDER BY id";
-    let rows: Vec<_> = held.query(sql, &[]).await.unwrap().iter().map(pending).collect();
-    let [first, second, last] = rows.as_slice() else { panic!("{rows:?}") };
-    let endpoints = read_endpoints(&held, &[first.0.endpoint]).await.unwrap();
-    // Begun in memory, on the rows as they were read.
-    let ended = |(key, row): &(Key, Delivery), outcome| {
-        let (mut row, now) = (*row, clock::now());
-        let attempt = row.begin(&endpoints[&key.endpoint], now).unwrap();
-        let _ = row.finish(&attempt, outcome, now).unwrap();
-        (Locked { is_pending: true, row }, row)
-    };
-    let (refused, delivered) = (Outcome::Refused, Outcome::Answered(StatusCode::NO_CONTENT));
-    let writer = |writes: Vec<_>| {
-        let database = database.clone();
-        let change = async move |change: &Transaction<'_>| write(change, writes).await;
-        tokio::spawn(async move { database.change(change).await.unwrap() })
-    };
-
-    held.rollback().await.unwrap();
-    session.keep();
-    // A statement is prepared once a connection. Only where all are, they are sent in the order in which they stand.
-    let mut sessions = Vec::new();
-    for _ in 0..4 {
-        sessions.push(database.session().await.unwrap());
-    }
-    for mut session in sessions {
-        let change = session.transaction().await.unwrap();
-        let all = [ended(first, refused), ended(second, delivered)];
-        assert!(write(&change, all).await.unwrap());
-        change.rollback().await.unwrap();
-        session.keep();
-    }
-
-    let mut session = database.session().await.unwrap();
-    let held = session.transaction().await.unwrap();
-    lock(&held, &[last.0]).await.unwrap();
-    let blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted";
-    let owner = [ended(first, refused), ended(last, refused), ended(second, delivered)];
-    let owner = writer(owner.to_vec());
-    service.becomes(blocked, 1).await;
-    let former = writer(vec![ended(second, refused), ended(first, delivered)]);
-    service.becomes(blocked, 2).await;
-    held.rollback().await.unwrap();
-    session.keep();
-    assert!(owner.await.unwrap(), "each row was as it was read");
-    assert!(!former.await.unwrap(), "no row was");
-    let left = "SELECT count(*) FROM deliveries WHERE attempts = 1";
-    assert_eq!(service.count(left).await, 2);
-}
-
-fn pending(row: &Row) -> (Key, Delivery) {
-    let row = delivery_of(row).unwrap();
-    (Key::of(&row), row)
 }
 
 /// A database with one endpoint, and nobody who sends to it.
