@@ -342,7 +342,7 @@ fn an_owner_and_operators_take_note_of_an_alert_apart() {
 fn a_host_with_one_sender_says_that_it_has_no_levers() {
     let portal = Portal::start(&[]);
     let none = portal.ask("GET", "/levers", &Value::Null, 200);
-    assert_eq!(none, json!({ "levers": [], "senders": [] }));
+    assert_eq!(none, json!({ "levers": [], "senders": [], "processes": [] }));
     for (path, body) in [
         ("/levers", json!({ "per_second": 0 })),
         ("/levers/lvr_1/undo", json!({})),
