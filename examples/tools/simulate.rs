@@ -25,35 +25,39 @@ use std::time::Instant;
 use std::{fs, io};
 
 use call_assistant::webhook::sender::SenderLimits;
-use host::flags::Help;
+use clap::Parser;
+use host::flags::{parse_or_exit, wrong};
 use tools::simulate::chart;
 use tools::simulate::day::{Scale, run};
 
-const HELP: Help = Help {
-    usage: "simulate [ENDPOINTS [DELIVERIES [CHART.svg]]]",
-    about: "A day of a service that sends webhooks, in virtual time: a million endpoints and ten\n\
-            million deliveries by default, and a chart in target/simulate.svg.",
-    flags: &[],
-    positional: &["[ENDPOINTS]", "[DELIVERIES]", "[CHART.svg]"],
-    example: "",
-};
+/// A day of a service that sends webhooks, in virtual time, and a chart of it.
+#[derive(Parser)]
+#[command(name = "simulate", after_help = "1000 10000 target/simulate.svg")]
+struct Options {
+    #[arg(value_name = "ENDPOINTS", default_value = "1000000", value_parser = number)]
+    endpoints: u32,
+    #[arg(value_name = "DELIVERIES", default_value = "10000000", value_parser = number)]
+    deliveries: u32,
+    #[arg(value_name = "CHART.svg", default_value = "target/simulate.svg")]
+    chart: String,
+}
+
+fn number(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("expected a number from 1 to {}", u32::MAX))
+}
 
 fn main() -> io::Result<()> {
-    let flags = HELP.parse_or_exit();
-    let number = |what, default| match flags.read(what, default, "a whole number") {
-        Ok(number @ 1..) => number,
-        _ => HELP.exit(&format!("{what}: expected a number from 1 to {}", u32::MAX)),
-    };
+    let Options { endpoints, deliveries, chart: path } = parse_or_exit();
     let scale = Scale {
-        endpoints: number("ENDPOINTS", 1_000_000),
-        deliveries: u64::from(number("DELIVERIES", 10_000_000)),
+        endpoints,
+        deliveries: u64::from(deliveries),
         limits: SenderLimits { overall: 5_000, per_endpoint: 4 },
         seed: 2026,
     };
     // Before the day, so that a wrong path does not waste it.
-    let path = flags.text("CHART.svg").unwrap_or("target/simulate.svg");
-    let mut file = create(Path::new(path))
-        .unwrap_or_else(|error| HELP.exit(&format!("CHART.svg: {path}: {error}")));
+    let mut file = create(Path::new(&path))
+        .unwrap_or_else(|error| wrong(format_args!("CHART.svg: {path}: {error}")));
 
     let began = Instant::now();
     let terminal = io::stderr().is_terminal();

@@ -1,62 +1,98 @@
 //! The conformance kit at a terminal: `check SIDE ...`. `check/README.md` is its page.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use host::flags::{Flag, Flags, Help, last_words, say};
+use clap::{Args, Parser, Subcommand};
+use host::flags::{last_words, parse_or_exit, say, wrong};
 use tools::check::case::{Case, Verdict, run};
 use tools::check::client::{self, Client};
 use tools::check::report;
 use tools::check::sender::{self, Sender};
 use tools::check::service::{self, Api};
 
-const HELP: Help = Help {
-    usage: "check service URL --keys FILE [--add-call COMMAND] [--trust-ca FILE.pem] [OUTPUT]\n\
-            \x20      check sender --control URL [OUTPUT]\n\
-            \x20      check client COMMAND [OUTPUT]\n\
-            OUTPUT: [--only NAMES] [--list] [--json | --junit]",
-    about: "Holds a program in any language to the rules of its side of the protocol: a service of the REST\n\
-            API, a sender of webhooks, or a client of the API. examples/tools/check/README.md says what each needs; receiver-check\n\
-            does the same for a receiver. Exit status: 0 all rules hold, 1 not all do or can be seen, 2 the\n\
-            command line is wrong.",
-    flags: &[&[
-        Flag::value(
-            "--keys",
-            "FILE",
-            "the accounts that the service has, with their keys and calls",
-        ),
-        Flag::value(
-            "--add-call",
-            "COMMAND",
-            "what a shell runs to record a call of the first account",
-        ),
-        Flag::value("--control", "URL", "the control plane of the sender"),
-        Flag::value("--only", "NAMES", "only these rules or groups of rules, with commas between"),
-        Flag::switch("--list", "print the rules, and check nothing"),
-        Flag::switch("--json", "print one JSON object instead of lines"),
-        Flag::switch("--junit", "print JUnit's XML instead of lines"),
-        Flag::value("--trust-ca", "FILE.pem", "extra CA certificates, besides the public ones"),
-    ]],
-    positional: &["SIDE", "[URL]"],
-    example: "",
-};
+/// Holds a program in any language to the rules of its side of the protocol. examples/tools/check/README.md says what each
+/// needs; receiver-check does the same for a receiver. Exit status: 0 all rules hold, 1 not all do or can be seen, 2 the
+/// command line is wrong.
+#[derive(Parser)]
+#[command(name = "check")]
+struct Program {
+    #[command(subcommand)]
+    side: Side,
+}
+
+/// What is checked.
+#[derive(Subcommand)]
+enum Side {
+    /// Asks an implementation of the REST API what it has to answer and what it has to refuse.
+    #[command(after_help = "service http://127.0.0.1:8080 --keys fixture.json")]
+    Service(Service),
+    /// Makes a sender of webhooks send, over its control plane.
+    #[command(after_help = "sender --control http://127.0.0.1:8080")]
+    Sender {
+        /// The control plane of the sender.
+        #[arg(long, value_name = "URL", required_unless_present = "list")]
+        control: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Runs a client of the API against a service that answers as the protocol allows.
+    #[command(after_help = "client ./client")]
+    Client {
+        #[arg(value_name = "COMMAND", required_unless_present = "list")]
+        command: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Args)]
+struct Service {
+    #[arg(value_name = "URL", required_unless_present = "list")]
+    url: Option<String>,
+    /// The accounts that the service has, with their keys and calls.
+    #[arg(long, value_name = "FILE", required_unless_present = "list")]
+    keys: Option<PathBuf>,
+    /// What a shell runs to record a call of the first account.
+    #[arg(long, value_name = "COMMAND")]
+    add_call: Option<String>,
+    /// Extra CA certificates, besides the public ones.
+    #[arg(long, value_name = "FILE.pem")]
+    trust_ca: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// The flags of each side.
+#[derive(Args)]
+struct Output {
+    /// Only these rules or groups of rules, with commas between.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Print the rules, and check nothing.
+    #[arg(long)]
+    list: bool,
+    /// Print one JSON object instead of lines.
+    #[arg(long)]
+    json: bool,
+    /// Print JUnit's XML instead of lines.
+    #[arg(long)]
+    junit: bool,
+}
 
 fn main() -> ExitCode {
-    let flags = HELP.parse_or_exit();
-    let done = match flags.text("SIDE") {
-        Some("service") => check(&flags, "service", service::CASES, api),
-        Some("sender") => check(&flags, "sender", sender::CASES, |flags| {
-            Sender::new(flags.text("--control").ok_or("missing --control")?)
-        }),
-        Some("client") => check(&flags, "client", client::CASES, |flags| {
-            let command = flags.text("URL").ok_or("missing COMMAND")?;
+    let done = match parse_or_exit::<Program>().side {
+        Side::Service(flags) => check(&flags.output, "service", service::CASES, || api(&flags)),
+        Side::Sender { control, output } => {
+            check(&output, "sender", sender::CASES, || Sender::new(&control.unwrap_or_default()))
+        }
+        Side::Client { command, output } => check(&output, "client", client::CASES, || {
             let folder = std::env::temp_dir().join(format!("check-{}", std::process::id()));
             std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-            Ok(Client::new(command, folder))
+            Ok(Client::new(&command.unwrap_or_default(), folder))
         }),
-        _ => Err("SIDE: expected service, sender or client".to_owned()),
     };
-    match done.unwrap_or_else(|message| HELP.exit(&message)) {
+    match done.unwrap_or_else(|message| wrong(message)) {
         true => ExitCode::SUCCESS,
         false => {
             last_words("check: not every rule holds");
@@ -65,13 +101,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn api(flags: &Flags) -> Result<Api, String> {
-    let url = flags.text("URL").ok_or("missing URL")?;
-    let file = flags.text("--keys").ok_or("missing --keys")?;
-    let keys = std::fs::read_to_string(file).map_err(|error| format!("--keys: {error}"))?;
-    let api = Api::new(url, flags.text("--trust-ca").map(Path::new), &keys)?;
+fn api(Service { url, keys, add_call, trust_ca, .. }: &Service) -> Result<Api, String> {
+    let keys = std::fs::read_to_string(keys.as_deref().unwrap_or(Path::new("")));
+    let keys = keys.map_err(|error| format!("--keys: {error}"))?;
+    let api = Api::new(url.as_deref().unwrap_or_default(), trust_ca.as_deref(), &keys)?;
     api.reach()?;
-    Ok(match flags.text("--add-call").map(str::to_owned) {
+    Ok(match add_call.clone() {
         Some(command) => api.with_add_call(Box::new(move || shell(&command))),
         None => api,
     })
@@ -79,30 +114,29 @@ fn api(flags: &Flags) -> Result<Api, String> {
 
 /// Checks one side, or lists its rules. Returns whether all of them hold.
 fn check<S>(
-    flags: &Flags,
+    output: &Output,
     side: &str,
     cases: &[&[Case<S>]],
-    set_up: impl FnOnce(&Flags) -> Result<S, String>,
+    set_up: impl FnOnce() -> Result<S, String>,
 ) -> Result<bool, String> {
-    if flags.has("--list") {
+    if output.list {
         for case in cases.iter().copied().flatten() {
             say(&format!("{:28} {:24} {}", case.id, case.clause, case.loses));
         }
         return Ok(true);
     }
-    let words = flags.text("--only").unwrap_or_default();
-    let only: Vec<&str> = words.split(',').filter(|word| !word.is_empty()).collect();
-    let in_lines = !flags.has("--json") && !flags.has("--junit");
+    let only: Vec<&str> = output.only.iter().map(String::as_str).collect();
+    let in_lines = !output.json && !output.junit;
     let tell = |verdict: &Verdict| {
         if in_lines {
             report::line(verdict)
         }
     };
-    let verdicts = run(cases, &set_up(flags)?, &only, tell);
+    let verdicts = run(cases, &set_up()?, &only, tell);
     if verdicts.is_empty() {
         return Err("--only: no rule has such a name; --list has them all".to_owned());
     }
-    say(&match (flags.has("--json"), flags.has("--junit")) {
+    say(&match (output.json, output.junit) {
         (true, _) => report::as_json(side, &verdicts).to_string(),
         (_, true) => report::as_junit(side, &verdicts),
         _ => report::sum(&verdicts),

@@ -65,79 +65,44 @@ use std::time::Duration;
 
 use call_assistant::Product;
 use call_assistant::webhook::Verifier;
-use host::flags::{Flag, Flags, Help};
+use clap::Parser;
+use host::flags::{address, parse_or_exit, wrong};
 use host::http::serve::{Limits, serve};
 use host::log;
 use host::program::{self, shutdown};
 use tokio::net::TcpListener;
-use tools::{files, secrets};
+use tools::secrets::{self, Secrets};
+use tools::{ProductFlag, files};
 
 use crate::actions::Actions;
 use crate::intake::Intake;
 use crate::journal::Journal;
 
-const HELP: Help = Help {
-    usage: "receiver (--secret whsec_... | --secret-file FILE | --secret-env NAME) \
-            [--listen ADDR] ([--journal FILE] | --forward URL [--keep FOLDER] [--trust-ca FILE]\n\
-            \x20      [--replay ID | --since TIME])",
-    about: "Receives webhooks: verifies, stores, answers, and prints what happened.\n\
-            Kill it at any point: no event is acted on twice, and none is lost.",
-    flags: &[&[
-        Flag::value(
-            "--secret",
-            "whsec_...",
-            "the endpoint's signing secret. Others on this machine can read a command\n\
-             line: outside of a trial, use one of the next two",
-        ),
-        Flag::value(
-            secrets::FILE,
-            "FILE",
-            "a file with the secret; while one replaces another, both, newest first,\n\
-             each on a line",
-        ),
-        Flag::value(
-            secrets::VARIABLE,
-            "NAME",
-            "an environment variable with the same [WEBHOOK_SECRET]",
-        ),
-        Flag::value("--listen", "ADDR", "where to listen [127.0.0.1:9090]"),
-        Flag::value(
-            "--journal",
-            "FILE",
-            "where events are stored; FILE.actions is written next to it [events.journal]",
-        ),
-        Flag::value("--product", "NAME", "the product whose header names are used [Service]"),
-        Flag::switch("--explain", "look for the cause of a mismatch, at most once a second"),
-        Flag::value(
-            "--forward",
-            "URL",
-            "run as a relay: verify, explain and keep each request, and forward it to\n\
-             this program, http://HOST:PORT/PATH on this machine, or https on any",
-        ),
-        Flag::value(
-            "--trust-ca",
-            "FILE",
-            "certificates to trust next to the public ones, for https",
-        ),
-        Flag::value("--keep", "FOLDER", "where a relay keeps requests [requests]"),
-        Flag::value("--replay", "ID", "forward the kept requests of this event or file, and exit"),
-        Flag::value(
-            "--since",
-            "TIME",
-            "forward all requests kept since this time, RFC 3339 or seconds, and exit",
-        ),
-        Flag::value(
-            "--sign-with-env",
-            "NAME",
-            "sign forwarded requests again, with the secret in this variable",
-        ),
-    ]],
-    positional: &[],
-    example: "",
-};
-
-const DEFAULT_LISTEN: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9090);
+/// Receives webhooks: verifies, stores, answers, and prints what happened. Kill it at any point: no event is acted on twice,
+/// and none is lost.
+#[derive(Parser)]
+#[command(name = "receiver", after_help = "--secret-file secrets --journal events.journal")]
+struct Options {
+    /// The endpoint's signing secret. Others on this machine can read a command line: outside of a trial, use one of the
+    /// next two.
+    #[arg(long, value_name = "whsec_...", conflicts_with_all = ["secret_file", "secret_env"])]
+    secret: Option<String>,
+    #[command(flatten)]
+    secrets: Secrets,
+    /// Where to listen.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9090", value_parser = address)]
+    listen: SocketAddr,
+    /// Where events are stored; FILE.actions is written next to it.
+    #[arg(long, value_name = "FILE", default_value = "events.journal", conflicts_with = "forward")]
+    journal: PathBuf,
+    #[command(flatten)]
+    product: ProductFlag,
+    /// Look for the cause of a mismatch, at most once a second.
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    relay: relay::Flags,
+}
 
 const LIMITS: Limits = Limits { connections: 512, patience: Duration::from_secs(5) };
 
@@ -145,9 +110,10 @@ const LIMITS: Limits = Limits { connections: 512, patience: Duration::from_secs(
 const LAST_ACTIONS: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
-    let flags = HELP.parse_or_exit();
-    let set_up = SetUp::from_flags(&flags).unwrap_or_else(|message| HELP.exit(&message));
-    let relay = relay::Plan::from_flags(&flags).unwrap_or_else(|message| HELP.exit(&message));
+    let Options { secret, secrets, listen, journal, product, explain, relay } = parse_or_exit();
+    let set_up = SetUp::new(secret, &secrets, &product, (explain, listen, journal));
+    let set_up = set_up.unwrap_or_else(|message| wrong(message));
+    let relay = relay::Plan::new(relay).unwrap_or_else(|message| wrong(message));
     program::run("receiver", async {
         match relay {
             Some(plan) => relay::run(plan, set_up).await,
@@ -169,24 +135,17 @@ struct SetUp {
 }
 
 impl SetUp {
-    fn from_flags(flags: &Flags) -> Result<Self, String> {
-        let texts = match flags.text("--secret") {
-            Some(_) if flags.has(secrets::FILE) || flags.has(secrets::VARIABLE) => {
-                return Err("expected one of --secret, --secret-file and --secret-env".to_owned());
-            }
-            Some(text) => vec![text.to_owned()],
-            None => secrets::texts(flags)?,
-        };
-        let product = tools::product(flags)?;
-        let verifier = secrets::verifier(&texts)?.ok_or("no signing secret")?;
-        Ok(Self {
-            verifier: verifier.with_product(product.clone()),
-            secrets: texts,
-            explains: flags.has("--explain"),
-            product,
-            listen: flags.read("--listen", DEFAULT_LISTEN, "an address, such as 127.0.0.1:9090")?,
-            journal: flags.text("--journal").unwrap_or("events.journal").into(),
-        })
+    fn new(
+        secret: Option<String>,
+        secrets: &Secrets,
+        product: &ProductFlag,
+        (explains, listen, journal): (bool, SocketAddr, PathBuf),
+    ) -> Result<Self, String> {
+        let secrets = secret.map_or_else(|| secrets.texts(), |text| Ok(vec![text]))?;
+        let verifier = secrets::verifier(&secrets)?.ok_or("no signing secret")?;
+        let product = product.get();
+        let verifier = verifier.with_product(product.clone());
+        Ok(Self { verifier, secrets, explains, product, listen, journal })
     }
 }
 

@@ -5,7 +5,7 @@
 //! duplicate, by itself. The terminal says what it should have said.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout};
 use crate::SetUp;
 use crate::kept::Kept;
 use host::auth::access::is_local;
-use host::flags::{Flags, say};
+use host::flags::say;
 use host::http::serve::{read_body, serve};
 use host::program::shutdown;
 use host::{clock, log};
@@ -42,6 +42,30 @@ const COMPARED: usize = 8;
 /// What is shown of the program's answer, in characters.
 const SHOWN: usize = 200;
 
+/// The flags of a relay.
+#[derive(clap::Args)]
+pub(crate) struct Flags {
+    /// Run as a relay: verify, explain and keep each request, and forward it to this program, http://HOST:PORT/PATH on this
+    /// machine, or https on any.
+    #[arg(long, value_name = "URL", value_parser = target)]
+    forward: Option<Uri>,
+    /// Certificates to trust next to the public ones, for https.
+    #[arg(long, value_name = "FILE", requires = "forward")]
+    trust_ca: Option<PathBuf>,
+    /// Where a relay keeps requests.
+    #[arg(long, value_name = "FOLDER", default_value = "requests", requires = "forward")]
+    keep: PathBuf,
+    /// Forward the kept requests of this event or file, and exit.
+    #[arg(long, value_name = "ID", requires = "forward")]
+    replay: Option<String>,
+    /// Forward all requests kept since this time, RFC 3339 or seconds, and exit.
+    #[arg(long, value_name = "TIME", requires = "forward", value_parser = tools::instant)]
+    since: Option<Timestamp>,
+    /// Sign forwarded requests again, with the secret in this variable.
+    #[arg(long, value_name = "NAME", requires = "forward")]
+    sign_with_env: Option<String>,
+}
+
 /// What the flags of a relay say.
 pub(crate) struct Plan {
     to: Uri,
@@ -58,45 +82,35 @@ impl Plan {
     /// Reads where to relay to: `None` without `--forward`.
     ///
     /// # Errors
-    /// A flag of a relay without `--forward`, `--journal` with it, or a value that is none.
-    pub(crate) fn from_flags(flags: &Flags) -> Result<Option<Self>, String> {
-        let Some(to) = flags.text("--forward") else {
-            let others = ["--keep", "--replay", "--since", "--sign-with-env", "--trust-ca"];
-            let other = others.into_iter().find(|other| flags.has(other));
-            return other.map_or(Ok(None), |other| Err(format!("{other} needs --forward")));
-        };
-        if flags.has("--journal") {
-            return Err(
-                "--journal: not allowed with --forward, because a relay has no journal".to_owned()
-            );
-        }
-        let to: Uri = to.parse().map_err(|error| format!("--forward: {error}"))?;
-        if !matches!(to.scheme_str(), Some("http" | "https")) || to.host().is_none() {
-            return Err("--forward: expected http://HOST:PORT/PATH, or https".to_owned());
-        }
-        if to.scheme_str() == Some("http") && !to.host().is_some_and(is_local) {
-            // What callers said goes over no network in clear.
-            return Err("--forward: expected https, or http to localhost".to_owned());
-        }
-        let since = flags.text("--since").map(|text| {
-            let seconds = text.parse().ok().and_then(Timestamp::from_unix);
-            seconds.map_or_else(|| text.parse().map_err(|e| format!("--since: {e}")), Ok)
-        });
-        let signer = flags.text("--sign-with-env").map(|name| {
-            let text = secrets::variable(name);
+    /// A variable has no secret, or what is to be read cannot be.
+    pub(crate) fn new(flags: Flags) -> Result<Option<Self>, String> {
+        let Flags { forward, trust_ca, keep, replay, since, sign_with_env } = flags;
+        let Some(to) = forward else { return Ok(None) };
+        let signer = sign_with_env.map(|name| {
+            let text = secrets::variable(&name);
             let text = text.map_err(|error| format!("--sign-with-env: {name} {error}"))?;
             let secret = SigningSecret::parse(&text);
             Ok::<_, String>(Signer::new(secret.map_err(|e| format!("--sign-with-env: {e}"))?))
         });
-        let trust = flags.text("--trust-ca").map(Path::new);
         Ok(Some(Self {
             to,
-            client: Client::new(trust, 0)?,
-            kept: Kept::open(Path::new(flags.text("--keep").unwrap_or("requests")))?,
+            client: Client::new(trust_ca.as_deref(), 0)?,
+            kept: Kept::open(&keep)?,
             signer: signer.transpose()?,
-            id: flags.text("--replay").map(str::to_owned),
-            since: since.transpose()?,
+            id: replay,
+            since,
         }))
+    }
+}
+
+fn target(text: &str) -> Result<Uri, String> {
+    let to: Uri = text.parse().map_err(|error| format!("{error}"))?;
+    match (to.scheme_str(), to.host()) {
+        (Some("https"), Some(_)) => Ok(to),
+        (Some("http"), Some(host)) if is_local(host) => Ok(to),
+        // What callers said goes over no network in clear.
+        (Some("http"), Some(_)) => Err("expected https, or http to localhost".to_owned()),
+        _ => Err("expected http://HOST:PORT/PATH, or https".to_owned()),
     }
 }
 

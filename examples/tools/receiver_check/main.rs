@@ -26,67 +26,59 @@ mod sent;
 mod stored;
 
 use std::error::Error;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use call_assistant::webhook::SigningSecret;
-use host::flags::{Flag, Help, say};
+use clap::Parser;
+use host::flags::{parse_or_exit, say, wrong};
 use host::program;
 use serde_json::json;
-use tools::secrets;
+use tools::ProductFlag;
+use tools::secrets::{self, Secrets};
 
 use crate::endpoint::Endpoint;
 use crate::rules::{Outcome, Verdict};
 use crate::sent::Maker;
 use crate::stored::Stored;
 
-const HELP: Help = Help {
-    usage: "receiver-check URL [--secret-file FILE | --secret-env NAME] [--stored PLACE] [--json]\n\
-            \x20      [--product NAME] [--trust-ca FILE.pem]",
-    about: "Sends a receiver of webhooks what it has to take and what it has to refuse, and says for each\n\
-            rule whether it holds. Exit status: 0 all rules hold, 1 not all do or can be seen, 2 the\n\
-            command line is wrong.",
-    flags: &[&[
-        Flag::value(
-            secrets::FILE,
-            "FILE",
-            "a file with the endpoint's signing secret; while one replaces another,\n\
-             both, newest first, each on a line",
-        ),
-        Flag::value(
-            secrets::VARIABLE,
-            "NAME",
-            "an environment variable with the same [WEBHOOK_SECRET]",
-        ),
-        Flag::value(
-            "--stored",
-            "PLACE",
-            "a file or an http address that has the id of each event that was stored",
-        ),
-        Flag::switch("--json", "print one JSON object instead of lines"),
-        Flag::value("--product", "NAME", "the product whose header names are used [Service]"),
-        Flag::value("--trust-ca", "FILE.pem", "extra CA certificates, besides the public ones"),
-    ]],
-    positional: &["URL"],
-    example: "",
-};
+/// Sends a receiver of webhooks what it has to take and what it has to refuse, and says for each rule whether it holds. Exit
+/// status: 0 all rules hold, 1 not all do or can be seen, 2 the command line is wrong.
+#[derive(Parser)]
+#[command(name = "receiver-check", after_help = "http://127.0.0.1:3000/hooks --stored events.log")]
+struct Options {
+    #[arg(value_name = "URL")]
+    url: String,
+    #[command(flatten)]
+    secrets: Secrets,
+    /// A file or an http address that has the id of each event that was stored.
+    #[arg(long, value_name = "PLACE")]
+    stored: Option<String>,
+    /// Print one JSON object instead of lines.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    product: ProductFlag,
+    /// Extra CA certificates, besides the public ones.
+    #[arg(long, value_name = "FILE.pem")]
+    trust_ca: Option<PathBuf>,
+}
 
 fn main() -> ExitCode {
-    let flags = HELP.parse_or_exit();
+    let options: Options = parse_or_exit();
     let set_up = || {
-        let url = flags.text("URL").unwrap_or_default();
-        let trust = flags.text("--trust-ca").map(Path::new);
-        let endpoint = Endpoint::new(url, trust)?;
-        let texts = secrets::texts(&flags)?;
+        let trust = options.trust_ca.as_deref();
+        let endpoint = Endpoint::new(&options.url, trust)?;
+        let texts = options.secrets.texts()?;
         let secrets = secrets::parse(&texts)?;
-        let maker = Maker::new(tools::product(&flags)?, &texts, secrets)?;
-        let stored = flags.text("--stored").map(|place| Stored::new(place, trust)).transpose()?;
+        let maker = Maker::new(options.product.get(), &texts, secrets)?;
+        let stored = options.stored.as_ref().map(|place| Stored::new(place, trust)).transpose()?;
         Ok::<_, String>((endpoint, maker, stored))
     };
-    let (endpoint, maker, stored) = set_up().unwrap_or_else(|message| HELP.exit(&message));
+    let (endpoint, maker, stored) = set_up().unwrap_or_else(|message| wrong(message));
     program::run("receiver-check", async move {
         let verdicts = rules::check(&endpoint, &maker, stored.as_ref()).await;
-        match flags.has("--json") {
+        match options.json {
             true => say(&as_json(&verdicts).to_string()),
             false => print(&verdicts),
         }

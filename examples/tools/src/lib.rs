@@ -7,8 +7,7 @@
 //! | [`files`] | files that one process at a time writes |
 //! | [`simulate`] | the day of the program `simulate` |
 
-use call_assistant::Product;
-use host::flags::Flags;
+use call_assistant::{Product, Timestamp};
 
 pub mod check;
 pub mod client;
@@ -16,13 +15,30 @@ pub mod files;
 pub mod secrets;
 pub mod simulate;
 
-/// Returns the product of `--product`, whose header names and keys are used.
+/// The flag of programs that know header names or keys.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ProductFlag {
+    /// The product whose header names and keys are used [Service].
+    #[arg(long, value_name = "NAME", value_parser = |name: &str| Product::new(name))]
+    product: Option<Product>,
+}
+
+impl ProductFlag {
+    /// Returns the product, or the default one.
+    pub fn get(&self) -> Product {
+        self.product.clone().unwrap_or_default()
+    }
+}
+
+/// Reads an instant: seconds since 1970, or RFC 3339.
 ///
 /// # Errors
-/// The name is not valid.
-pub fn product(flags: &Flags) -> Result<Product, String> {
-    match flags.text("--product") {
-        Some(name) => Product::new(name).map_err(|error| format!("--product: {error}")),
-        None => Ok(Product::default()),
+/// It is neither.
+pub fn instant(text: &str) -> Result<Timestamp, String> {
+    match text.parse() {
+        Ok(seconds) => {
+            Timestamp::from_unix(seconds).ok_or_else(|| "outside the years 0000 to 9999".to_owned())
+        }
+        Err(_) => text.parse().map_err(|error| format!("{error}")),
     }
 }

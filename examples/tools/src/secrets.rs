@@ -5,46 +5,48 @@
 
 use std::env::VarError;
 use std::fs;
+use std::path::PathBuf;
 
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::{DeliveryHeaders, SigningSecret, Verifier};
 
-use host::flags::Flags;
+/// The flags that name a place of secrets.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Secrets {
+    /// A file with the signing secret; while one replaces another, both, newest first, each on a line. They are numbered
+    /// from 0.
+    #[arg(long, value_name = "FILE", conflicts_with = "secret_env")]
+    secret_file: Option<PathBuf>,
+    /// An environment variable with the same.
+    #[arg(long, value_name = "NAME", default_value = "WEBHOOK_SECRET")]
+    secret_env: String,
+}
 
-/// The flag that names a file.
-pub const FILE: &str = "--secret-file";
-
-/// The flag that names an environment variable.
-pub const VARIABLE: &str = "--secret-env";
-
-/// The environment variable that is read where no flag says otherwise.
-pub const DEFAULT_VARIABLE: &str = "WEBHOOK_SECRET";
-
-/// Returns the secrets' texts from the place that the flags name, newest first.
-///
-/// # Errors
-/// The file or variable does not exist or is empty, or both flags are given. The message names the
-/// place, never the content.
-pub fn texts(flags: &Flags) -> Result<Vec<String>, String> {
-    let (text, place) = match (flags.text(FILE), flags.text(VARIABLE)) {
-        (Some(_), Some(_)) => return Err(format!("expected {FILE} or {VARIABLE}, not both")),
-        (Some(path), None) => {
-            let text = fs::read_to_string(path).map_err(|error| format!("{FILE}: {error}"))?;
-            (text, format!("the file of {FILE}"))
+impl Secrets {
+    /// Returns the secrets' texts from the place that the flags name, newest first.
+    ///
+    /// # Errors
+    /// The file or variable does not exist or is empty. The message names the place, never the content.
+    pub fn texts(&self) -> Result<Vec<String>, String> {
+        let (text, place) = match &self.secret_file {
+            Some(path) => {
+                let text = fs::read_to_string(path);
+                let text = text.map_err(|error| format!("--secret-file: {error}"))?;
+                (text, "the file of --secret-file".to_owned())
+            }
+            None => {
+                let place = format!("the environment variable {}", self.secret_env);
+                let text = variable(&self.secret_env)
+                    .map_err(|error| format!("no signing secret: {place} {error}"))?;
+                (text, place)
+            }
+        };
+        let texts: Vec<String> = text.lines().map(str::to_owned).collect();
+        if texts.is_empty() {
+            return Err(format!("no signing secret: {place} is empty"));
         }
-        (None, name) => {
-            let name = name.unwrap_or(DEFAULT_VARIABLE);
-            let place = format!("the environment variable {name}");
-            let text =
-                variable(name).map_err(|error| format!("no signing secret: {place} {error}"))?;
-            (text, place)
-        }
-    };
-    let texts: Vec<String> = text.lines().map(str::to_owned).collect();
-    if texts.is_empty() {
-        return Err(format!("no signing secret: {place} is empty"));
+        Ok(texts)
     }
-    Ok(texts)
 }
 
 /// Returns the text of an environment variable that holds a secret.

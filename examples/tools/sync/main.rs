@@ -37,7 +37,7 @@ mod asking;
 mod progress;
 mod store;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -45,136 +45,113 @@ use call_assistant::Timestamp;
 use call_assistant::rest::ApiKey;
 use call_assistant::rest::client::{Action, CallSync, Client, Pace, Retry, Step};
 use call_assistant::rest::{BaseUrl, GetAccount, Quota};
+use clap::Parser;
 use host::clock::{self, MovedClock};
-use host::flags::{Flag, Flags, Help};
+use host::flags::{parse_or_exit, wrong};
 use host::program::shutdown::Shutdown;
 use host::program::{self, shutdown};
 use tools::client::Client as HttpClient;
-use tools::secrets;
+use tools::{ProductFlag, secrets};
 
 use crate::asking::{Failed, Host};
 use crate::progress::Report;
 use crate::store::Store;
 
-const HELP: Help = Help {
-    usage: "sync --api URL (--key KEY | --key-file FILE | --key-env NAME) --state FILE \
-            [--out FILE] [--every SPAN]",
-    about: "Writes all calls of an account into a file, each once, as one line of JSON; run again,\n\
-            it adds those that are new. Stop it at any point.",
-    flags: &[&[
-        Flag::value("--api", "URL", "the service's base address: https://api.example.com"),
-        Flag::value(
-            "--key",
-            "KEY",
-            "the API key. Others on this machine can read a command line: outside of a\n\
-             trial, use one of the next two",
-        ),
-        Flag::value("--key-file", "FILE", "a file with the key in its first line"),
-        Flag::value("--key-env", "NAME", "an environment variable with the key [SERVICE_API_KEY]"),
-        Flag::value("--state", "FILE", "the state of the sync, kept between runs"),
-        Flag::value("--out", "FILE", "the file of the calls [calls.jsonl]"),
-        Flag::value("--every", "SPAN", "repeat the sync after each such interval: 60s, 5m, 500ms"),
-        Flag::value(
-            "--since",
-            "TIME",
-            "begin with calls written at this time (RFC 3339); for a new state only",
-        ),
-        Flag::value("--trust-ca", "FILE", "extra CA certificates, as a PEM file"),
-        Flag::value("--product", "NAME", "the product of the key [Service]"),
-        Flag::value("--time-scale", "F", "multiplies the waits between requests; for tests [1]"),
-    ]],
-    positional: &[],
-    example: "",
-};
-
-const DEFAULT_VARIABLE: &str = "SERVICE_API_KEY";
+/// Writes all calls of an account into a file, each once, as one line of JSON; run again, it adds those that are new. Stop it at
+/// any point.
+#[derive(Parser)]
+#[command(
+    name = "sync",
+    after_help = "--api https://api.example.com --key-file key --state sync.json"
+)]
+struct Options {
+    /// The service's base address: https://api.example.com.
+    #[arg(long, value_name = "URL", value_parser = BaseUrl::parse)]
+    api: BaseUrl,
+    /// The API key. Others on this machine can read a command line: outside of a trial, use one of the next two.
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["key_file", "key_env"])]
+    key: Option<String>,
+    /// A file with the key in its first line.
+    #[arg(long, value_name = "FILE", conflicts_with = "key_env")]
+    key_file: Option<PathBuf>,
+    /// An environment variable with the key.
+    #[arg(long, value_name = "NAME", default_value = "SERVICE_API_KEY")]
+    key_env: String,
+    /// The state of the sync, kept between runs.
+    #[arg(long, value_name = "FILE")]
+    state: PathBuf,
+    /// The file of the calls.
+    #[arg(long, value_name = "FILE", default_value = "calls.jsonl")]
+    out: PathBuf,
+    /// Repeat the sync after each such interval: 60s, 5m, 500ms.
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    every: Option<Duration>,
+    /// Begin with calls written at this time (RFC 3339); for a new state only.
+    #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
+    since: Option<Timestamp>,
+    /// Extra CA certificates, as a PEM file.
+    #[arg(long, value_name = "FILE")]
+    trust_ca: Option<PathBuf>,
+    #[command(flatten)]
+    product: ProductFlag,
+    /// Multiplies the waits between requests; for tests.
+    #[arg(long, value_name = "F", default_value = "1", value_parser = time_scale)]
+    time_scale: f64,
+}
 
 fn main() -> ExitCode {
-    let flags = HELP.parse_or_exit();
-    let set_up = SetUp::from_flags(&flags).unwrap_or_else(|message| HELP.exit(&message));
-    program::run("sync", run(set_up))
+    let options: Options = parse_or_exit();
+    let (client, http) = set_up(&options).unwrap_or_else(|message| wrong(message));
+    program::run("sync", run(options, client, http))
 }
 
-/// The options of the command line.
-struct SetUp {
-    client: Client,
-    http: HttpClient,
-    begin: CallSync,
-    every: Option<Duration>,
-    time_scale: f64,
-    state: PathBuf,
-    out: PathBuf,
-}
-
-impl SetUp {
-    fn from_flags(flags: &Flags) -> Result<Self, String> {
-        let product = tools::product(flags)?;
-        let api = flags.text("--api").ok_or("missing --api")?;
-        let base = BaseUrl::parse(api).map_err(|error| format!("--api: {error}"))?;
-        let key = key_text(flags)?;
-        let key = ApiKey::parse_for(&product, &key).map_err(|error| format!("the key: {error}"))?;
-        let begin = match flags.text("--since") {
-            Some(text) => {
-                let since: Timestamp = text.parse().map_err(|error| format!("--since: {error}"))?;
-                CallSync::since(since)
-            }
-            None => CallSync::new(),
-        };
-        let every = flags.text("--every").map(|text| {
-            span(text).ok_or("--every: expected a span such as 60s, 5m, 2h or 500ms".to_owned())
-        });
-        let every = every.transpose()?;
-        let expected = "a number from 0 to 1000000";
-        let time_scale: f64 = flags.read("--time-scale", 1.0, expected)?;
-        if !(0.0..=1e6).contains(&time_scale) {
-            return Err(format!("--time-scale: expected {expected}"));
-        }
-        let state = flags.text("--state").ok_or("missing --state")?;
-        let state = PathBuf::from(state);
-        let out = PathBuf::from(flags.text("--out").unwrap_or("calls.jsonl"));
-        if store::files_of(&state).contains(&out) {
-            return Err("--out: the same file as --state".to_owned());
-        }
-        let http = HttpClient::new(flags.text("--trust-ca").map(Path::new), 1)?;
-        let client = Client::from_parts(base, key);
-        Ok(Self { client, http, begin, every, time_scale, state, out })
+fn set_up(options: &Options) -> Result<(Client, HttpClient), String> {
+    let key = ApiKey::parse_for(&options.product.get(), &key_text(options)?);
+    let key = key.map_err(|error| format!("the key: {error}"))?;
+    if store::files_of(&options.state).contains(&options.out) {
+        return Err("--out: the same file as --state".to_owned());
     }
+    let http = HttpClient::new(options.trust_ca.as_deref(), 1)?;
+    Ok((Client::from_parts(options.api.clone(), key), http))
 }
 
 /// Returns the key as it stands where the flags point. Only a file's line end is no part of it.
-fn key_text(flags: &Flags) -> Result<String, String> {
-    match (flags.text("--key"), flags.text("--key-file"), flags.text("--key-env")) {
-        (Some(key), None, None) => Ok(key.to_owned()),
-        (None, Some(path), None) => {
+fn key_text(options: &Options) -> Result<String, String> {
+    let Options { key, key_file, key_env, .. } = options;
+    match (key, key_file) {
+        (Some(key), _) => Ok(key.clone()),
+        (None, Some(path)) => {
             let text = std::fs::read_to_string(path);
             let text = text.map_err(|error| format!("--key-file: {error}"))?;
             Ok(text.lines().next().unwrap_or_default().to_owned())
         }
-        (None, None, name) => {
-            let name = name.unwrap_or(DEFAULT_VARIABLE);
-            secrets::variable(name)
-                .map_err(|error| format!("no API key: the environment variable {name} {error}"))
-        }
-        _ => Err("expected one of --key, --key-file and --key-env".to_owned()),
+        (None, None) => secrets::variable(key_env)
+            .map_err(|error| format!("no API key: the environment variable {key_env} {error}")),
     }
 }
 
 /// Reads a span of time as people write it.
-fn span(text: &str) -> Option<Duration> {
+fn span(text: &str) -> Result<Duration, &'static str> {
     let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
-    let number: u64 = digits.parse().ok()?;
-    let span = match text.strip_prefix(digits)? {
-        "ms" => Duration::from_millis(number),
-        "" | "s" => Duration::from_secs(number),
-        "m" => Duration::from_secs(number.saturating_mul(60)),
-        "h" => Duration::from_secs(number.saturating_mul(3600)),
-        _ => return None,
-    };
-    Some(span).filter(|span| !span.is_zero())
+    let span = digits.parse().ok().and_then(|number: u64| match text.strip_prefix(digits)? {
+        "ms" => Some(Duration::from_millis(number)),
+        "" | "s" => Some(Duration::from_secs(number)),
+        "m" => Some(Duration::from_secs(number.saturating_mul(60))),
+        "h" => Some(Duration::from_secs(number.saturating_mul(3600))),
+        _ => None,
+    });
+    let span = span.filter(|span| !span.is_zero());
+    span.ok_or("expected a span such as 60s, 5m, 2h or 500ms")
 }
 
-async fn run(set_up: SetUp) -> Result<(), String> {
-    let SetUp { client, http, begin, every, time_scale, state, out } = set_up;
+fn time_scale(text: &str) -> Result<f64, &'static str> {
+    let scale = text.parse().ok().filter(|scale| (0.0..=1e6).contains(scale));
+    scale.ok_or("expected a number from 0 to 1000000")
+}
+
+async fn run(options: Options, client: Client, http: HttpClient) -> Result<(), String> {
+    let Options { every, time_scale, state, out, since, .. } = options;
+    let begin = since.map_or_else(CallSync::new, CallSync::since);
     let (_trigger, shutdown) = shutdown::on_ctrl_c(Duration::ZERO)
         .map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let mut store = Store::open(&state, &out, begin)?;

@@ -17,23 +17,21 @@ mod world;
 use std::error::Error;
 use std::process::ExitCode;
 
-use host::flags::Help;
+use clap::Parser;
+use host::flags::parse_or_exit;
 
 use crate::table::Table;
 use crate::world::World;
 
-const HELP: Help = Help {
-    usage: "tour",
-    about: "Shows the whole protocol, both sides in memory, in virtual time: a key is checked, pages are\n\
-            walked, every error appears, a webhook is signed, refused and retried, endpoints are disabled,\n\
-            and missed calls are recovered. Exit status: 0 every rule held, 1 a rule did not hold.",
-    flags: &[],
-    positional: &[],
-    example: "",
-};
+/// Shows the whole protocol, both sides in memory, in virtual time: a key is checked, pages are walked, every error appears, a
+/// webhook is signed, refused and retried, endpoints are disabled, and missed calls are recovered. Exit status: 0 every rule
+/// held, 1 a rule did not hold.
+#[derive(Parser)]
+#[command(name = "tour")]
+struct Options {}
 
 fn main() -> ExitCode {
-    HELP.parse_or_exit();
+    let Options {} = parse_or_exit();
     let mut table = Table::default();
     if let Err(error) = tour(&mut table) {
         eprintln!("the tour failed: {error}");

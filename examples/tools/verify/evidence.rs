@@ -2,51 +2,109 @@
 
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use call_assistant::Timestamp;
-use call_assistant::webhook::{DeliveryHeader, DeliveryHeaders, SetupError, Verifier};
+use call_assistant::webhook::{DeliveryHeader, DeliveryHeaders};
+use call_assistant::{Product, Timestamp};
 
 use capture::{Capture, header_lines};
 use host::clock;
-use host::flags::Flags;
+use tools::ProductFlag;
+use tools::secrets::Secrets;
 
-/// Reads the delivery that the flags give.
-///
-/// # Errors
-/// None or several of `--signature`, `--headers` and `--request`, or a file that cannot be read or
-/// has no headers.
-pub(crate) fn captured(flags: &Flags) -> Result<Capture, String> {
-    let given = ["--signature", "--headers", "--request"].map(|flag| flags.text(flag));
-    let lines = match given {
-        [Some(text), None, None] => {
-            let name = tools::product(flags)?.signature_header().as_str().to_owned();
-            vec![(name, text.as_bytes().to_vec())]
+/// The flags that say which delivery it is.
+#[derive(clap::Args)]
+pub(crate) struct Delivery {
+    #[command(flatten)]
+    place: Place,
+    /// The body, byte for byte [standard input].
+    #[arg(long, value_name = "FILE", conflicts_with = "request")]
+    body: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct Place {
+    /// The signature header's value.
+    #[arg(long, value_name = "TEXT")]
+    signature: Option<String>,
+    /// All headers instead: one line `Name: value` each.
+    #[arg(long, value_name = "FILE")]
+    headers: Option<PathBuf>,
+    /// A whole captured request instead: head, empty line, body.
+    #[arg(long, value_name = "FILE")]
+    request: Option<PathBuf>,
+}
+
+/// The flags of the secrets, the product and the time.
+#[derive(clap::Args)]
+pub(crate) struct Given {
+    #[command(flatten)]
+    pub(crate) secrets: Secrets,
+    /// Seconds since 1970, or RFC 3339 [the clock].
+    #[arg(long, value_name = "TIME", value_parser = tools::instant)]
+    now: Option<Timestamp>,
+    #[command(flatten)]
+    pub(crate) product: ProductFlag,
+}
+
+impl Delivery {
+    /// Reads the delivery.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has no headers.
+    pub(crate) fn captured(&self, product: &Product) -> Result<Capture, String> {
+        let Place { signature, headers, request: whole } = &self.place;
+        if let Some(path) = whole {
+            return request("--request", path);
         }
-        [None, Some(path), None] => {
-            let text = fs::read(path).map_err(|error| format!("--headers {path}: {error}"))?;
-            let lines = header_lines(&text);
+        let mut lines = Vec::new();
+        if let Some(text) = signature {
+            lines.push((product.signature_header().as_str().to_owned(), text.as_bytes().to_vec()));
+        }
+        if let Some(path) = headers {
+            let shown = path.display();
+            let text = fs::read(path).map_err(|error| format!("--headers {shown}: {error}"))?;
+            lines = header_lines(&text);
             if lines.is_empty() {
-                return Err(format!("--headers {path}: no line is `Name: value`"));
+                return Err(format!("--headers {shown}: no line is `Name: value`"));
             }
-            lines
         }
-        [None, None, Some(_)] if flags.text("--body").is_some() => {
-            return Err("--body: not allowed with --request, which has the body".to_owned());
+        Ok(Capture { lines, body: read_body(self.body.as_deref())? })
+    }
+}
+
+impl Given {
+    /// Returns the time of the verdict.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now.unwrap_or_else(clock::now)
+    }
+
+    /// Returns what to say of a capture that is old by the clock. With `--now`, it is judged as of then.
+    pub(crate) fn hint(
+        &self,
+        headers: &DeliveryHeaders<'_>,
+        tolerance: Duration,
+        now: Timestamp,
+    ) -> Option<String> {
+        if self.now.is_some() {
+            return None;
         }
-        [None, None, Some(path)] => return request("--request", Path::new(path)),
-        _ => return Err("expected one of --signature, --headers and --request".to_owned()),
-    };
-    Ok(Capture { lines, body: read_body(flags)? })
+        let text = headers.value(DeliveryHeader::Signature)?;
+        let (_, rest) = std::str::from_utf8(text).ok()?.split_once("t=")?;
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        let at = Timestamp::from_unix(digits.parse().ok()?)?;
+        let is_old = now.saturating_sub(tolerance) > at;
+        is_old.then(|| format!("this was signed at {at}; to judge it as of then: --now {digits}"))
+    }
 }
 
 /// Reads the deliveries of `--known`: a captured request, or each file of a folder.
 ///
 /// # Errors
 /// A file cannot be read, or is no request.
-pub(crate) fn known(flags: &Flags) -> Result<Vec<Capture>, String> {
-    let Some(path) = flags.text("--known").map(Path::new) else { return Ok(Vec::new()) };
+pub(crate) fn known(path: &Path) -> Result<Vec<Capture>, String> {
     if !path.is_dir() {
         return Ok(vec![request("--known", path)?]);
     }
@@ -66,62 +124,16 @@ fn request(flag: &str, path: &Path) -> Result<Capture, String> {
         .ok_or_else(|| format!("{flag} {shown}: not a request: headers, an empty line, the body"))
 }
 
-/// Returns what to say of a capture that is old by the clock. With `--now`, it is judged as of then.
-pub(crate) fn hint(flags: &Flags, headers: &DeliveryHeaders<'_>, now: Timestamp) -> Option<String> {
-    if flags.text("--now").is_some() {
-        return None;
-    }
-    let text = headers.value(DeliveryHeader::Signature)?;
-    let (_, rest) = std::str::from_utf8(text).ok()?.split_once("t=")?;
-    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    let at = Timestamp::from_unix(digits.parse().ok()?)?;
-    let is_old = now.saturating_sub(tolerance(flags).ok()?) > at;
-    is_old.then(|| format!("this was signed at {at}; to judge it as of then: --now {digits}"))
-}
-
 /// Reads the body.
 ///
 /// # Errors
 /// The file, or standard input, cannot be read.
-pub(crate) fn read_body(flags: &Flags) -> Result<Vec<u8>, String> {
-    match flags.text("--body") {
-        Some(path) if path != "-" => {
-            fs::read(path).map_err(|error| format!("--body {path}: {error}"))
-        }
-        _ => {
-            let mut body = Vec::new();
-            let read = io::stdin().lock().read_to_end(&mut body);
-            read.map_err(|error| format!("standard input: {error}"))?;
-            Ok(body)
-        }
+pub(crate) fn read_body(file: Option<&Path>) -> Result<Vec<u8>, String> {
+    if let Some(path) = file.filter(|path| *path != Path::new("-")) {
+        return fs::read(path).map_err(|error| format!("--body {}: {error}", path.display()));
     }
-}
-
-/// Returns the time of the verdict.
-///
-/// # Errors
-/// `--now` is neither whole seconds nor RFC 3339.
-pub(crate) fn now(flags: &Flags) -> Result<Timestamp, String> {
-    let Some(text) = flags.text("--now") else { return Ok(clock::now()) };
-    if let Ok(seconds) = text.parse() {
-        return Timestamp::from_unix(seconds)
-            .ok_or_else(|| "--now: outside the years 0000 to 9999".to_owned());
-    }
-    text.parse().map_err(|error| format!("--now: {error}"))
-}
-
-/// Returns the tolerance of the verdict.
-///
-/// # Errors
-/// `--tolerance` is not a number of seconds that a verifier takes.
-pub(crate) fn tolerance(flags: &Flags) -> Result<Duration, String> {
-    let seconds =
-        flags.read("--tolerance", Verifier::TOLERANCE.as_secs(), "a number of seconds")?;
-    match Duration::from_secs(seconds) {
-        Duration::ZERO => Err(format!("--tolerance: {}", SetupError::NoTolerance)),
-        long if long > Verifier::MAX_TOLERANCE => {
-            Err(format!("--tolerance: {}", SetupError::LongTolerance))
-        }
-        tolerance => Ok(tolerance),
-    }
+    let mut body = Vec::new();
+    let read = io::stdin().lock().read_to_end(&mut body);
+    read.map_err(|error| format!("standard input: {error}"))?;
+    Ok(body)
 }

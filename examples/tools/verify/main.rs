@@ -27,135 +27,88 @@ mod vectors;
 mod verdict;
 
 use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::{Signer, SigningSecret, Verifier};
-use host::flags::{Command, Commands, Flag, Flags, Help, last_words, say};
+use call_assistant::webhook::{SetupError, Signer, SigningSecret, Verifier};
+use clap::{Args, Parser, Subcommand};
+use host::flags::{last_words, parse_or_exit, say};
 use tools::secrets;
 
-use crate::evidence::{captured, hint, known, now, read_body, tolerance};
+use crate::evidence::{Delivery, Given, known, read_body};
 
-const SECRET_FILE: Flag = Flag::value(
-    secrets::FILE,
-    "FILE",
-    "a file with the secrets, one on each line, newest first;\nthey are numbered from 0",
-);
-const SECRET_ENV: Flag = Flag::value(
-    secrets::VARIABLE,
-    "NAME",
-    "an environment variable with the secrets [WEBHOOK_SECRET]",
-);
-const SIGNATURE: Flag = Flag::value("--signature", "TEXT", "the signature header's value");
-const HEADERS: Flag =
-    Flag::value("--headers", "FILE", "all headers instead: one line `Name: value` each");
-const REQUEST: Flag =
-    Flag::value("--request", "FILE", "a whole captured request instead: head, empty line, body");
-const KNOWN: Flag = Flag::value(
-    "--known",
-    "PATH",
-    "another captured request, or a folder of them: two requests\nmay have been mixed up",
-);
-const BODY: Flag = Flag::value("--body", "FILE", "the body, byte for byte [standard input]");
-const NOW: Flag = Flag::value("--now", "TIME", "seconds since 1970, or RFC 3339 [the clock]");
-const TOLERANCE: Flag =
-    Flag::value("--tolerance", "SECONDS", "the largest difference in time, 1 to 3600 [300]");
-const PRODUCT: Flag =
-    Flag::value("--product", "NAME", "the product whose header names are used [Service]");
+/// Signatures of webhooks.
+#[derive(Parser)]
+#[command(name = "verify")]
+struct Program {
+    #[command(subcommand)]
+    command: Command,
+}
 
-const CHECK: Help = Help {
-    usage: "verify check (--signature TEXT | --headers FILE) [--body FILE] | --request FILE \
-            [--secret-file FILE | --secret-env NAME]",
-    about: "Checks whether a delivery is genuine. Exit status: 0 accepted, 1 mismatch, 2 nothing\n\
-            could be checked, 3 genuine but too old or too new, 4 the header is malformed.",
-    flags: &[&[
-        SIGNATURE,
-        HEADERS,
-        REQUEST,
-        BODY,
-        SECRET_FILE,
-        SECRET_ENV,
-        NOW,
-        TOLERANCE,
-        PRODUCT,
-    ]],
-    positional: &[],
-    example: "",
-};
+#[derive(Subcommand)]
+enum Command {
+    /// Checks whether a delivery is genuine. Exit status: 0 accepted, 1 mismatch, 2 nothing could be checked, 3 genuine but
+    /// too old or too new, 4 the header is malformed.
+    #[command(after_help = "check --signature 't=1767225600,v1=...' --body event.json")]
+    Check(Judged),
+    /// Looks for the cause of a mismatch: what happened to the body, the secret or the header. The secret's text is used
+    /// exactly as given, with its spaces: they may be the cause. Exit status: 0 proven, 1 a guess or nothing found, 2 nothing
+    /// could be done.
+    #[command(after_help = "explain --headers captured.txt --body event.json")]
+    Explain {
+        #[command(flatten)]
+        judged: Judged,
+        /// Another captured request, or a folder of them: two requests may have been mixed up.
+        #[arg(long, value_name = "PATH")]
+        known: Option<PathBuf>,
+    },
+    /// Signs a body, and prints the signature header's value. With several secrets there is a v1 for each.
+    #[command(after_help = "sign --body event.json --headers")]
+    Sign {
+        /// The body, byte for byte [standard input].
+        #[arg(long, value_name = "FILE")]
+        body: Option<PathBuf>,
+        /// Print all headers of a delivery, one on each line; the body must be an event.
+        #[arg(long)]
+        headers: bool,
+        #[command(flatten)]
+        given: Given,
+    },
+    /// Runs test vectors in the format of tests/vectors/README.md. Exit status: 0 all passed, 1 some failed, 2 the file cannot
+    /// be read.
+    #[command(after_help = "vectors tests/vectors/signatures.json")]
+    Vectors {
+        #[arg(value_name = "FILE")]
+        file: String,
+    },
+}
 
-const EXPLAIN: Help = Help {
-    usage: "verify explain (--signature TEXT | --headers FILE) [--body FILE] | --request FILE \
-            [--secret-file FILE | --secret-env NAME]",
-    about: "Looks for the cause of a mismatch: what happened to the body, the secret or the\n\
-            header. The secret's text is used exactly as given, with its spaces: they may be the\n\
-            cause. Exit status: 0 proven, 1 a guess or nothing found, 2 nothing could be done.",
-    flags: &[&[
-        SIGNATURE,
-        HEADERS,
-        REQUEST,
-        KNOWN,
-        BODY,
-        SECRET_FILE,
-        SECRET_ENV,
-        NOW,
-        TOLERANCE,
-        PRODUCT,
-    ]],
-    positional: &[],
-    example: "",
-};
-
-const SIGN: Help = Help {
-    usage: "verify sign [--body FILE] [--headers] [--secret-file FILE | --secret-env NAME]",
-    about: "Signs a body, and prints the signature header's value. With several secrets there is\n\
-            a v1 for each.",
-    flags: &[&[
-        BODY,
-        Flag::switch(
-            "--headers",
-            "print all headers of a delivery, one on each line; the body must be an event",
-        ),
-        SECRET_FILE,
-        SECRET_ENV,
-        NOW,
-        PRODUCT,
-    ]],
-    positional: &[],
-    example: "",
-};
-
-const VECTORS: Help = Help {
-    usage: "verify vectors FILE",
-    about: "Runs test vectors in the format of tests/vectors/README.md. Exit status: 0 all\n\
-            passed, 1 some failed, 2 the file cannot be read.",
-    flags: &[],
-    positional: &["FILE"],
-    example: "",
-};
+/// A delivery, and by what it is judged.
+#[derive(Args)]
+struct Judged {
+    #[command(flatten)]
+    delivery: Delivery,
+    #[command(flatten)]
+    given: Given,
+    /// The largest difference in time, in seconds, 1 to 3600.
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = tolerance)]
+    tolerance: Duration,
+}
 
 /// What the command line asks for cannot be done.
 const USAGE: u8 = 2;
 
-/// What a command does: the exit status.
-type Run = fn(&Flags) -> Result<u8, String>;
-
-const COMMANDS: Commands<Run> = Commands {
-    program: "verify",
-    about: "Signatures of webhooks.",
-    groups: &[],
-    statuses: "",
-    commands: &[&[
-        Command { name: "check", help: CHECK, run: check },
-        Command { name: "explain", help: EXPLAIN, run: explain },
-        Command { name: "sign", help: SIGN, run: sign },
-        Command { name: "vectors", help: VECTORS, run: vectors },
-    ]],
-};
-
 fn main() -> ExitCode {
-    let (Command { run, .. }, flags) = COMMANDS.parse_or_exit();
-    match run(&flags) {
+    let done = match parse_or_exit::<Program>().command {
+        Command::Check(judged) => check(&judged),
+        Command::Explain { judged, known } => explain(&judged, known.as_deref()),
+        Command::Sign { body, headers, given } => sign(body.as_deref(), headers, &given),
+        Command::Vectors { file } => vectors(&file),
+    };
+    match done {
         Ok(status) => ExitCode::from(status),
         Err(message) => {
             last_words(&format!("verify: {message}"));
@@ -164,15 +117,23 @@ fn main() -> ExitCode {
     }
 }
 
-fn check(flags: &Flags) -> Result<u8, String> {
-    let captured = captured(flags)?;
-    let product = tools::product(flags)?;
+fn tolerance(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+    match Duration::from_secs(seconds) {
+        Duration::ZERO => Err(SetupError::NoTolerance.to_string()),
+        long if long > Verifier::MAX_TOLERANCE => Err(SetupError::LongTolerance.to_string()),
+        tolerance => Ok(tolerance),
+    }
+}
+
+fn check(Judged { delivery, given, tolerance }: &Judged) -> Result<u8, String> {
+    let product = given.product.get();
+    let captured = delivery.captured(&product)?;
     let headers = captured.headers(&product);
-    let verifier = secrets::verifier(&secrets::texts(flags)?)?.ok_or("no signing secret")?;
-    let verifier = verifier
-        .with_tolerance(tolerance(flags)?)
-        .map_err(|error| format!("--tolerance: {error}"))?;
-    let now = now(flags)?;
+    let verifier = secrets::verifier(&given.secrets.texts()?)?.ok_or("no signing secret")?;
+    let verifier =
+        verifier.with_tolerance(*tolerance).map_err(|error| format!("--tolerance: {error}"))?;
+    let now = given.now();
 
     let result = verifier.verify_parts(headers, &captured.body, now);
     let verdict = verdict::of(&result);
@@ -187,17 +148,19 @@ fn check(flags: &Flags) -> Result<u8, String> {
         }
         Err(error) => say(&format!("{}: {error}", verdict::word(&verdict))),
     }
-    hint(flags, &headers, now).iter().for_each(|hint| say(hint));
+    given.hint(&headers, *tolerance, now).iter().for_each(|hint| say(hint));
     Ok(verdict::exit_status(&verdict))
 }
 
-fn explain(flags: &Flags) -> Result<u8, String> {
-    let captured = captured(flags)?;
-    let known = known(flags)?;
-    let product = tools::product(flags)?;
+fn explain(
+    Judged { delivery, given, tolerance }: &Judged,
+    others: Option<&Path>,
+) -> Result<u8, String> {
+    let (product, tolerance, now) = (given.product.get(), *tolerance, given.now());
+    let captured = delivery.captured(&product)?;
+    let known = others.map_or_else(|| Ok(Vec::new()), known)?;
     let headers = captured.headers(&product);
-    let texts = secrets::texts(flags)?;
-    let (tolerance, now) = (tolerance(flags)?, now(flags)?);
+    let texts = given.secrets.texts()?;
     let evidence = secrets::evidence(headers, &captured.body, &texts).ok_or("no signing secret")?;
     let evidence = evidence.with_tolerance(tolerance);
     let evidence = known.iter().fold(evidence, |evidence, other| {
@@ -215,13 +178,13 @@ fn explain(flags: &Flags) -> Result<u8, String> {
             say(&format!("no event: {error}"));
         }
     }
-    hint(flags, &headers, now).iter().for_each(|hint| say(hint));
+    given.hint(&headers, tolerance, now).iter().for_each(|hint| say(hint));
     Ok(u8::from(!explanation.is_proven()))
 }
 
-fn sign(flags: &Flags) -> Result<u8, String> {
-    let secrets = secrets::parse(&secrets::texts(flags)?)?;
-    let (product, now) = (tools::product(flags)?, now(flags)?);
+fn sign(body: Option<&Path>, with_headers: bool, given: &Given) -> Result<u8, String> {
+    let secrets = secrets::parse(&given.secrets.texts()?)?;
+    let (product, now) = (given.product.get(), given.now());
     let mut secrets = secrets.into_iter();
     let newest = secrets.next().ok_or("no signing secret")?;
     let signer = secrets
@@ -230,13 +193,13 @@ fn sign(flags: &Flags) -> Result<u8, String> {
         })
         .map_err(|error| error.to_string())?
         .with_product(product);
-    let body = read_body(flags)?;
+    let body = read_body(body)?;
     // Without it there is nothing, so that it could not be written is a failure.
     let write = |line: &str| {
         let written = writeln!(io::stdout(), "{line}");
         written.map_err(|error| format!("the signature cannot be written: {error}"))
     };
-    if !flags.has("--headers") {
+    if !with_headers {
         write(signer.sign(&body, now).as_str())?;
         return Ok(0);
     }
@@ -249,8 +212,7 @@ fn sign(flags: &Flags) -> Result<u8, String> {
     Ok(0)
 }
 
-fn vectors(flags: &Flags) -> Result<u8, String> {
-    let path = flags.text("FILE").unwrap_or_default();
+fn vectors(path: &str) -> Result<u8, String> {
     let text = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
     let outcome = vectors::run(&text).map_err(|error| format!("{path}: {error}"))?;
     for failure in &outcome.failures {

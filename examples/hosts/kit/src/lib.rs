@@ -29,7 +29,8 @@
 //! | [`post`] | one POST to an endpoint; its request, shown again |
 //! | [`sender`] | the sender of webhooks, over any store of rows; [`sender::leases`] of its shards, where several share them |
 //! | [`data`], [`input`] | accounts to begin with, from a file or the demonstration; how JSON is read |
-//! | [`program`], [`flags`] | how a program begins and ends: first lines, tasks, shutdown; its command line |
+//! | [`program`] | how a program begins and ends: first lines, tasks, shutdown |
+//! | [`flags`], [`options`] | command lines of all programs; what those of both hosts have |
 //! | [`log`], [`terminal`] | the log; how it and commands print what customers wrote |
 //! | [`trace`] | the trace of a caller, for lines of the log |
 //! | [`clock`], [`random`], [`tls`] | time, random bytes, certificates |
@@ -44,6 +45,7 @@ pub mod flags;
 pub mod http;
 pub mod input;
 pub mod log;
+pub mod options;
 pub mod post;
 pub mod program;
 pub mod random;

@@ -7,12 +7,10 @@
 //! | [`sender`] | `store`, `faults` | takes what is due, sends it, stores the outcome |
 //! | [`local`] | `store`, `sender` | the store as `examples/hosts/kit` asks for it |
 //! | [`sandbox`] | `faults`, `sender` | the routes that order faults and move the clock |
-//! | [`flags`] | `sender` | the command line |
 // The only indexing is JSON by name, and it is into objects, which then get what they had not.
 #![allow(clippy::indexing_slicing)]
 
 pub mod faults;
-pub mod flags;
 pub mod local;
 pub mod sandbox;
 pub mod sender;

@@ -15,47 +15,63 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::rest::server::CursorKeys;
+use clap::Parser;
 
 use call_assistant_service::faults::Faults;
-use call_assistant_service::flags::{self, Options};
 use call_assistant_service::local::Local;
 use call_assistant_service::sandbox::{self, Sandbox};
-use call_assistant_service::sender::Sender;
+use call_assistant_service::sender::{Pace, Sender};
 use call_assistant_service::store::Store;
 use host::dashboard::Dashboard;
 use host::data::{self, demo};
 use host::http::api::Api;
 use host::http::monitor::Monitor;
 use host::http::serve::{Limits, serve};
+use host::options::{Sending, Serving};
 use host::post;
 use host::program::first_line::{self, Shown};
 use host::program::watch::Watch;
 use host::program::{self, listen, shutdown};
 use host::store::{Refused, Store as _};
-use host::{clock, log, random, terminal};
+use host::{clock, flags, log, random, terminal};
 
 /// The limits of the public API: an integration needs few connections, and idle ones are closed.
 const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };
 
 const DASHBOARD: Limits = Limits { connections: 256, patience: Duration::from_secs(10) };
 
-fn main() -> ExitCode {
-    program::run("service", run(flags::read()))
+/// The whole service on one machine: the public REST API, the webhook sender, and a dashboard. The first line on standard
+/// output is JSON: both addresses, and the keys. Without --data it has demonstration data.
+#[derive(Parser)]
+#[command(name = "service", after_help = "--allow-loopback-endpoints --time-scale 0.001")]
+struct Options {
+    #[command(flatten)]
+    serving: Serving,
+    #[command(flatten)]
+    sending: Sending,
 }
 
-async fn run(options: Options) -> Result<(), Box<dyn Error>> {
-    let now = clock::now();
-    let accounts = match &options.data {
-        Some(file) => data::load(file, options.allow_loopback, now)
+fn main() -> ExitCode {
+    let options: Options = flags::parse_or_exit();
+    options.serving.process.log.set();
+    program::run("service", run(options))
+}
+
+async fn run(Options { serving, sending }: Options) -> Result<(), Box<dyn Error>> {
+    let Serving { process, endpoint_limit, .. } = &serving;
+    let (access, ancestors) = serving.access_or_exit();
+    let (now, allow_loopback) = (clock::now(), process.allow_loopback);
+    let accounts = match &serving.data {
+        Some(file) => data::load(file, allow_loopback, now)
             .map_err(|error| format!("{}: {error}", file.display()))?,
-        None => data::read(&demo::data(now), options.allow_loopback, now)?,
+        None => data::read(&demo::data(now), allow_loopback, now)?,
     };
-    let client = post::Client::new(options.trust_ca.as_deref())?;
+    let client = post::Client::new(sending.trust_ca.as_deref())?;
 
     let (trigger, stop) = shutdown::on_ctrl_c(Duration::ZERO)?;
-    let public = listen("--listen", options.listen).await?;
-    let private = listen("--dashboard", options.dashboard).await?;
-    let metrics = match options.metrics {
+    let public = listen("--listen", serving.listen).await?;
+    let private = listen("--dashboard", serving.dashboard).await?;
+    let metrics = match process.metrics {
         Some(address) => Some(listen("--metrics", address).await?),
         None => None,
     };
@@ -67,9 +83,10 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
         line["metrics"] = format!("http://{}", metrics.local_addr()?).into();
     }
 
-    let tables = Arc::new(Store::new(options.endpoint_limit));
+    let tables = Arc::new(Store::new(*endpoint_limit));
     let faults = Faults::default();
-    let sender = Sender::new(Arc::clone(&tables), client, options.pace, faults.clone());
+    let pace = Pace { scale: sending.scale, per_second: sending.per_second };
+    let sender = Sender::new(Arc::clone(&tables), client, pace, faults.clone());
     let sandbox = Sandbox { faults, mover: sender.mover(), store: Arc::clone(&tables) };
     let store = Local::new(tables, sender.load());
     store.load(accounts).await.map_err(|refused| match refused {
@@ -79,9 +96,8 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     // The key of cursors is that of this process, so cursors expire with it.
     let api = Api::new(store.clone(), CursorKeys::new(1, random::bytes())).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
-    let (access, allow_loopback) = (options.access, options.allow_loopback);
     let dashboard = Dashboard::extended(store, sandbox.clone(), access, allow_loopback)
-        .framed_by(&options.ancestors)
+        .framed_by(&ancestors)
         .monitored(monitor.clone())
         .until(stop.clone());
     let answer_api =

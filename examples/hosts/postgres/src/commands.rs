@@ -2,52 +2,43 @@
 
 use call_assistant::rest::Scope;
 use call_assistant::webhook::sender::DeliveryStatus;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use clap::{Arg, ArgMatches, Args, Command};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::cli::{DATABASE, DATABASE_CA, KEYS, Role, Run, database, ring};
+use crate::cli::{Database, Keys, Role, User};
 use crate::ops::ask::{Asking, Print};
 use host::dashboard::{Action, Route, Verb};
-use host::flags::{Command, Flag, Flags, Help, LOOPBACK};
+use host::flags::read_or_exit;
 use host::store::EndpointLimit;
 use host::store::plan::PLANS;
-use host::store::scope::By;
 
 /// The groups of these commands.
-pub(crate) const GROUPS: &[(&str, &str)] = &[
-    ("accounts", "Lists, shows, creates and changes accounts"),
-    ("keys", "Lists, creates and revokes API keys"),
-    ("endpoints", "Lists, shows, creates, disables, enables, rotates, pings and deletes endpoints"),
-    ("ring", "Checks the key ring"),
-    ("deliveries", "Lists, shows, exports, repeats and cancels deliveries"),
-    ("levers", "Lists, sets and undoes what holds sending back"),
-    ("senders", "Lists senders"),
+const GROUPS: &[(&str, &str)] = &[
+    ("accounts", "Lists, shows, creates and changes accounts."),
+    ("keys", "Lists, creates and revokes API keys."),
+    (
+        "endpoints",
+        "Lists, shows, creates, disables, enables, rotates, pings and deletes endpoints.",
+    ),
+    ("deliveries", "Lists, shows, exports, repeats and cancels deliveries."),
+    ("levers", "Lists, sets and undoes what holds sending back."),
+    ("senders", "Lists senders."),
 ];
 
-/// What a command asks for, and how the answer is printed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
-    action: Action,
-    /// The flags of its body, or of its query.
-    fields: &'static [Flag],
-    /// Exactly one of these fields has to be given, where there are any.
-    one_of: &'static [&'static str],
-    /// The field of the answer that has the rows of a list, and its columns.
-    rows: &'static str,
-    columns: &'static [&'static str],
-    /// Whether each row is printed as a line of JSON whatever flags say.
-    as_lines: bool,
-}
-
-pub(crate) const AS: Flag =
-    Flag::value("--as", "NAME", "who does this, for the journal [the user of this process]");
-
-pub(crate) const JSON: Flag = Flag::switch("--json", "print JSON");
-
-const LINES: Flag = Flag::switch("--lines", "print each row as a line of JSON, with its position");
+/// The argument of a route with an id, by the first segment of its path: what it is called, and an example.
+const ARGUMENTS: &[(&str, &str, &str)] = &[
+    ("accounts", "ACCOUNT", "acct_1"),
+    ("keys", "KEY", "cred_1"),
+    ("endpoints", "ENDPOINT", "whep_1"),
+    ("deliveries", "DELIVERY", "dlv_1"),
+    ("levers", "LEVER", "lvr_1"),
+];
 
 const JOURNAL: &[&str] = &["at", "by", "action", "account_id", "target", "before", "after"];
 const ACCOUNTS: &[&str] = &["id", "plan", "subscription_active", "closing", "calls", "timezone"];
-const KEYS_SHOWN: &[&str] = &["id", "state", "mode", "hint", "created_at", "last_used_at", "name"];
+const KEYS: &[&str] = &["id", "state", "mode", "hint", "created_at", "last_used_at", "name"];
 const ENDPOINTS: &[&str] = &["id", "status", "reason", "consecutive_failures", "url"];
 const DELIVERIES: &[&str] =
     &["id", "status", "attempts_made", "type", "event_id", "event_created_at", "endpoint_id"];
@@ -66,341 +57,411 @@ const SENDERS: &[&str] = &[
     "shards",
 ];
 
-const STATUS: Flag = Flag::value(
-    "--status",
-    "WORDS",
-    "of these, with commas in between; or failing alone: an\n\
-     attempt has failed, and it is not delivered",
-)
-.some_of(|| {
-    let all = DeliveryStatus::ALL.iter().map(|status| status.as_str());
-    all.chain(["failing"]).collect()
-});
-const PLAN: Flag = Flag::value("--plan", "PLAN", "its plan; business for a new account")
-    .one_of(|| PLANS.map(|plan| plan.name).to_vec());
-const TIMEZONE: Flag = Flag::value("--timezone", "ZONE", "its IANA timezone, such as Europe/Oslo");
-const TYPE: Flag = Flag::value("--type", "TYPE", "of this event type");
+/// The flags of every command.
+#[derive(Args)]
+struct Common {
+    #[command(flatten)]
+    database: Database,
+    #[command(flatten)]
+    user: User,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
 
-const NEW_ACCOUNT: &[Flag] =
-    &[TIMEZONE.required(), Flag::value("--business-name", "TEXT", "its name"), PLAN];
-const CHANGE: &[Flag] = &[
-    TIMEZONE,
-    PLAN,
-    Flag::value("--subscription-active", "BOOL", "false: the API answers 402").bool(),
-    Flag::value("--closing", "BOOL", "true: it is about to be deleted").bool(),
-];
-const NEW_KEY: &[Flag] = &[
-    Flag::value("--name", "TEXT", "what it is called").required(),
-    Flag::value("--mode", "MODE", "which data it reads").one_of(|| vec!["live", "test"]).required(),
-    Flag::value("--scopes", "WORDS", "what it may read, with commas in between [all]")
-        .some_of(|| Scope::KNOWN.iter().map(Scope::as_str).collect())
-        .or_all(),
-    Flag::value("--expires-at", "INSTANT", "when it expires [never]"),
-];
-const NEW_ENDPOINT: &[Flag] = &[
-    Flag::value("--url", "URL", "where its events are sent").required(),
-    Flag::value("--description", "TEXT", "what its owner calls it"),
-];
-const FILTER: &[Flag] = &[
-    STATUS,
-    Flag::value("--endpoint", "ID", "to this endpoint"),
-    TYPE,
-    Flag::value("--id", "ID", "of this event, or this delivery"),
-    Flag::value("--from", "INSTANT", "of events from here on"),
-    Flag::value("--until", "INSTANT", "of events before this"),
-];
-const NEW_LEVER: &[Flag] = &[
-    Flag::switch("--everything", "of all accounts"),
-    Flag::value("--account", "ID", "of this account").of("account_id"),
-    Flag::value("--endpoint", "ID", "of this endpoint").of("endpoint_id"),
-    Flag::value(
-        "--per-second",
-        "N",
-        "how many attempts begin in a second at most, in each sender;\n0 pauses",
-    )
-    .number(),
-    Flag::value("--instead-of", "LEVER", "the lever that this one replaces"),
-];
-const AFTER: &[Flag] = &[Flag::value(
-    "--after",
-    "POSITION",
-    "the position of the last row that is known [the beginning]",
-)];
+/// The flags of who creates endpoints, besides those that the body has.
+#[derive(Args)]
+struct Limits {
+    /// Allow webhooks to this machine, also without TLS.
+    #[arg(long = "allow-loopback-endpoints")]
+    allow_loopback: bool,
+    #[command(flatten)]
+    endpoint_limit: EndpointLimit,
+}
 
-/// The flags of every command, and of those that read or write secrets.
-const ALL: &[Flag] = &[DATABASE, DATABASE_CA, AS, JSON];
-const SEALED: &[Flag] = &[KEYS];
-const HERE: &[Flag] = &[KEYS, LOOPBACK, EndpointLimit::FLAG];
+#[derive(Args, Serialize)]
+struct Journal {
+    /// The position of the last row that is known [the beginning].
+    #[arg(long, value_name = "POSITION")]
+    after: Option<String>,
+    /// Print each row as a line of JSON, with its position.
+    #[serde(skip)]
+    #[arg(long)]
+    lines: bool,
+}
 
-/// The commands, in groups.
-pub(crate) const COMMANDS: &[Command<Run>] = &[
-    command(
-        "journal",
-        &[],
-        "Prints what operators and owners have done, oldest first, from a position on. A row is printed once all older\n\
-         transactions of the database cluster have ended, those of other databases included.",
-        "journal --lines > journal.jsonl",
-        &[AFTER, &[LINES], ALL],
-        Row { fields: AFTER, columns: JOURNAL, ..row(Action::ReadJournal) },
-    ),
-    command(
-        "accounts list",
-        &[],
-        "Lists the accounts, in the order in which they were added.",
-        "accounts list",
-        &[ALL],
-        Row { columns: ACCOUNTS, ..row(Action::ListAccounts) },
-    ),
-    command(
-        "accounts show",
-        &["ACCOUNT"],
-        "Shows an account.",
-        "accounts show acct_1",
-        &[ALL],
-        Row { columns: ACCOUNTS, ..row(Action::ShowAccount) },
-    ),
-    command(
-        "accounts create",
-        &["ID"],
-        "Creates an account.",
-        "accounts create acct_1 --timezone Europe/Oslo --plan pro",
-        &[NEW_ACCOUNT, ALL],
-        Row { fields: NEW_ACCOUNT, ..row(Action::CreateAccount) },
-    ),
-    command(
-        "accounts change",
-        &["ACCOUNT"],
-        "Changes what is given of an account.",
-        "accounts change acct_1 --plan business",
-        &[CHANGE, ALL],
-        Row { fields: CHANGE, ..row(Action::ChangeAccount) },
-    ),
-    command(
-        "keys list",
-        &["ACCOUNT"],
-        "Lists the API keys of an account, without their secrets.",
-        "keys list acct_1",
-        &[ALL],
-        Row { columns: KEYS_SHOWN, ..row(Action::ListKeys) },
-    ),
-    command(
-        "keys create",
-        &["ACCOUNT"],
-        "Creates an API key, and prints its secret this once.",
-        "keys create acct_1 --name sync --mode live",
-        &[NEW_KEY, ALL],
-        Row { fields: NEW_KEY, ..row(Action::CreateKey) },
-    ),
-    command(
-        "keys revoke",
-        &["KEY"],
-        "Revokes an API key for good.",
-        "keys revoke cred_1",
-        &[ALL],
-        Row { columns: KEYS_SHOWN, ..row(Action::RevokeKey) },
-    ),
-    command(
-        "endpoints list",
-        &["ACCOUNT"],
-        "Lists the endpoints of an account.",
-        "endpoints list acct_1",
-        &[SEALED, ALL],
-        Row { columns: ENDPOINTS, ..row(Action::ListEndpoints) },
-    ),
-    command(
-        "endpoints show",
-        &["ENDPOINT"],
-        "Shows an endpoint.",
-        "endpoints show whep_1",
-        &[SEALED, ALL],
-        Row { columns: ENDPOINTS, ..row(Action::ShowEndpoint) },
-    ),
-    command(
-        "endpoints create",
-        &["ACCOUNT"],
-        "Creates an endpoint, and prints its signing secret this once.",
-        "endpoints create acct_1 --url https://hooks.example.com/calls",
-        &[NEW_ENDPOINT, HERE, ALL],
-        Row { fields: NEW_ENDPOINT, ..row(Action::CreateEndpoint) },
-    ),
-    command(
-        "endpoints disable",
-        &["ENDPOINT"],
-        "Disables an endpoint until it is enabled. What it misses is kept for thirty days.",
-        "endpoints disable whep_1",
-        &[SEALED, ALL],
-        Row { columns: ENDPOINTS, ..row(Action::PauseEndpoint) },
-    ),
-    command(
-        "endpoints enable",
-        &["ENDPOINT"],
-        "Enables an endpoint. What it missed is not sent by itself: see `recover`.",
-        "endpoints enable whep_1",
-        &[SEALED, ALL],
-        Row { columns: ENDPOINTS, ..row(Action::EnableEndpoint) },
-    ),
-    command(
-        "endpoints rotate",
-        &["ENDPOINT"],
-        "Replaces the signing secret of an endpoint, and prints the new one this once. The previous one\n\
-         signs for 24 hours more, if it can be opened.",
-        "endpoints rotate whep_1",
-        &[SEALED, ALL],
-        Row { columns: ENDPOINTS, ..row(Action::RotateSecret) },
-    ),
-    command(
-        "endpoints ping",
-        &["ENDPOINT"],
-        "Sends an endpoint a test event, which is a delivery like any other.",
-        "endpoints ping whep_1",
-        &[SEALED, ALL],
-        row(Action::PingEndpoint),
-    ),
-    command(
-        "endpoints delete",
-        &["ENDPOINT"],
-        "Deletes an endpoint for good. What is pending is parked, and its log is kept for thirty days.",
-        "endpoints delete whep_1",
-        &[SEALED, ALL],
-        Row { columns: ENDPOINTS, ..row(Action::DeleteEndpoint) },
-    ),
-    command(
-        "deliveries list",
-        &["ACCOUNT"],
-        "Lists the deliveries of an account, newest first.",
-        "deliveries list acct_1 --status failing",
-        &[FILTER, SEALED, ALL],
-        Row { fields: FILTER, columns: DELIVERIES, ..row(Action::ListDeliveries) },
-    ),
-    command(
-        "deliveries export",
-        &["ACCOUNT"],
-        "Prints the deliveries of an account with their attempts, each as a line of JSON, newest first.\n\
-         The bodies of their events are left out.",
-        "deliveries export acct_1 --from 2026-03-01T00:00:00Z",
-        &[FILTER, SEALED, ALL],
-        Row { fields: FILTER, columns: DELIVERIES, as_lines: true, ..row(Action::ListDeliveries) },
-    ),
-    command(
-        "deliveries show",
-        &["DELIVERY"],
-        "Shows a delivery with its attempts.",
-        "deliveries show dlv_1",
-        &[ALL],
-        Row { columns: DELIVERIES, ..row(Action::ShowDelivery) },
-    ),
-    command(
-        "deliveries redeliver",
-        &["DELIVERY"],
-        "Sends a delivery that has ended once more.",
-        "deliveries redeliver dlv_1",
-        &[ALL],
-        Row { columns: DELIVERIES, ..row(Action::Redeliver) },
-    ),
-    command(
-        "deliveries cancel",
-        &["ACCOUNT"],
-        "Ends what is pending of an account with events of a type. A recovery of the type sends it.",
-        "deliveries cancel acct_1 --type ping",
-        &[&[TYPE.required()], ALL],
-        Row { fields: &[TYPE.required()], ..row(Action::CancelPending) },
-    ),
-    command(
-        "levers list",
-        &[],
-        "Lists the pauses and the throttles that operators have set, oldest first.",
-        "levers list",
-        &[ALL],
-        Row { columns: LEVERS, rows: "levers", ..row(Action::ShowLevers) },
-    ),
-    command(
-        "levers set",
-        &[],
-        "Pauses or throttles sending: every sender knows it within two seconds. One that is set already is\n\
-         refused, unless --instead-of names it.",
-        "levers set --account acct_1 --per-second 0",
-        &[NEW_LEVER, ALL],
-        Row {
-            fields: NEW_LEVER,
-            one_of: &["--everything", "--account", "--endpoint"],
-            ..row(Action::SetLever)
-        },
-    ),
-    command(
-        "levers undo",
-        &["LEVER"],
-        "Undoes a pause or a throttle. All that waits is sent at once.",
-        "levers undo lvr_1",
-        &[ALL],
-        Row { columns: LEVERS, ..row(Action::UndoLever) },
-    ),
-    command(
-        "senders list",
-        &[],
-        "Lists the processes that live: the clock and the keys of each, and the shards of its sender.",
-        "senders list",
-        &[ALL],
-        Row { columns: SENDERS, rows: "processes", ..row(Action::ShowLevers) },
-    ),
-];
+#[derive(Args, Serialize)]
+struct NewAccount {
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Its IANA timezone, such as Europe/Oslo.
+    #[arg(long, value_name = "ZONE")]
+    timezone: String,
+    /// Its name.
+    #[arg(long, value_name = "TEXT")]
+    business_name: Option<String>,
+    /// Its plan; business if none is given.
+    #[arg(long, value_name = "PLAN", value_parser = words(PLANS.map(|plan| plan.name)))]
+    plan: Option<String>,
+}
 
-const fn command(
+#[derive(Args, Serialize)]
+#[group(required = true, multiple = true)]
+struct Change {
+    /// Its IANA timezone, such as Europe/Oslo.
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+    /// Its plan.
+    #[arg(long, value_name = "PLAN", value_parser = words(PLANS.map(|plan| plan.name)))]
+    plan: Option<String>,
+    /// false: the API answers 402.
+    #[arg(long, value_name = "BOOL")]
+    subscription_active: Option<bool>,
+    /// true: it is about to be deleted.
+    #[arg(long, value_name = "BOOL")]
+    closing: Option<bool>,
+}
+
+#[derive(Args, Serialize)]
+struct NewKey {
+    /// What it is called.
+    #[arg(long, value_name = "TEXT")]
+    name: String,
+    /// Which data it reads.
+    #[arg(long, value_name = "MODE", value_parser = words(["live", "test"]))]
+    mode: String,
+    /// What it may read, with commas in between [all].
+    #[arg(long, value_name = "WORDS", value_parser = words(scopes()), value_delimiter = ',')]
+    #[arg(default_values = scopes(), hide_default_value = true)]
+    scopes: Vec<String>,
+    /// When it expires [never].
+    #[arg(long, value_name = "INSTANT")]
+    expires_at: Option<String>,
+}
+
+#[derive(Args, Serialize)]
+struct NewEndpoint {
+    /// Where its events are sent.
+    #[arg(long, value_name = "URL")]
+    url: String,
+    /// What its owner calls it.
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+}
+
+#[derive(Args, Serialize)]
+struct Filter {
+    /// Of these, with commas in between; or failing alone: an attempt has failed, and it is not delivered.
+    #[arg(long, value_name = "WORDS", value_parser = words(statuses()), value_delimiter = ',')]
+    status: Option<Vec<String>>,
+    /// To this endpoint.
+    #[arg(long, value_name = "ID")]
+    endpoint: Option<String>,
+    /// Of this event type.
+    #[arg(long, value_name = "TYPE")]
+    r#type: Option<String>,
+    /// Of this event, or this delivery.
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Of events from here on.
+    #[arg(long, value_name = "INSTANT")]
+    from: Option<String>,
+    /// Of events before this.
+    #[arg(long, value_name = "INSTANT")]
+    until: Option<String>,
+}
+
+#[derive(Args, Serialize)]
+struct OfType {
+    /// Of this event type.
+    #[arg(long, value_name = "TYPE")]
+    r#type: String,
+}
+
+#[derive(Args, Serialize)]
+struct NewLever {
+    #[serde(flatten)]
+    #[command(flatten)]
+    of: OfLever,
+    /// How many attempts begin in a second at most, in each sender; 0 pauses.
+    #[arg(long, value_name = "N", value_parser = number)]
+    per_second: Option<Value>,
+    /// The lever that this one replaces.
+    #[arg(long, value_name = "LEVER")]
+    instead_of: Option<String>,
+}
+
+#[derive(Args, Serialize)]
+#[group(required = true, multiple = false)]
+struct OfLever {
+    /// Of all accounts.
+    #[serde(skip)]
+    #[arg(long)]
+    everything: bool,
+    /// Of this account.
+    #[arg(long = "account", value_name = "ID")]
+    account_id: Option<String>,
+    /// Of this endpoint.
+    #[arg(long = "endpoint", value_name = "ID")]
+    endpoint_id: Option<String>,
+}
+
+/// A command: what it asks for, and how the answer is printed.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    action: Action,
+    /// One word; or two, of which the first is a group.
     name: &'static str,
-    positional: &'static [&'static str],
     about: &'static str,
+    /// Declares the flags of its body, or of its query.
+    declare: fn(Command) -> Command,
+    /// Reads those that were given, as JSON.
+    read: fn(&ArgMatches) -> Value,
+    /// Flags that do something, behind its name and its argument.
     example: &'static str,
-    flags: &'static [&'static [Flag]],
-    row: Row,
-) -> Command<Run> {
-    let help = Help { usage: "", about, flags, positional, example };
-    Command { name, help, run: Run::Ask(row) }
+    /// The field of the answer that has the rows of a list, and its columns.
+    rows: (&'static str, &'static [&'static str]),
+    /// Whether each row is printed as a line of JSON whatever flags say.
+    as_lines: bool,
+    /// Whether it reads or writes secrets.
+    seals: bool,
 }
 
-/// A command without fields, of which an answer with `data` has no columns.
-const fn row(action: Action) -> Row {
-    Row { action, fields: &[], one_of: &[], rows: "data", columns: &[], as_lines: false }
+/// The commands.
+const ROWS: &[Row] = &[
+    row(
+        Action::ReadJournal,
+        "journal",
+        "Prints what operators and owners have done, oldest first, from a position on. A row \
+         is printed once all older transactions of the database cluster have ended, those of \
+         other databases included.",
+    )
+    .with::<Journal>("--lines > journal.jsonl")
+    .rows("data", JOURNAL),
+    row(
+        Action::ListAccounts,
+        "accounts list",
+        "Lists the accounts, in the order in which they were added.",
+    )
+    .rows("data", ACCOUNTS),
+    row(Action::ShowAccount, "accounts show", "Shows an account."),
+    row(Action::CreateAccount, "accounts create", "Creates an account.")
+        .with::<NewAccount>("acct_1 --timezone Europe/Oslo --plan pro"),
+    row(Action::ChangeAccount, "accounts change", "Changes what is given of an account.")
+        .with::<Change>("--plan business"),
+    row(Action::ListKeys, "keys list", "Lists the API keys of an account, without their secrets.")
+        .rows("data", KEYS),
+    row(Action::CreateKey, "keys create", "Creates an API key, and prints its secret this once.")
+        .with::<NewKey>("--name sync --mode live"),
+    row(Action::RevokeKey, "keys revoke", "Revokes an API key for good."),
+    row(Action::ListEndpoints, "endpoints list", "Lists the endpoints of an account.")
+        .rows("data", ENDPOINTS)
+        .seals(),
+    row(Action::ShowEndpoint, "endpoints show", "Shows an endpoint.").seals(),
+    row(
+        Action::CreateEndpoint,
+        "endpoints create",
+        "Creates an endpoint, and prints its signing secret this once.",
+    )
+    .with::<NewEndpoint>("--url https://hooks.example.com/calls")
+    .seals(),
+    row(
+        Action::PauseEndpoint,
+        "endpoints disable",
+        "Disables an endpoint until it is enabled. What it misses is kept for thirty days.",
+    )
+    .seals(),
+    row(
+        Action::EnableEndpoint,
+        "endpoints enable",
+        "Enables an endpoint. What it missed is not sent by itself: see `recover`.",
+    )
+    .seals(),
+    row(
+        Action::RotateSecret,
+        "endpoints rotate",
+        "Replaces the signing secret of an endpoint, and prints the new one this once. The \
+         previous one signs for 24 hours more, if it can be opened.",
+    )
+    .seals(),
+    row(
+        Action::PingEndpoint,
+        "endpoints ping",
+        "Sends an endpoint a test event, which is a delivery like any other.",
+    )
+    .seals(),
+    row(
+        Action::DeleteEndpoint,
+        "endpoints delete",
+        "Deletes an endpoint for good. What is pending is parked, and its log is kept for \
+         thirty days.",
+    )
+    .seals(),
+    row(
+        Action::ListDeliveries,
+        "deliveries list",
+        "Lists the deliveries of an account, newest first.",
+    )
+    .with::<Filter>("--status failing")
+    .rows("data", DELIVERIES)
+    .seals(),
+    row(
+        Action::ListDeliveries,
+        "deliveries export",
+        "Prints the deliveries of an account with their attempts, each as a line of JSON, \
+         newest first. The bodies of their events are left out.",
+    )
+    .with::<Filter>("--from 2026-03-01T00:00:00Z")
+    .rows("data", DELIVERIES)
+    .as_lines()
+    .seals(),
+    row(Action::ShowDelivery, "deliveries show", "Shows a delivery with its attempts."),
+    row(Action::Redeliver, "deliveries redeliver", "Sends a delivery that has ended once more."),
+    row(
+        Action::CancelPending,
+        "deliveries cancel",
+        "Ends what is pending of an account with events of a type. A recovery of the type \
+         sends it.",
+    )
+    .with::<OfType>("--type ping"),
+    row(
+        Action::ShowLevers,
+        "levers list",
+        "Lists the pauses and the throttles that operators have set, oldest first.",
+    )
+    .rows("levers", LEVERS),
+    row(
+        Action::SetLever,
+        "levers set",
+        "Pauses or throttles sending: every sender knows it within two seconds. One that is \
+         set already is refused, unless --instead-of names it.",
+    )
+    .with::<NewLever>("--account acct_1 --per-second 0"),
+    row(
+        Action::UndoLever,
+        "levers undo",
+        "Undoes a pause or a throttle. All that waits is sent at once.",
+    ),
+    row(
+        Action::ShowLevers,
+        "senders list",
+        "Lists the processes that live: the clock and the keys of each, and the shards of its sender.",
+    )
+    .rows("processes", SENDERS),
+];
+
+/// A command without flags of its own, of which an answer is no list.
+const fn row(action: Action, name: &'static str, about: &'static str) -> Row {
+    let (declare, read): (fn(_) -> _, fn(&_) -> _) = (|command| command, |_| Value::Null);
+    let rows = ("data", &[] as &[_]);
+    Row { action, name, about, declare, read, example: "", rows, as_lines: false, seals: false }
 }
 
-/// Makes the request.
-pub(crate) fn ask(row: &Row, help: &Help, flags: &Flags) -> Role {
-    if !row.one_of.is_empty() && row.one_of.iter().filter(|flag| flags.has(flag)).count() != 1 {
-        help.exit(&format!("expected one of {}", listed(row.one_of)));
+impl Row {
+    /// Gives it flags, and an example with them.
+    const fn with<T: Args + Serialize>(self, example: &'static str) -> Self {
+        let read = |given: &ArgMatches| serde_json::json!(read_or_exit::<T>(given));
+        Self { declare: T::augment_args, read, example, ..self }
     }
+
+    /// Says where the rows of its answer are, and which columns a terminal shows.
+    const fn rows(self, field: &'static str, columns: &'static [&'static str]) -> Self {
+        Self { rows: (field, columns), ..self }
+    }
+
+    const fn as_lines(self) -> Self {
+        Self { as_lines: true, ..self }
+    }
+
+    const fn seals(self) -> Self {
+        Self { seals: true, ..self }
+    }
+
+    /// Returns what its argument is called, and an example.
+    fn argument(&self) -> Option<(&'static str, &'static str)> {
+        let (of, _) = Route::of(self.action).path.split_once("/{id}")?;
+        ARGUMENTS.iter().find(|row| row.0 == of).map(|row| (row.1, row.2))
+    }
+
+    fn example(&self) -> String {
+        let sample = self.argument().map_or("", |(_, sample)| sample);
+        let parts = [self.name, sample, self.example].into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(" ")
+    }
+
+    fn command(&self) -> Command {
+        let verb = self.name.split(' ').next_back().unwrap_or_default();
+        let argument = self.argument().map(|(name, _)| {
+            let argument = Arg::new("argument").value_name(name).required(true);
+            argument.value_parser(NonEmptyStringValueParser::new())
+        });
+        let mut command = (self.declare)(Command::new(verb).args(argument));
+        if self.seals {
+            command = Keys::augment_args(command);
+        }
+        if self.action == Action::CreateEndpoint {
+            command = Limits::augment_args(command);
+        }
+        Common::augment_args(command).about(self.about).after_help(self.example())
+    }
+}
+
+/// Adds the commands to those of the program.
+pub(crate) fn added(program: Command) -> Command {
+    let of = |group: &str| {
+        let rows = ROWS.iter().filter(move |row| match row.name.split_once(' ') {
+            Some((first, _)) => first == group,
+            None => group.is_empty(),
+        });
+        rows.map(Row::command).collect::<Vec<_>>()
+    };
+    let groups = GROUPS.iter().map(|(name, about)| {
+        Command::new(name).about(about).subcommand_required(true).subcommands(of(name))
+    });
+    program.subcommands(of("")).subcommands(groups)
+}
+
+/// Returns the request of the command that was given; `None` if it is none of these.
+pub(crate) fn asked(matches: &ArgMatches) -> Option<Role> {
+    let (first, mut given) = matches.subcommand()?;
+    let mut name = first.to_owned();
+    if let Some((second, inner)) = given.subcommand() {
+        name = format!("{first} {second}");
+        given = inner;
+    }
+    let row = ROWS.iter().find(|row| row.name == name)?;
+    let Common { database, user, json } = read_or_exit(given);
+    let limits = (row.action == Action::CreateEndpoint).then(|| read_or_exit::<Limits>(given));
     let route = Route::of(row.action);
-    let argument = help.positional.first().and_then(|name| Some((*name, flags.text(name)?)));
-    if let Some((name, "")) = argument {
-        help.exit(&format!("missing {name}"));
-    }
-    let argument = argument.map(|(_, text)| text);
-    let given = |flag: &Flag| Some((flag.field(), flag.json(flags)?));
-    let mut fields: Map<String, Value> = row.fields.iter().filter_map(given).collect();
-    if route.method == Verb::Patch && fields.is_empty() {
-        let flags: Vec<&str> = row.fields.iter().map(Flag::name).collect();
-        help.exit(&format!("nothing to change: expected one of {}", listed(&flags)));
-    }
-    // The id of what is created is a field.
-    if !route.path.contains("{id}") {
-        fields.extend(argument.map(|id| ("id".to_owned(), id.into())));
-    }
-    let fill = |part| if part == "{id}" { argument.unwrap_or_default() } else { part };
+    let argument = row.argument().and_then(|_| given.get_one::<String>("argument"));
+    let fill = |part: &str| match part {
+        "{id}" => argument.cloned().unwrap_or_default(),
+        part => part.to_owned(),
+    };
+    let mut fields = match (row.read)(given) {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    fields.retain(|_, value| !value.is_null());
     let is_query = route.method == Verb::Get;
-    Role::Ask(Box::new(Asking {
-        database: database(help, flags),
-        by: by(help, flags),
-        ring: help.takes("--keys").then(|| ring(help, flags)),
-        allow_loopback: flags.has("--allow-loopback-endpoints"),
-        endpoint_limit: EndpointLimit::read(flags).unwrap_or_else(|error| help.exit(&error)),
+    let lines = given.try_get_one::<bool>("lines").ok().flatten().is_some_and(|lines| *lines);
+    Some(Role::Ask(Box::new(Asking {
+        database: database.address(),
+        by: user.by(),
+        ring: row.seals.then(|| read_or_exit::<Keys>(given).ring()),
+        allow_loopback: limits.as_ref().is_some_and(|limits| limits.allow_loopback),
+        endpoint_limit: limits.map(|limits| limits.endpoint_limit).unwrap_or_default(),
         method: route.method,
-        path: route.path.split('/').map(|part| fill(part).to_owned()).collect(),
+        path: route.path.split('/').map(fill).collect(),
         query: if is_query { fields.iter().map(as_query).collect() } else { Vec::new() },
         body: if is_query { Map::new() } else { fields }.into(),
-        rows: row.rows,
-        print: match (row.as_lines || flags.has("--lines"), flags.has("--json")) {
+        rows: row.rows.0,
+        print: match (row.as_lines || lines, json) {
             (true, _) => Print::Lines,
             (false, true) => Print::Json,
-            (false, false) => Print::Text(row.columns),
+            (false, false) => Print::Text(row.rows.1),
         },
-    }))
+    })))
 }
 
 /// Returns a field as one of a query: words with commas in between.
@@ -410,28 +471,39 @@ fn as_query((name, value): (&String, &Value)) -> (String, String) {
     (name.clone(), words.unwrap_or_else(|| text(value)))
 }
 
-/// Returns words as a sentence lists them.
-fn listed(words: &[&str]) -> String {
-    match words {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        all => all.join(", "),
+fn words(words: impl IntoIterator<Item = &'static str>) -> PossibleValuesParser {
+    PossibleValuesParser::new(words)
+}
+
+fn statuses() -> impl Iterator<Item = &'static str> {
+    DeliveryStatus::ALL.iter().map(|status| status.as_str()).chain(["failing"])
+}
+
+fn scopes() -> impl Iterator<Item = &'static str> {
+    Scope::KNOWN.iter().map(Scope::as_str)
+}
+
+/// Reads a number. Who asks knows the bounds, and refuses a text.
+#[expect(clippy::unnecessary_wraps, reason = "the type of a reader")]
+fn number(text: &str) -> Result<Value, String> {
+    Ok(text.parse::<u64>().map_or(text.into(), Value::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    use super::{ROWS, added};
+
+    /// Each row is a command that its own example gives.
+    #[test]
+    fn each_row_takes_its_example() {
+        for row in ROWS {
+            let program = added(Command::new("program"));
+            let example = format!("program {}", row.example());
+            let words = example.split(" > ").next().unwrap_or_default().split(' ');
+            let given = program.try_get_matches_from(words);
+            assert!(given.is_ok(), "{example}: {:?}", given.err());
+        }
     }
-}
-
-/// Returns who runs the program: the name of `--as`, or that of the process's user.
-pub(crate) fn by(help: &Help, flags: &Flags) -> By {
-    let name = flags.text("--as").map_or_else(user, str::to_owned);
-    By::person(&name).unwrap_or_else(|why| help.exit(&format!("--as: {why}")))
-}
-
-fn user() -> String {
-    let Ok(own) = std::fs::metadata("/proc/self") else { return "unknown user".to_owned() };
-    let id = std::os::unix::fs::MetadataExt::uid(&own).to_string();
-    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let mut users = users.lines().map(|line| line.split(':'));
-    let found = users.find_map(|mut user| {
-        let name = user.next()?;
-        (user.nth(1)? == id).then(|| name.to_owned())
-    });
-    found.unwrap_or_else(|| format!("user {id}"))
 }

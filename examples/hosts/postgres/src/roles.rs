@@ -4,10 +4,12 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use call_assistant::Timestamp;
+use call_assistant::id::AccountId;
 use call_assistant::webhook::sender::RecoveryFilter;
 use serde_json::{Map, Value};
 
-use crate::cli::{self, Look, Role, Serving};
+use crate::cli::{self, Ring, Role};
 use crate::clock;
 use crate::clocks::{self, Clocks};
 use crate::db::{self, Address, Database, DbError, MigrationError, MigrationStatus};
@@ -23,7 +25,9 @@ use crate::sender;
 use crate::serving;
 use host::data::{self, demo};
 use host::flags::last_words;
+use host::flags::wrong;
 use host::log;
+use host::options::{Process, Sending, Serving};
 use host::program::first_line::Shown;
 use host::program::shutdown;
 use host::program::watch::Watch;
@@ -66,33 +70,41 @@ const UNREADABLE: &str = "some secrets open with no key of the ring, and stay as
 /// Runs a role, and returns the exit status.
 async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
     match role {
-        Role::KeyGen { number } => exit::print(KeyRing::new_line(number))?,
-        Role::Erase { database, by, account, subject, which } => {
-            let database = clocks::reach(&database).await?;
-            let deed = Deed::new(by, "erase", Some(&account), &which);
+        Role::Keygen { number } => exit::print(KeyRing::new_line(number))?,
+        Role::Erase { database, user, account, which } => {
+            let (account, by) = (account.as_str(), user.by());
+            let (which, subject) = which.read();
+            let database = clocks::reach(&database.address()).await?;
+            let deed = Deed::new(by, "erase", Some(account), &which);
             note(&database, &deed).await?;
             let patience = Patience::default();
             let erased = match subject {
-                Some(subject) => erase::caller(&database, &account, &subject, patience).await?,
-                None => erase::account(&database, by, &account, patience).await?,
+                Some(subject) => erase::caller(&database, account, &subject, patience).await?,
+                None => erase::account(&database, by, account, patience).await?,
             };
             exit::print(erased.line())?;
             return Ok(if erased.left.is_some() { exit::AGAIN } else { 0 });
         }
-        Role::Recover { database, by, account, from, until } => {
-            let database = clocks::reach(&database).await?;
+        Role::Recover { database, user, of, from, until } => {
+            let (from, until) = (from.unwrap_or(Timestamp::MIN), until.unwrap_or(Timestamp::MAX));
+            if until <= from {
+                wrong("--until: expected an instant after --from");
+            }
+            let (by, account) = (user.by(), of.account.as_ref().map(AccountId::as_str));
+            let database = clocks::reach(&database.address()).await?;
             let now = database.now();
             let missed = RecoveryFilter::between(from, until, now);
-            let which = account.as_deref().unwrap_or("all accounts");
+            let which = account.unwrap_or("all accounts");
             let after = serde_json::json!({ "from": missed.from(), "until": missed.until() });
-            let deed = Deed::new(by, "recoveries.started", account.as_deref(), which);
+            let deed = Deed::new(by, "recoveries.started", account, which);
             let deed = deed.changing(Value::Null, after);
-            let started = recover::all(&database, account.as_deref(), &missed, deed, now).await;
+            let started = recover::all(&database, account, &missed, deed, now).await;
             let started = started.map_err(exit::refused)?;
             exit::print(serde_json::json!({ "recoveries": started }))?;
         }
-        Role::RotateKeys { database, by, ring } => {
-            let database = clocks::reach(&database).await?;
+        Role::RotateKeys { database, keys, user } => {
+            let (by, address, ring) = (user.by(), database.address(), keys.ring());
+            let database = clocks::reach(&address).await?;
             note(&database, &Deed::new(by, "rotate-keys", None, "signing secrets")).await?;
             let rotated = rotate::keys(&database, &ring, database.now()).await;
             let rotated = rotated.map_err(exit::refused)?;
@@ -101,8 +113,9 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
                 return Err(UNREADABLE.into());
             }
         }
-        Role::RingCheck { database, ring, json } => {
-            let database = clocks::reach(&database).await?;
+        Role::Ring(Ring::Check { database, keys, json }) => {
+            let (address, ring) = (database.address(), keys.ring());
+            let database = clocks::reach(&address).await?;
             let checked = ring::check(&database, &ring, database.now()).await?;
             match json {
                 true => exit::print(checked.line())?,
@@ -112,8 +125,8 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
                 return Err(UNREADABLE.into());
             }
         }
-        Role::Doctor { database, ring, login, backup, json } => {
-            let checks = doctor::look(&database, &ring, login, backup).await;
+        Role::Doctor { database, keys, role, backup, json } => {
+            let checks = doctor::look(&database.address(), &keys.ring(), role, backup).await;
             match json {
                 true => exit::print(serde_json::json!({ "checks": checks }))?,
                 false => checks.iter().try_for_each(|check| exit::print(check.line()))?,
@@ -125,14 +138,14 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             return Ok(if is_bad { exit::FAILED } else { 0 });
         }
         Role::Ask(asking) => ask::run(*asking).await?,
-        Role::Migrate { database, only: None } => {
-            db::migrate(&Database::at(&database, 1)?).await?;
+        Role::Migrate { database, status: false, dry_run: false } => {
+            db::migrate(&Database::at(&database.address(), 1)?).await?;
         }
-        Role::Migrate { database, only: Some(look) } => {
-            let status = db::status(&Database::at(&database, 1)?).await?;
-            match look {
-                Look::Status => exit::print(migrations_line(&status))?,
-                Look::DryRun => status
+        Role::Migrate { database, dry_run, .. } => {
+            let status = db::status(&Database::at(&database.address(), 1)?).await?;
+            match dry_run {
+                false => exit::print(migrations_line(&status))?,
+                true => status
                     .iter()
                     .filter(|migration| migration.applied_at.is_none())
                     .try_for_each(|migration| {
@@ -140,28 +153,34 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
                     })?,
             }
         }
-        Role::Api { serving, database, ring } => {
+        Role::Api { database, keys, serving, drain } => {
+            let (database, ring) = (database.address(), keys.ring());
+            let access = serving.access_or_exit();
             let accounts = accounts(&serving, false)?;
             let (settings, keys) = (serving.clone(), ring.clone());
-            let watch = watch(serving.drain)?;
+            let watch = watch(drain.seconds)?;
             let _stop = watch.stop_on_drop();
             let counted = Counted::default();
             let mut clocks = Clocks::new(Database::at(&database, 1)?, counted.clone());
             let seen = counted.clone();
             let login = Login::Api;
             let api =
-                serving::start(&database, ring, serving, accounts, login, seen, &watch).await?;
+                serving::start(&database, ring, (serving, access), accounts, login, seen, &watch)
+                    .await?;
             clocks.look().await?;
             let clocks = tokio::spawn(watch.until_shutdown("the clocks", clocks.keep()));
             say(&api.line);
             log::banner(&api.banner);
             let over = (&database, &keys);
-            tell("api", over, Some(&settings), None, &api.line, &counted, &watch);
+            tell("api", over, Some((&settings, drain.seconds)), None, &api.line, &counted, &watch);
             api.ended(std::future::ready(())).await;
             clocks.abort();
             stopped(&watch)?;
         }
-        Role::Sender { options, metrics } => {
+        Role::Sender { database, keys, sending, process } => {
+            let Process { allow_loopback, metrics, .. } = process;
+            let options =
+                sender::Options::new(database.address(), keys.ring(), allow_loopback, sending);
             let settings = options.clone();
             let (database, ring) = (&settings.database, settings.ring.clone());
             let watch = watch(Duration::ZERO)?;
@@ -184,14 +203,19 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             }
             stopped(&watch)?;
         }
-        Role::All { serving, sending } => all(serving, sending, false).await?,
-        Role::Demo { serving, mut sending } => {
+        Role::All { database, keys, serving, sending, drain } => {
+            let at = (database.address(), keys.ring());
+            all(at, serving, sending, drain.seconds, false).await?;
+        }
+        Role::Demo { serving, sending } => {
             // What is wrong with the data is said before a server is started.
+            serving.access_or_exit();
             accounts(&serving, true)?;
             let (url, server) = tokio::task::spawn_blocking(own_server).await??;
-            sending.database = url.into();
-            db::migrate(&Database::at(&sending.database, 1)?).await?;
-            let ended = all(serving, sending, true).await;
+            let database = Address::from(url);
+            db::migrate(&Database::at(&database, 1)?).await?;
+            let at = (database, KeyRing::random());
+            let ended = all(at, serving, sending, Duration::ZERO, true).await;
             tokio::task::spawn_blocking(move || drop(server)).await?;
             ended?;
         }
@@ -217,27 +241,32 @@ fn migrations_line(status: &[MigrationStatus]) -> Value {
 }
 
 async fn all(
+    (database, ring): (Address, KeyRing),
     serving: Serving,
-    sending: sender::Options,
+    sending: Sending,
+    drain: Duration,
     demonstration: bool,
 ) -> Result<(), Box<dyn Error>> {
+    let access = serving.access_or_exit();
+    let sending = sender::Options::new(database, ring, serving.process.allow_loopback, sending);
     let accounts = accounts(&serving, demonstration)?;
     let note = match demonstration {
         true => format!("Its database, while it runs: psql {}\n\n", sending.database.url()),
         false => String::new(),
     };
-    let watch = watch(serving.drain)?;
+    let watch = watch(drain)?;
     let _stop = watch.stop_on_drop();
     let (ring, counted) = (sending.ring.clone(), sending.counted.clone());
     let (database, seen) = (&sending.database, counted.clone());
     let (served, sent) = (serving.clone(), sending.clone());
     let login = Login::All;
-    let api = serving::start(database, ring, serving, accounts, login, seen, &watch).await?;
+    let api =
+        serving::start(database, ring, (serving, access), accounts, login, seen, &watch).await?;
     let sender = sender::start(sending, watch.clone()).await?;
     say(&api.line);
     log::banner(&format!("{}{note}", api.banner));
     let over = (&sent.database, &sent.ring);
-    tell("all", over, Some(&served), Some(&sent), &api.line, &counted, &watch);
+    tell("all", over, Some((&served, drain)), Some(&sent), &api.line, &counted, &watch);
     api.ended(sender).await;
     Ok(stopped(&watch)?)
 }
@@ -257,14 +286,14 @@ fn stopped(watch: &Watch) -> Result<(), String> {
 fn tell(
     role: &str,
     (database, ring): (&Address, &KeyRing),
-    serving: Option<&Serving>,
+    serving: Option<(&Serving, Duration)>,
     sending: Option<&sender::Options>,
     line: &Value,
     counted: &Counted,
     watch: &Watch,
 ) {
     let reason = counted.not_ready();
-    let loopback = sending.map(|it| it.allow_loopback);
+    let (loopback, flags) = (sending.map(|it| it.allow_loopback), sending.map(|it| &it.sending));
     log::info!(
         role,
         version = env!("CARGO_PKG_VERSION"),
@@ -273,14 +302,14 @@ fn tell(
         database = database.places(),
         keys = ring.numbers().as_slice(),
         sealing_key = ring.numbers().first(),
-        data = serving.and_then(|it| it.data.as_ref()).map(|file| display(file.display())),
-        allow_loopback_endpoints = serving.map(|it| it.allow_loopback).or(loopback),
-        max_endpoints = serving.map(|it| it.endpoint_limit.get()),
-        drain_seconds = serving.map(|it| it.drain.as_secs()),
-        trust_ca = sending.and_then(|it| it.trust_ca.as_ref()).map(|file| display(file.display())),
-        time_scale = sending.map(|it| it.scale.waits),
-        timeout_scale = sending.map(|it| it.scale.timeouts),
-        endpoint_rate = sending.map(|it| it.per_second),
+        data = serving.and_then(|(it, _)| it.data.as_ref()).map(|file| display(file.display())),
+        allow_loopback_endpoints = serving.map(|(it, _)| it.process.allow_loopback).or(loopback),
+        max_endpoints = serving.map(|(it, _)| it.endpoint_limit.get()),
+        drain_seconds = serving.map(|(_, drain)| drain.as_secs()),
+        trust_ca = flags.and_then(|it| it.trust_ca.as_ref()).map(|file| display(file.display())),
+        time_scale = flags.map(|it| it.scale.waits),
+        timeout_scale = flags.map(|it| it.scale.timeouts),
+        endpoint_rate = flags.map(|it| it.per_second),
         listens = listens(line),
         sender = counted.sender(),
         ready = reason.is_none(),
@@ -312,7 +341,7 @@ fn accounts(
     serving: &Serving,
     demonstration: bool,
 ) -> Result<(Vec<host::store::NewAccount>, Shown), Box<dyn Error>> {
-    let (allow_loopback, now) = (serving.allow_loopback, clock::now());
+    let (allow_loopback, now) = (serving.process.allow_loopback, clock::now());
     Ok(match &serving.data {
         Some(file) => {
             let read = data::load(file, allow_loopback, now);

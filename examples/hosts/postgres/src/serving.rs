@@ -8,7 +8,6 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::cli::Serving;
 use crate::clock;
 use crate::clocks;
 use crate::db::{Address, Database};
@@ -18,11 +17,13 @@ use crate::health::Login;
 use crate::key_ring::KeyRing;
 use crate::sender;
 use crate::store::Postgres;
+use host::auth::access::{Access, Ancestors};
 use host::dashboard::Dashboard;
 use host::http::api::Api;
 use host::http::monitor::Monitor;
 use host::http::serve::{Limits, serve};
 use host::log;
+use host::options::Serving;
 use host::program::first_line::{self, Shown};
 use host::program::listen;
 use host::program::shutdown::{self, Shutdown, Trigger};
@@ -71,7 +72,7 @@ impl Monitoring {
 pub(crate) async fn start(
     database: &Address,
     ring: KeyRing,
-    serving: Serving,
+    (serving, (access, ancestors)): (Serving, (Access, Ancestors)),
     (accounts, shown): (Vec<NewAccount>, Shown),
     login: Login,
     counted: Counted,
@@ -83,7 +84,7 @@ pub(crate) async fn start(
     let private = listen("--dashboard", serving.dashboard).await?;
     let api_url = format!("http://{}", public.local_addr()?);
     let dashboard_url = format!("http://{}", private.local_addr()?);
-    let metrics = match serving.metrics {
+    let metrics = match serving.process.metrics {
         Some(address) => Some(listen("--metrics", address).await?),
         None => None,
     };
@@ -102,8 +103,8 @@ pub(crate) async fn start(
     tokio::spawn(watch.until_shutdown("the readings of monitoring", store.health.keep_readings()));
     let api = Api::new(store.clone(), store.cursors()).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
-    let dashboard = Dashboard::new(store, serving.access, serving.allow_loopback)
-        .framed_by(&serving.ancestors)
+    let dashboard = Dashboard::new(store, access, serving.process.allow_loopback)
+        .framed_by(&ancestors)
         .monitored(monitor.clone())
         .until(stop.clone());
     let answer_api = move |request, peer| api.clone().answer(request, peer);

@@ -396,7 +396,7 @@ fn a_wrong_command_line_is_named_and_never_shows_a_secret() {
     let cases: [(&[&str], &str); 6] = [
         (&[], "WEBHOOK_SECRET"),
         (&["--secret", "the-one-that-no-output-may-show"], "does not begin with whsec_"),
-        (&["--secret", SECRET, "--secret-env", "X"], "expected one of --secret"),
+        (&["--secret", SECRET, "--secret-env", "X"], "not allowed with --secret"),
         (&["--secret", SECRET, "--listen", "here"], "--listen"),
         (&["--secret", SECRET, "--jornal", "x"], "did you mean --journal?"),
         (&["--secret", SECRET, "--product", "Ä"], "--product"),
@@ -406,5 +406,5 @@ fn a_wrong_command_line_is_named_and_never_shows_a_secret() {
     let told = run(example("receiver").env("WEBHOOK_SECRET", spoilt), b"").is(2, "is not UTF-8");
     assert!(!told.stderr.contains("no-output-may-show"));
     let help = run(example("receiver").arg("--help"), b"").is(0, "");
-    assert!(help.stdout.contains("--journal FILE"));
+    assert!(help.stdout.contains("--journal <FILE>"));
 }

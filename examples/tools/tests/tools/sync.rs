@@ -232,8 +232,11 @@ fn a_wrong_command_line_is_named_and_never_shows_a_key() {
     let cases: [(&[&str], &str); 10] = [
         (&[], "missing --api"),
         (&["--api", "example.com", "--key", KEY], "--api"),
-        (&["--api", "http://h", "--key", "the-one-that-no-output-may-show"], "the key"),
-        (&["--api", "http://h"], "SERVICE_API_KEY"),
+        (
+            &["--api", "http://h", "--state", "x", "--key", "the-one-that-no-output-may-show"],
+            "the key",
+        ),
+        (&["--api", "http://h", "--state", "x"], "SERVICE_API_KEY"),
         (&["--api", "http://h", "--key", KEY, "--every", "often"], "--every"),
         (&["--api", "http://h", "--key", KEY, "--sate", "x"], "did you mean --state?"),
         (&["--api", "http://h", "--key", KEY], "missing --state"),
@@ -259,5 +262,5 @@ fn a_wrong_command_line_is_named_and_never_shows_a_key() {
     let spoilt = OsString::from_vec([KEY.as_bytes(), b"\xff"].concat());
     refused(|| with("SERVICE_API_KEY", spoilt.clone()), &[(cases[3].0, "is not UTF-8")]);
     let help = run(example("sync").arg("--help"), b"").is(0, "");
-    assert!(help.stdout.contains("--state FILE"));
+    assert!(help.stdout.contains("--state <FILE>"));
 }

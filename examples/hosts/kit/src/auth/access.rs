@@ -3,6 +3,7 @@
 use std::env::VarError;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -12,7 +13,7 @@ use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use sha2::{Digest as _, Sha256};
 
-use crate::flags::{Flag, Flags, Help};
+use crate::flags::wrong;
 use crate::http::answer::Error;
 use crate::store::scope::By;
 
@@ -39,7 +40,7 @@ pub struct Holder {
 pub struct Token([u8; 32]);
 
 /// The sites that may frame the owner's page, as a policy names them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Ancestors(Option<String>);
 
 /// The most sites that may frame the owner's page: 16.
@@ -134,24 +135,11 @@ impl Holder {
 }
 
 impl Ancestors {
-    /// The flag that names the sites.
-    pub const FLAG: Flag = Flag::value(
-        "--portal-frame-ancestors",
-        "ORIGINS",
-        "the sites that may frame the owner's page, with a space\nbetween them; requires an operator's token [none]",
-    );
-
-    /// Reads the sites. Exits with a message if one is none.
-    pub fn read_or_exit(help: &Help, flags: &Flags, access: &Access) -> Self {
-        let Some(text) = flags.text("--portal-frame-ancestors") else { return Self(None) };
-        if matches!(access, Access::ThisMachine) {
-            help.exit("--portal-frame-ancestors: expected an operator's token, too");
-        }
-        let read = Self::parse(text);
-        read.unwrap_or_else(|error| help.exit(&format!("--portal-frame-ancestors: {error}")))
-    }
-
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Reads the sites, with spaces in between.
+    ///
+    /// # Errors
+    /// One of them is none, or there are too many.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let sites: Vec<&str> = text.split_ascii_whitespace().collect();
         if sites.is_empty() || sites.len() > MOST_ANCESTORS {
             return Err(format!("expected 1 to {MOST_ANCESTORS} origins"));
@@ -189,38 +177,31 @@ impl Ancestors {
 }
 
 impl Access {
-    /// The flag that names the file of the token.
-    pub const FLAG: Flag = Flag::value(
-        "--operator-token-file",
-        "FILE",
-        "the token that the dashboard requires, or lines of\n\
-         name:operator:token and name:reader:token\n[the variable OPERATOR_TOKEN]",
-    );
-
-    /// Reads who may use a dashboard that listens there. Exits with a message if that is not safe.
-    pub fn read_or_exit(help: &Help, flags: &Flags, dashboard: SocketAddr) -> Self {
-        let (text, place) = match flags.text("--operator-token-file") {
+    /// Reads who may use a dashboard that listens there, from the file of `--operator-token-file` or the environment.
+    /// Exits with a message if that is not safe.
+    pub fn read_or_exit(file: Option<&Path>, dashboard: SocketAddr) -> Self {
+        let (text, place) = match file {
             Some(file) => match std::fs::read_to_string(file) {
                 Ok(text) => (text, "--operator-token-file"),
-                Err(error) => help.exit(&format!("--operator-token-file: {error}")),
+                Err(error) => wrong(format_args!("--operator-token-file: {error}")),
             },
             None => match std::env::var(VARIABLE) {
                 Ok(text) => (text, VARIABLE),
                 // Whoever has set a token wants one to be required.
-                Err(VarError::NotUnicode(_)) => help.exit(&format!("{VARIABLE}: it is not UTF-8")),
+                Err(VarError::NotUnicode(_)) => wrong(format_args!("{VARIABLE}: it is not UTF-8")),
                 Err(VarError::NotPresent) if dashboard.ip().is_loopback() => {
                     return Self::ThisMachine;
                 }
-                Err(VarError::NotPresent) => help.exit(&format!(
+                Err(VarError::NotPresent) => wrong(format_args!(
                     "--dashboard: expected a loopback address, or an operator's token: \
                      --operator-token-file or {VARIABLE}"
                 )),
             },
         };
         match Holder::parse(&text) {
-            Ok(holders) if holders.is_empty() => help.exit(&format!("{place}: no token")),
+            Ok(holders) if holders.is_empty() => wrong(format_args!("{place}: no token")),
             Ok(holders) => Self::Tokens(holders.into()),
-            Err(error) => help.exit(&format!("{place}: {error}")),
+            Err(error) => wrong(format_args!("{place}: {error}")),
         }
     }
 

@@ -58,7 +58,7 @@ use tracing_subscriber::prelude::*;
 
 use self::line::{Line, Lines, TRIED};
 use self::repeated::Repeated;
-use crate::flags::{Flag, Flags, Help};
+use crate::flags::expected;
 use crate::terminal;
 
 /// The most lines that wait to be written.
@@ -89,27 +89,35 @@ enum Message {
     Flush(SyncSender<()>),
 }
 
-/// The flag of the form of lines.
-pub const FORMAT: Flag =
-    Flag::value("--log-format", "FORMAT", "lines of the log: text or json [text]");
+/// The flags of the log.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Flags {
+    /// Lines of the log: text or json.
+    #[arg(long = "log-format", value_name = "FORMAT", default_value = "text")]
+    #[arg(value_parser = expected::<Format>("text or json"))]
+    format: Format,
+    /// Lines of the log from error, warn, info or debug on.
+    #[arg(long = "log-level", value_name = "LEVEL", default_value = "info")]
+    #[arg(value_parser = level)]
+    level: LevelFilter,
+}
 
-/// The flag of the least level.
-pub const LEVEL: Flag = Flag::value(
-    "--log-level",
-    "LEVEL",
-    "lines of the log from error, warn, info or debug on [info]",
-);
-
-/// Sets the log as the flags say. Exits with a message if they are wrong.
-pub fn set_or_exit(help: &Help, flags: &Flags) {
-    let read = |name, default| flags.text(name).unwrap_or(default);
-    let level = read("--log-level", "info");
-    let is_known = ["error", "warn", "info", "debug"].contains(&level);
-    match (read("--log-format", "text").parse(), level.parse()) {
-        (Ok(format), Ok(level)) if is_known => set(format, level),
-        (Err(()), _) => help.exit("--log-format: expected text or json"),
-        _ => help.exit("--log-level: expected error, warn, info or debug"),
+impl Default for Flags {
+    fn default() -> Self {
+        Self { format: Format::Text, level: LevelFilter::INFO }
     }
+}
+
+impl Flags {
+    /// Sets the log as the flags say.
+    pub fn set(self) {
+        set(self.format, self.level);
+    }
+}
+
+fn level(text: &str) -> Result<LevelFilter, &'static str> {
+    let is_known = ["error", "warn", "info", "debug"].contains(&text);
+    text.parse().ok().filter(|_| is_known).ok_or("expected error, warn, info or debug")
 }
 
 /// Sets the form of lines, and the least level that is written, unless the program has a subscriber of its own.

@@ -57,7 +57,7 @@ use call_assistant::rest::server::{
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{PlanError, RecoveryFilter};
 
-use crate::flags::{Flag, Flags};
+use crate::flags::expected;
 use crate::input::Bad;
 use crate::store::levers::{Cancelled, LeverOf, LeverRow, Levers};
 use crate::store::scope::{Allowed, Among, By, Operator};
@@ -133,31 +133,24 @@ impl From<PlanError> for Refused {
 }
 
 /// The most endpoints of an account that are not deleted: 100, unless the command line says otherwise.
-#[derive(Clone, Copy, Debug)]
-pub struct EndpointLimit(u32);
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct EndpointLimit {
+    /// Limit, in endpoints of one account.
+    #[arg(long = "max-endpoints", value_name = "N", default_value_t = Self::default().most)]
+    #[arg(value_parser = expected::<u32>("a number of endpoints"))]
+    most: u32,
+}
 
 impl Default for EndpointLimit {
     fn default() -> Self {
-        Self(100)
+        Self { most: 100 }
     }
 }
 
 impl EndpointLimit {
-    /// The flag that sets another one.
-    pub const FLAG: Flag =
-        Flag::value("--max-endpoints", "N", "limit, in endpoints of one account [100]");
-
-    /// Reads the flag.
-    ///
-    /// # Errors
-    /// It is not a number.
-    pub fn read(flags: &Flags) -> Result<Self, String> {
-        Ok(Self(flags.read("--max-endpoints", Self::default().0, "a number of endpoints")?))
-    }
-
     /// Returns the number.
     pub fn get(self) -> u32 {
-        self.0
+        self.most
     }
 
     /// Checks that an account with so many endpoints may have one more.
@@ -165,7 +158,7 @@ impl EndpointLimit {
     /// # Errors
     /// The limit is reached.
     pub fn check(self, endpoints: u64) -> Done<()> {
-        let Self(most) = self;
+        let Self { most } = self;
         match endpoints < u64::from(most) {
             true => Ok(()),
             false => Err(Refused::Conflict(format!(

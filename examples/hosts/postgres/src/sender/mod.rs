@@ -11,7 +11,6 @@ mod read;
 mod rows;
 
 use std::error::Error;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
@@ -27,8 +26,8 @@ use crate::exit::Ended;
 use crate::health::Counted;
 use crate::key_ring::KeyRing;
 use crate::queue::SHARDS;
+use host::options::Sending;
 use host::post;
-use host::program::scale::Scale;
 use host::program::watch::Watch;
 use host::random;
 use host::sender::leases::{Event, Leases, Owner};
@@ -40,11 +39,19 @@ pub(crate) struct Options {
     pub(crate) database: Address,
     pub(crate) ring: KeyRing,
     pub(crate) allow_loopback: bool,
-    pub(crate) trust_ca: Option<PathBuf>,
-    pub(crate) scale: Scale,
-    /// The most attempts per second and endpoint; 0 is no limit.
-    pub(crate) per_second: u32,
+    pub(crate) sending: Sending,
     pub(crate) counted: Counted,
+}
+
+impl Options {
+    pub(crate) fn new(
+        database: Address,
+        ring: KeyRing,
+        allow_loopback: bool,
+        sending: Sending,
+    ) -> Self {
+        Self { database, ring, allow_loopback, sending, counted: Counted::default() }
+    }
 }
 
 /// The most connections for what a sender does: 11; and for renewing its leases: 1. No work uses that one, so none
@@ -67,7 +74,7 @@ pub(crate) async fn start(
     let database = Database::at(&options.database, WORK)?;
     let leases = Database::at(&options.database, LEASES)?;
     db::check(&database).await?;
-    let client = post::Client::new(options.trust_ca.as_deref()).map_err(Ended::Usage)?;
+    let client = post::Client::new(options.sending.trust_ca.as_deref()).map_err(Ended::Usage)?;
     let name = format!("sender-{:016x}", u64::from_le_bytes(random::bytes()));
 
     let (counted, load) = (options.counted.clone(), Load::of_shards(SHARDS));
@@ -90,16 +97,16 @@ pub(crate) async fn start(
     let (ring, allow_loopback) = (options.ring.clone(), options.allow_loopback);
     let shell = Shell {
         rows: Rows::new(database.clone(), ring, allow_loopback, counted.clone()),
-        poster: Poster { client, scale: options.scale, clock: clock.clone() },
+        poster: Poster { client, scale: options.sending.scale, clock: clock.clone() },
         clock: clock.clone(),
         notes: counted.clone(),
-        schedule: options.scale.schedule(),
+        schedule: options.sending.scale.schedule(),
         owned,
         history: counted.history().clone(),
         watch: watch.clone(),
         grace: DRAIN,
     };
-    let core = Core::new(options.per_second);
+    let core = Core::new(options.sending.per_second);
     let adding = days::add(database.clone());
     let dropping = days::drop_old(database, options.ring, counted);
     let run = async move {
