@@ -644,7 +644,7 @@ impl Dice {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_simulations_store_does_what_postgresql_does() {
     let number = |name, or| std::env::var(name).map_or(or, |text| text.parse::<u64>().unwrap());
-    let (count, from) = (number("TRUTH", 500), number("TRUTH_FROM", 1));
+    let (count, from) = (number("TRUTH", 1_000), number("TRUTH_FROM", 1));
     let world = World::new().await;
     world.warm().await;
     let (mut taken_turns, mut waits, mut refused, mut outdated) = (0, 0, 0, 0);
