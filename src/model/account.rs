@@ -29,10 +29,9 @@ json_object! {
         pub business_name: Option<String>,
         /// An IANA timezone name, such as `Europe/Oslo`.
         ///
-        /// Local times without an offset that concern this account, such as opening hours, are in
-        /// this timezone. Timestamps are in UTC. A
+        /// The timezone of the account's local times, such as opening hours. A
         /// [calendar day](crate::guide::reading#the-calls-of-a-day) of the business begins at
-        /// midnight here.
+        /// midnight in this timezone. Timestamps are in UTC.
         pub timezone: String,
         /// Whether the credential reaches production data; false for a test key.
         pub livemode: bool,

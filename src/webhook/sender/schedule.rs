@@ -109,7 +109,7 @@ pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 pub const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
 
 /// The longest time from the first attempt of a delivery to the end of its last attempt, if no
-/// attempt begins late: 7 h 12 min 10 s, all waits and the timeouts of all attempts.
+/// attempt begins late: 7 h 12 min 10 s. It is the sum of all waits and all attempts' timeouts.
 pub const LONGEST_DELIVERY: Duration = {
     let (mut longest, mut waits) = (ATTEMPT_TIMEOUT, RETRY_WAITS);
     while let [wait, rest @ ..] = waits {
@@ -148,8 +148,8 @@ pub(super) const LONGEST_WAIT: Duration = match RETRY_WAITS {
 /// How far in the future a due time may be. No schedule waits longer.
 pub(super) const FARTHEST_DUE: Duration = farthest(LONGEST_WAIT);
 
-/// Returns how far in the future a stored instant may be, if the process that stored it waits at
-/// most `longest`. A later instant comes from a clock that was wrong.
+/// Returns how far in the future the stored due time of an attempt may be, if its wait is at most
+/// `longest`. A later instant comes from a clock that was wrong.
 pub(super) const fn farthest(longest: Duration) -> Duration {
     longest.saturating_mul(2)
 }

@@ -310,8 +310,8 @@ impl CallSync {
         outside || self.recent.contains_key(&call.id)
     }
 
-    /// Returns whether a call's place alone says if it has been returned, so that its id need not
-    /// be kept: a call written a lag or more before the walk began was visible all the time.
+    /// Returns whether the id of this call can be forgotten. A call that was created more than a lag
+    /// before the walk began was visible all the time, so its place alone tells whether it was returned.
     fn settles(&self, goal: Option<Timestamp>, call: &Call) -> bool {
         goal.is_some_and(|goal| call.created_at < goal.saturating_sub(self.lag))
     }

@@ -284,8 +284,8 @@ impl EndpointHealth {
         self.first_failures == FIRST_FAILURES_TO_SUSPECT
     }
 
-    /// Returns since when first attempts have failed, without a 2xx between them: the end of the first that failed,
-    /// which is later than its event. `None` once the endpoint is disabled.
+    /// Returns the end of the earliest first attempt that failed since the last 2xx. `None` once the endpoint is
+    /// disabled.
     #[must_use]
     pub fn first_failed_at(&self) -> Option<Timestamp> {
         self.first_failed_at
