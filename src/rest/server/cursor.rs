@@ -141,7 +141,7 @@ impl fmt::Debug for CursorKey {
 /// 1. Add the new key to every host with [`with_key`](Self::with_key): it verifies.
 /// 2. Put the new key first on every host: it signs.
 /// 3. Remove the old key a day after the last cursor was sealed with it. Each page has a new cursor, so
-///   only a client that paused for a day between two pages has an old cursor.
+///    only a client that paused for a day between two pages has an old cursor.
 ///
 /// Take the next number for each new key. After 255 comes 0.
 ///
