@@ -353,8 +353,8 @@ const ROWS: &[Row] = &[
 /// A command without flags of its own, of which an answer is no list.
 const fn row(action: Action, name: &'static str, about: &'static str) -> Row {
     let (declare, read): (fn(_) -> _, fn(&_) -> _) = (|command| command, |_| Value::Null);
-    let rows = ("data", &[] as &[_]);
-    Row { action, name, about, declare, read, example: "", rows, as_lines: false, seals: false }
+    let (example, as_lines, seals) = ("", false, false);
+    Row { action, name, about, declare, read, example, rows: ("data", &[]), as_lines, seals }
 }
 
 impl Row {

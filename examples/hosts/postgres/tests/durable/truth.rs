@@ -227,7 +227,8 @@ impl<S: Changes> Session<S> {
             Action::Write(deliveries, endpoint, goes_on) => {
                 self.write(change, deliveries, *endpoint, *goes_on).await?;
             }
-            Action::Commit | Action::RollBack => unreachable!(),
+            // They end the transaction, and are not steps of it.
+            Action::Commit | Action::RollBack => {}
         }
         Ok(said)
     }
