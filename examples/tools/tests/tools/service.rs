@@ -99,6 +99,9 @@ impl Service {
         loop {
             let (line, headers) = read_head(&mut stream)?;
             let fault = (self.0.faults)(self.0.requests.fetch_add(1, Ordering::Relaxed) + 1);
+            // A cursor is refused only where there is one.
+            let is_refused = matches!(fault, Some(Fault::Error(ErrorCode::InvalidCursor)));
+            let fault = fault.filter(|_| !is_refused || line.contains("cursor="));
             let broken_off = matches!(fault, Some(Fault::BrokenOff));
             let response = match fault {
                 Some(Fault::Dropped) => return None,
