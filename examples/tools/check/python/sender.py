@@ -195,11 +195,10 @@ class Sender:
             host, _ = parts.hostname or "", parts.port
         except ValueError:
             return False
-        if parts.scheme == "http" and host == "127.0.0.1":
-            return True
-        if parts.scheme != "https" or parts.username is not None or "#" in url:
+        if parts.username is not None or "#" in url:
             return False
-        return self.is_public(host)
+        is_kit = parts.scheme == "http" and host == "127.0.0.1"
+        return is_kit or parts.scheme == "https" and self.is_public(host)
 
     def is_public(self, host):
         try:

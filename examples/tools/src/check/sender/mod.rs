@@ -52,9 +52,10 @@ impl Sender {
     /// Creates one with the address of a control plane.
     ///
     /// # Errors
-    /// The address cannot be read.
+    /// The address cannot be read, or nothing listens there.
     pub fn new(control: &str) -> Result<Self, String> {
         let (control, receiver) = (Place::new(control, None)?, Receiver::start());
+        control.connect()?;
         Ok(Self { control, receiver, state: Mutex::new((0.0, vec![])), next: AtomicU32::new(0) })
     }
 
@@ -68,12 +69,15 @@ impl Sender {
             .map_err(|error| format!("{method} {target}: {error}"))?)
     }
 
-    /// Uses a verb, which has to succeed.
+    /// Uses a verb, which has to succeed. Where the control plane does not have it, nothing is seen.
     fn verb(&self, method: &str, target: &str, body: &Value) -> Seen<Value> {
         let answer = self.ask(method, target, body)?;
-        let is_good = (200..300).contains(&answer.status);
-        ensure(is_good, || format!("{method} {target}: {} {}", answer.status, answer.text()))?;
-        Ok(answer.json())
+        let why = || format!("{method} {target}: {} {}", answer.status, answer.text());
+        match answer.status {
+            200..300 => Ok(answer.json()),
+            404 | 405 | 501 => Err(Not::Unseen(why())),
+            _ => Err(Not::Broken(why())),
+        }
     }
 
     /// Sets the scale of the sender's time. Endpoints of before are paused, so that they get nothing more.
