@@ -37,7 +37,7 @@ for name in library_file, host_file:
         guide += file.read()
 names = {name for name, _ in samples}
 # What only hosts have: their tests compare these rows.
-names |= set(re.findall(r"^\| `(\w+)` \| of (?:a host over a database|each process)", guide, re.M))
+names |= set(re.findall(r"^\| `(\w+)` \| (?:database|process|sender)[,:]", guide, re.M))
 # Roles of the database are called so, too.
 roles = {"call_assistant_api", "call_assistant_sender", "call_assistant_operator"}
 for name in sorted(set(re.findall(r"call_assistant_\w+", guide)) - roles):
