@@ -131,11 +131,11 @@ fn listed<T>(what: &'static str, id: &str, read: Result<T, impl Into<Refused>>) 
             Refused::Unavailable(why) | Refused::Broken(_, why) => why,
             other => format!("{other:?}"),
         };
-        let [account, call, delivery, endpoint, recovery] =
-            ["account", "call", "delivery", "endpoint", "recovery"]
+        let [account, call, delivery, endpoint, key, recovery] =
+            ["account", "call", "delivery", "endpoint", "key", "recovery"]
                 .map(|it| (it == what).then_some(id));
         let message = "a row of a list cannot be read";
-        log::warn!(account, call, delivery, endpoint, recovery, error, "{message}");
+        log::warn!(account, call, delivery, endpoint, key, recovery, error, "{message}");
         Unreadable(id.to_owned())
     })
 }

@@ -342,6 +342,7 @@ const SAMPLED: &[&str] = &[
     "status",
     "target",
     "timezone",
+    "told",
     "type",
 ];
 
