@@ -227,7 +227,7 @@ fn filters_look_at_all_deliveries() {
         let endpoints = overview["endpoints"].as_array().unwrap();
         let closed =
             endpoints.iter().find(|row| closed.ends_with(row["id"].as_str().unwrap())).unwrap();
-        (closed["last_hour"]["attempts"] != 0).then(|| closed["last_hour"].clone())
+        (closed["last_hour"]["attempts"].as_u64() > Some(0)).then(|| closed["last_hour"].clone())
     });
     assert_eq!((&hour["attempts"], &hour["p99_ms"]), (&json!(1), &Value::Null));
 }
