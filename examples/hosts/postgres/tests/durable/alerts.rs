@@ -440,7 +440,7 @@ async fn the_database_is_slow() {
     let (over, ask) = (&over, &ask);
     let change = held.transaction().await.unwrap();
     thread::scope(|scope| {
-        for n in 0..16 {
+        for n in 0..32 {
             let api = &service.api;
             scope.spawn(move || {
                 while !over.load(Ordering::Relaxed) {
