@@ -13,7 +13,7 @@ pub const OWNERS: usize = 4;
 /// The most requests of one owner that wait or are answered: 16. One at a time is answered.
 pub const MOST: usize = 16;
 
-/// What owners have under way. Clones share it.
+/// The requests of owners that are under way. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Shares<K> {
     all: Arc<Semaphore>,

@@ -64,7 +64,7 @@ use crate::terminal;
 /// The most lines that wait to be written.
 const QUEUE: usize = 4096;
 
-/// How long lines are collected before they are written: 5 ms. Whoever logs much wakes the thread seldom.
+/// How long lines are collected before they are written: 5 ms. A busy log wakes the thread seldom.
 const COLLECTED: Duration = Duration::from_millis(5);
 
 /// How often to look for failures that have ended: each second.

@@ -1,4 +1,4 @@
-//! What the login of an owner can make: the most of each, in one table.
+//! The most of each thing that an owner's login can make, in one table.
 //!
 //! What a customer makes, lists show and processes read, so that nothing of it may be without a bound. Operators and
 //! `--data` are outside. The number of endpoints holds for all: [`EndpointLimit`](super::EndpointLimit).

@@ -4,8 +4,8 @@
 //! let key = together.ask(digest, 1, |digests| look_up(database.clone(), digests)).await?;
 //! ```
 //!
-//! Nobody waits for a batch to fill: the first question is asked at once, and the next batch is what came
-//! meanwhile. Nor does anybody wait for many large answers: a batch has a limit of rows, and a question that
+//! No question waits for a batch to fill: the first is asked at once, and the next batch has the questions that came
+//! meanwhile. No question waits for many large answers: a batch has a limit of rows, and a question that
 //! comes while the latest batch is full or slow begins another.
 //!
 //! One account has one batch under way at most, and accounts take turns, so that none waits for all that another asks.
@@ -97,7 +97,7 @@ impl<Q: Question, A: Send + 'static> Together<Q, A> {
         }
     }
 
-    /// Lets a question wait. Whoever gets a turn has it asked.
+    /// Lets a question wait for its turn, in which it is asked.
     fn enter(&self, waiting: Waiting<Q, A>) -> Option<Turn<Q, A>> {
         let mut queue = self.lock();
         let account = waiting.question.account().map(str::to_owned);
