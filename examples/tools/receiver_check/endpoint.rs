@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{StatusCode, Uri};
+use http::StatusCode;
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite,
     AsyncWriteExt as _, BufReader,
@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::Fault;
 use crate::sent::Sent;
-use host::tls;
+use tools::check::http::Place;
 use tools::client::connect;
 
 /// How long an answer may take: 10 seconds, as the service waits.
@@ -24,15 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The most that is read of an answer: 64 KiB.
 const LONGEST: u64 = 64 * 1024;
 
-/// Where requests go.
+/// The place where requests go.
 #[derive(Clone)]
-pub(crate) struct Endpoint {
-    host: String,
-    authority: String,
-    port: u16,
-    path: String,
-    tls: Option<TlsConnector>,
-}
+pub(crate) struct Endpoint(Place);
 
 impl Endpoint {
     /// Reads where requests go.
@@ -40,29 +34,7 @@ impl Endpoint {
     /// # Errors
     /// The text is not an address of a web server, or the certificates cannot be read.
     pub(crate) fn new(url: &str, trust: Option<&Path>) -> Result<Self, String> {
-        let uri: Uri = url.parse().map_err(|error| format!("URL: {error}"))?;
-        let (Some(scheme @ ("http" | "https")), Some(authority)) =
-            (uri.scheme_str(), uri.authority())
-        else {
-            return Err("URL: expected http://HOST:PORT/PATH or https://".to_owned());
-        };
-        if authority.as_str().contains('@') {
-            return Err("URL: no user and no password may be in it".to_owned());
-        }
-        let tls = match scheme {
-            "https" => {
-                let config = tls::config(trust, b"http/1.1");
-                Some(config.map_err(|error| format!("--trust-ca: {error}"))?)
-            }
-            _ => None,
-        };
-        Ok(Self {
-            host: authority.host().trim_matches(['[', ']']).to_owned(),
-            authority: authority.as_str().to_owned(),
-            port: authority.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 }),
-            path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
-            tls: tls.map(|config| TlsConnector::from(Arc::new(config))),
-        })
+        Place::new(url, trust).map(Self)
     }
 
     /// Sends a request on a connection of its own. Returns the status of the answer, or why there is none.
@@ -75,14 +47,15 @@ impl Endpoint {
     }
 
     async fn exchange(&self, sent: &Sent) -> Result<u16, Fault> {
-        let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await?;
+        let Place { host, port, tls, .. } = &self.0;
+        let found = tokio::net::lookup_host((host.as_str(), *port)).await?;
         let stream = connect(&found.collect::<Vec<_>>(), PATIENCE).await?;
         stream.set_nodelay(true)?;
-        match &self.tls {
+        match tls {
             None => self.converse(stream, sent).await,
             Some(tls) => {
-                let name = ServerName::try_from(self.host.clone())?;
-                self.converse(tls.connect(name, stream).await?, sent).await
+                let (tls, name) = (TlsConnector::from(Arc::clone(tls)), host.clone());
+                self.converse(tls.connect(ServerName::try_from(name)?, stream).await?, sent).await
             }
         }
     }
@@ -91,7 +64,7 @@ impl Endpoint {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let bytes = sent.bytes(&self.path, &self.authority);
+        let bytes = sent.bytes(&self.0.target, &self.0.authority);
         let (read, mut write) = tokio::io::split(stream);
         // Who refuses early may not read the rest, and its answer counts.
         let writes = async {

@@ -21,13 +21,15 @@ const LONGEST: usize = 16 * 1024 * 1024;
 /// Where requests go.
 #[derive(Clone, Debug)]
 pub struct Place {
-    host: String,
-    port: u16,
+    pub host: String,
+    pub port: u16,
     /// The text of `Host`.
     pub authority: String,
-    /// What stands before each path, without a slash at its end.
+    /// The beginning of each path, without a slash at its end.
     pub base: String,
-    tls: Option<Arc<ClientConfig>>,
+    /// The path and the query of the address.
+    pub target: String,
+    pub tls: Option<Arc<ClientConfig>>,
 }
 
 /// A connection.
@@ -72,6 +74,7 @@ impl Place {
             port: authority.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 }),
             authority: authority.as_str().to_owned(),
             base: uri.path().trim_end_matches('/').to_owned(),
+            target: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
             tls,
         })
     }
