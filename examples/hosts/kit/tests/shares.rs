@@ -1,4 +1,4 @@
-//! What the owners of accounts have under way at the same time.
+//! The requests that owners of accounts have under way at the same time.
 #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used)]
 
 use std::time::Duration;

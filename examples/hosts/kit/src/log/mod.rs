@@ -21,7 +21,7 @@
 //! An event with the field `stranger` is one that somebody without a key or a login has caused, if it is true: a
 //! hundred of these are written in ten seconds, and one line that says how many more there were.
 //!
-//! Whoever embeds a host may install a subscriber first, with this log as one of its layers. The spans `api`,
+//! A program that embeds a host may install a subscriber first, with this log as one of its layers. The spans `api`,
 //! `dashboard` and `attempt` have the ids of accounts, events, deliveries and requests, and the `traceparent` of
 //! the caller. They are of the level `debug`: this log, which has the ids in its lines, pays nothing for them.
 //! Nothing of another layer goes to endpoints.

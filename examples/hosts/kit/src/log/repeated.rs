@@ -26,7 +26,7 @@ const MOST_ERRORS: usize = 8;
 /// The most lines of strangers that are written in a span: 100.
 const MOST_OF_STRANGERS: u64 = 100;
 
-/// What is counted.
+/// The counts of lines, by their causes.
 #[derive(Debug)]
 pub(super) struct Repeated {
     /// Failures that last by their names, other causes by their fields.

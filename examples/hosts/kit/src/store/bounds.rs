@@ -1,6 +1,6 @@
 //! The most of each thing that an owner's login can make, in one table.
 //!
-//! What a customer makes, lists show and processes read, so that nothing of it may be without a bound. Operators and
+//! Lists show all that a customer makes, and processes read it, so each thing has a bound. Operators and
 //! `--data` are outside. The number of endpoints holds for all: [`EndpointLimit`](super::EndpointLimit).
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::{Done, Refused};
 /// The most of one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// What is counted, in words that follow a number.
+    /// The things that are counted, in words that follow a number.
     pub what: &'static str,
     pub most: u32,
     /// How far back they are counted; `None`: all there are.

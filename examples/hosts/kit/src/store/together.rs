@@ -36,7 +36,7 @@ pub const PATIENCE: Duration = Duration::from_secs(2);
 /// The questions of one kind in a process. Clones share them.
 pub struct Together<Q, A>(Arc<Mutex<Queue<Q, A>>>);
 
-/// What is asked.
+/// A question.
 pub trait Question: Send + 'static {
     /// Returns the account that asks. Those whose account is not known share no batch limit.
     fn account(&self) -> Option<&str> {
@@ -173,7 +173,7 @@ impl<Q: Question, A: Send + 'static> Turn<Q, A> {
         queue.asking.retain(|account| !self.accounts.contains(account));
         self.accounts.clear();
         let (mut batch, mut rows, mut is_full) = ((Vec::new(), Vec::new()), 0_usize, false);
-        // Who has had a turn, and has more, is behind who has had none.
+        // An account that had its turn and has more is behind accounts that had none.
         let (mut untouched, mut served) = (VecDeque::new(), VecDeque::new());
         for mut line in std::mem::take(&mut queue.lines) {
             line.waiting.retain(|waiting| !waiting.caller.is_closed());
