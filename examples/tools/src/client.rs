@@ -2,9 +2,7 @@
 
 use std::error::Error;
 use std::io;
-use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -13,7 +11,6 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self, Builder};
 use hyper_util::rt::TokioExecutor;
-use tokio::net::TcpStream;
 use tokio_rustls::rustls;
 
 use host::tls;
@@ -58,24 +55,6 @@ impl Client {
             Err(_) => Err("the response is incomplete".to_owned()),
         }
     }
-}
-
-/// Connects to the first of a name's addresses that answers. Each has its share of the time, as with the service.
-///
-/// # Errors
-/// What stood in the way at the last one, or that there is none.
-pub async fn connect(addresses: &[SocketAddr], patience: Duration) -> Result<TcpStream, String> {
-    let count = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
-    let share = patience.checked_div(count).unwrap_or(patience);
-    let mut failed = "the name has no address".to_owned();
-    for address in addresses {
-        failed = match tokio::time::timeout(share, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => return Ok(stream),
-            Ok(Err(error)) => format!("{address}: {error}"),
-            Err(_) => format!("{address}: no connection in time"),
-        };
-    }
-    Err(failed)
 }
 
 /// Returns the words of what went wrong, which name no address and no header.

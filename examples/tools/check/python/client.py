@@ -40,11 +40,14 @@ class Client:
             cursor = self.next(page)
             if cursor is None:
                 break
-            if cursor in seen:
+            if self.is_known(cursor, seen):
                 raise GivenUp("the cursor comes again")
             seen.add(cursor)
         self.state["watermark"] = max(filter(None, [newest, self.state["watermark"]]), default=None)
         self.save()
+
+    def is_known(self, cursor, seen):
+        return cursor in seen
 
     def newest(self, calls):
         times = [call["created_at"] for call in calls if self.is_readable(call)]
@@ -99,8 +102,8 @@ class Client:
                 if not self.is_worth_a_retry(error.code):
                     raise GivenUp(f"{error.code}") from None
                 wait = self.retry_after(error.headers.get("Retry-After"))
-            except (OSError, http.client.HTTPException, ValueError):
-                wait = 0
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                wait = self.broken(error)
             time.sleep(wait + 0.2 * 2**attempt * (1 + random.random()))
         raise GivenUp("no answer")
 
@@ -109,6 +112,9 @@ class Client:
 
     def is_worth_a_retry(self, status):
         return status in (408, 425, 429) or status >= 500 and status not in (501, 505)
+
+    def broken(self, error):
+        return 0
 
     def retry_after(self, text):
         if text is None:

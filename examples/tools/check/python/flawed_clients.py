@@ -1,5 +1,5 @@
 """Clients with one flaw each, for `check client`: python3 flawed_clients.py FLAW"""
-import datetime, sys, urllib.request
+import datetime, http.client, sys, time, urllib.request
 import client
 from client import Client, GivenUp
 
@@ -67,6 +67,80 @@ class KeyInUrl(Client):
         request = super().request(target)
         request.full_url += "&api_key=" + self.key
         return request
+
+
+class FourPages(Client):
+    pages = 0
+
+    def next(self, page):
+        self.pages += 1
+        return super().next(page) if self.pages < 4 else None
+
+
+class NothingIsError(Client):
+    def next(self, page):
+        if not page["data"] and not page.get("has_more"):
+            raise GivenUp("there are no calls")
+        return super().next(page)
+
+
+class FlagNeeded(Client):
+    def next(self, page):
+        return super().next(page) if "has_more" in page else None
+
+
+class CirclesOn(Client):
+    def is_known(self, cursor, seen):
+        return False
+
+
+class AllAgain(Client):
+    def after(self):
+        return None
+
+
+class WatermarkAtOnce(Client):
+    def newest(self, calls):
+        newest = super().newest(calls)
+        self.state["watermark"] = newest
+        self.save()
+        return newest
+
+
+class RefusedCursorIsEnd(Client):
+    def page(self, after, cursor):
+        try:
+            return super().page(after, cursor)
+        except GivenUp as why:
+            if cursor is None or str(why) != "400":
+                raise
+            return {"data": [], "has_more": False}
+
+
+class BadGatewayEnds(Client):
+    def is_worth_a_retry(self, status):
+        return status != 502 and super().is_worth_a_retry(status)
+
+
+class HalfAnswerEnds(Client):
+    def broken(self, error):
+        if isinstance(error, http.client.IncompleteRead):
+            raise GivenUp("half an answer")
+        return super().broken(error)
+
+
+class SlowPageEnds(Client):
+    def ask(self, target):
+        began = time.monotonic()
+        answer = super().ask(target)
+        if self.tried == 1 and time.monotonic() - began > 0.9:
+            raise GivenUp("too slow")
+        return answer
+
+    def request(self, target):
+        self.tried = self.tried + 1 if target == getattr(self, "target", None) else 1
+        self.target = target
+        return super().request(target)
 
 
 if __name__ == "__main__":

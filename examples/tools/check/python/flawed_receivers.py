@@ -91,6 +91,75 @@ class TellsByHeader(Receiver):
         return headers.get("X-Service-Delivery", "")
 
 
+class FirstFails(Receiver):
+    is_awake = False
+
+    def answer(self, headers, body):
+        was_awake, self.is_awake = self.is_awake, True
+        return super().answer(headers, body) if was_awake else 500
+
+
+class AsciiAlone(Receiver):
+    def signed(self, body):
+        return body.decode("ascii", "ignore").encode()
+
+
+class NamesWithCase(Receiver):
+    def signatures(self, headers):
+        return [value for name, value in headers.items() if name == "X-Service-Signature"]
+
+
+class UnknownPartRefused(Receiver):
+    def is_genuine(self, values, body):
+        is_known = all(part.startswith(("t=", "v1=")) for value in values for part in value.split(","))
+        return is_known and super().is_genuine(values, body)
+
+
+class AnyDigest(Receiver):
+    def is_equal(self, given, digest):
+        return len(given) == len(digest)
+
+
+class LineEndTrimmed(Receiver):
+    def is_genuine(self, values, body):
+        return super().is_genuine(values, body) or super().is_genuine(values, body.rstrip(b"\n"))
+
+
+class BareSecretToo(Receiver):
+    def __init__(self, stored, secrets):
+        super().__init__(stored, secrets + [secret.removeprefix("whsec_") for secret in secrets])
+
+
+class FirstTimeTaken(Receiver):
+    def is_genuine(self, values, body):
+        return super().is_genuine([re.sub(r"^(t=[0-9]+),t=[0-9]+", r"\1", value) for value in values], body)
+
+
+class LengthNeeded(Receiver):
+    def answer(self, headers, body):
+        return super().answer(headers, body) if "Content-Length" in headers else 411
+
+
+class TenAtOnce(Receiver):
+    room = threading.Semaphore(10)
+
+    def answer(self, headers, body):
+        if not self.room.acquire(blocking=False):
+            return 503
+        try:
+            time.sleep(0.1)
+            return super().answer(headers, body)
+        finally:
+            self.room.release()
+
+
+class CopyRefused(Receiver):
+    def answer(self, headers, body):
+        before = len(self.seen)
+        status = super().answer(headers, body)
+        return 409 if status == 204 and len(self.seen) == before else status
+
+
 if __name__ == "__main__":
     kind = globals()[sys.argv.pop(1)]
     receiver.main(kind)

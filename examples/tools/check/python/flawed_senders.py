@@ -1,5 +1,5 @@
 """Senders with one flaw each, for `check sender`: python3 flawed_senders.py FLAW"""
-import json, sys, threading
+import json, sys, threading, time
 from urllib.parse import urljoin
 import sender
 from sender import WAITS, Sender
@@ -125,6 +125,114 @@ class SendsBesideItself(Sender):
 class AnyAddress(Sender):
     def is_public(self, host):
         return True
+
+
+class OtherAgent(Sender):
+    def request(self, delivery, number):
+        headers, body = super().request(delivery, number)
+        return {**headers, "User-Agent": "Python-http.client"}, body
+
+
+class UpperCase(Sender):
+    def signature(self, delivery, number, body):
+        return super().signature(delivery, number, body).upper().replace("T=", "t=").replace("V1=", "v1=")
+
+
+class SlowClock(Sender):
+    def now(self):
+        return super().now() - 60
+
+
+class BareSecret(Sender):
+    def add_endpoint(self, url):
+        endpoint = super().add_endpoint(url)
+        if endpoint:
+            endpoint.secret = endpoint.secret.removeprefix("whsec_")
+        return endpoint
+
+
+class ZoneInLetters(Sender):
+    def event(self, kind, data):
+        event = super().event(kind, data)
+        return {**event, "created_at": event["created_at"].replace("+00:00", "Z")}
+
+
+class IdForEach(Sender):
+    def request(self, delivery, number):
+        headers, body = super().request(delivery, number)
+        sent = [one for one in list(self.deliveries.values()) if one.event[0] == delivery.event[0] and one.status != "skipped"]
+        return {**headers, "X-Service-Delivery": delivery.event[0] + ("_b" if sent.index(delivery) else "")}, body
+
+
+class FewSuccesses(Sender):
+    def is_success(self, status):
+        return status in (200, 201, 202, 204)
+
+
+class NoiseIsSuccess(Sender):
+    def broken(self, error):
+        return None if isinstance(error, OSError) else 204
+
+
+class WaitsForBody(Sender):
+    def answered(self, response):
+        is_cut = response.read(1) == b"" and response.length
+        return None if is_cut else response.status
+
+
+class ReadsWithoutEnd(Sender):
+    def answered(self, response):
+        began = time.monotonic()
+        while response.length is None and response.read(65536):
+            time.sleep(0.01)
+        return response.status if time.monotonic() - began < self.timeout / 2 else None
+
+
+class GivesUpEarly(Sender):
+    timeout = 5
+
+
+class RedeliversTwice(Sender):
+    def once(self, delivery):
+        if not self.is_success(self.attempt(delivery, 1)):
+            super().once(delivery)
+        else:
+            delivery.status = "delivered"
+
+
+class RedeliversAnew(Sender):
+    def once(self, delivery):
+        event_id, kind, body = delivery.event
+        delivery.event = event_id, kind, json.dumps(json.loads(body)).encode()
+        super().once(delivery)
+
+
+class TwentyOne(Sender):
+    most_failures = 21
+
+
+class PausesNewOnesAlone(Sender):
+    def pause(self, endpoint):
+        super().pause(endpoint)
+        endpoint.paused_in = endpoint.life
+
+    def is_parked(self, delivery):
+        return super().is_parked(delivery) and delivery.life != getattr(delivery.endpoint, "paused_in", None)
+
+
+class SkippedIsLost(Sender):
+    def redeliver(self, delivery):
+        return delivery.status != "skipped" and super().redeliver(delivery)
+
+
+class HalfAMinute(Sender):
+    def wait(self, number):
+        return 30 if number == 2 else super().wait(number)
+
+
+class StopsLater(Sender):
+    def stop(self):
+        pass
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ from urllib.parse import parse_qs, urlsplit
 WAITS = [10, 60, 600, 3600, 21600]
 
 
-
-
 class Endpoint:
     def __init__(self, url, number):
         self.id, self.url, self.secret = f"we_{number}", url, "whsec_" + os.urandom(16).hex()
@@ -39,12 +37,7 @@ class Sender:
         return endpoint
 
     def emit(self, kind, data):
-        event = {
-            "id": "evt_" + os.urandom(12).hex(), "type": kind,
-            "created_at": datetime.datetime.now(datetime.timezone.utc).isoformat(),
-            "api_version": "2026-01-15", "account_id": "acct_1",
-            "origin": {"source": "voice", "credential_id": None, "idempotency_key": None}, "data": data,
-        }
+        event = self.event(kind, data)
         body = json.dumps(event, ensure_ascii=False).encode()
         with self.lock:
             for endpoint in self.endpoints.values():
@@ -56,6 +49,14 @@ class Sender:
                 self.start(delivery)
         return event["id"]
 
+    def event(self, kind, data):
+        return {
+            "id": "evt_" + os.urandom(12).hex(), "type": kind,
+            "created_at": datetime.datetime.now(datetime.timezone.utc).isoformat(),
+            "api_version": "2026-01-15", "account_id": "acct_1",
+            "origin": {"source": "voice", "credential_id": None, "idempotency_key": None}, "data": data,
+        }
+
     def start(self, delivery):
         threading.Thread(target=self.deliver, args=(delivery,), daemon=True).start()
 
@@ -66,6 +67,9 @@ class Sender:
     def disable(self, endpoint):
         with self.lock:
             endpoint.is_active = False
+
+    def pause(self, endpoint):
+        self.disable(endpoint)
 
     def redeliver(self, delivery):
         with self.lock:
@@ -89,7 +93,7 @@ class Sender:
             with self.lock:
                 if self.is_stopped.is_set():
                     return
-                if not delivery.endpoint.is_active or delivery.life != delivery.endpoint.life:
+                if self.is_parked(delivery):
                     delivery.status = "parked"
                     return
             status = self.attempt(delivery, number)
@@ -98,6 +102,9 @@ class Sender:
             if number < self.attempts:
                 self.is_stopped.wait(self.wait(number) * self.scale)
         self.end_failed(delivery)
+
+    def is_parked(self, delivery):
+        return not delivery.endpoint.is_active or delivery.life != delivery.endpoint.life
 
     def wait(self, number):
         return WAITS[number - 1]
@@ -158,9 +165,12 @@ class Sender:
         return delivery.event[2]
 
     def signature(self, delivery, number, body):
-        t = str(int(time.time()))
+        t = str(self.now())
         signed = self.key(delivery.endpoint.secret), t.encode() + b"." + body
         return f"t={t},v1={hmac.new(*signed, hashlib.sha256).hexdigest()}"
+
+    def now(self):
+        return int(time.time())
 
     def key(self, secret):
         return secret.encode()
@@ -179,10 +189,13 @@ class Sender:
                 return self.answered(connection.getresponse())
             finally:
                 deadline.cancel()
-        except (OSError, http.client.HTTPException):
-            return None
+        except (OSError, http.client.HTTPException) as error:
+            return self.broken(error)
         finally:
             connection.close()
+
+    def broken(self, error):
+        return None
 
     def answered(self, response):
         return response.status
@@ -241,7 +254,7 @@ class Control(http.server.BaseHTTPRequestHandler):
         elif words[2] == "enable":
             sender.enable(sender.endpoints[words[1]])
         elif words[2] == "pause":
-            sender.disable(sender.endpoints[words[1]])
+            sender.pause(sender.endpoints[words[1]])
         elif not sender.redeliver(sender.deliveries[words[1]]):
             return self.answer(409, {"error": "it is pending, or its endpoint is disabled"})
         return self.answer(200, {})

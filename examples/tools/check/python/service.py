@@ -46,6 +46,8 @@ def instant(text):
 class Service:
     quotas = {"account": 60, "calls": 600}
     most, default = 100, 50
+    # Of HTTP: seconds for a head, threads, bytes of a body that are read for nothing, one request a connection.
+    patience, threads, unread, closes = 10, 2000, 2**20, False
 
     def __init__(self, accounts):
         self.secret, self.lock, self.used = os.urandom(32), threading.Lock(), {}
@@ -62,8 +64,7 @@ class Service:
     def answer(self, request):
         self.check_host(request)
         operation, call_id = self.route(request)
-        if request.method not in ("GET", "HEAD"):
-            raise Refused("method_not_allowed", Allow="GET, HEAD")
+        self.check_method(request)
         account, key = self.authenticate(request)
         self.check_quota(key, operation)
         self.check_account(account)
@@ -92,6 +93,10 @@ class Service:
             return "calls", parts[3]
         raise Refused("resource_not_found")
 
+    def check_method(self, request):
+        if request.method not in ("GET", "HEAD"):
+            raise Refused("method_not_allowed", Allow="GET, HEAD")
+
     def authenticate(self, request):
         given = request.authorizations
         found = re.fullmatch(r"(?i:bearer) +([\x21-\x7e]+)", given[0]) if len(given) == 1 else None
@@ -115,9 +120,11 @@ class Service:
             while used and used[0] <= now - 60:
                 used.pop(0)
             if len(used) >= self.quotas[operation]:
-                wait = max(1, -int(-(used[0] + 60 - now) // 1))
-                raise Refused("rate_limit_exceeded", **{"Retry-After": str(wait)})
+                raise self.limited(used, now)
             used.append(now)
+
+    def limited(self, used, now):
+        return Refused("rate_limit_exceeded", **{"Retry-After": str(max(1, -int(-(used[0] + 60 - now) // 1)))})
 
     def check_account(self, account):
         if account.get("closing"):
@@ -250,16 +257,35 @@ class Service:
         error = {"type": STATUS[refused.code][1], "code": refused.code, "message": refused.message}
         return {"error": {**error, "request_id": request_id}}
 
+    def status(self, code):
+        return STATUS[code][0]
+
+    def request_id(self, request):
+        return "req_" + os.urandom(12).hex()
+
+    def length(self, body):
+        return {"Content-Length": str(len(body))}
+
     def headers(self, request_id):
         return {"Content-Type": "application/json", "X-Request-Id": request_id, "Cache-Control": "no-store"}
 
     def respond(self, request):
-        request_id, status, more = "req_" + os.urandom(12).hex(), 200, {}
+        request_id, status, more = self.request_id(request), 200, {}
         try:
             body = self.answer(request)
         except Refused as refused:
-            status, more, body = STATUS[refused.code][0], refused.headers, self.error(refused, request_id)
+            status, more, body = self.status(refused.code), refused.headers, self.error(refused, request_id)
         return status, {**self.headers(request_id), **more}, json.dumps(body, ensure_ascii=False).encode()
+
+    def malformed(self, code):
+        """Returns the status for what is not HTTP."""
+        return 400 if code >= 500 else code
+
+    def is_cut(self, last_line):
+        return last_line not in (b"\r\n", b"\n")
+
+    def may_answer(self, request):
+        return True
 
     def add_call(self):
         now = datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
@@ -273,8 +299,8 @@ def handler(service):
         protocol_version, timeout = "HTTP/1.1", 10
 
         def handle_one_request(self):
-            # The whole head has ten seconds, however slowly it comes.
-            deadline = threading.Timer(10, lambda: self.connection.shutdown(socket.SHUT_RDWR))
+            # One time for the whole head, however slowly it comes.
+            deadline = threading.Timer(service.patience, lambda: self.connection.shutdown(socket.SHUT_RDWR))
             deadline.daemon = True
             deadline.start()
             self.deadline = deadline
@@ -299,7 +325,7 @@ def handler(service):
             finally:
                 self.rfile = stream
             self.deadline.cancel()
-            if parsed and last[0] not in (b"\r\n", b"\n"):
+            if parsed and service.is_cut(last[0]):
                 self.send_error(400)
                 return False
             return parsed
@@ -309,9 +335,13 @@ def handler(service):
             self.method, self.path, self.version = self.command, path, self.request_version
             self.hosts = self.headers.get_all("Host", [])
             self.authorizations = self.headers.get_all("Authorization", [])
+            if not service.may_answer(self):
+                self.close_connection = True
+                return
             status, headers, body = service.respond(self)
+            self.close_connection |= service.closes
             self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            for name, value in {**headers, **service.length(body)}.items():
                 self.send_header(name, value)
             has_body = "Content-Length" in self.headers or "Transfer-Encoding" in self.headers
             if has_body:
@@ -326,7 +356,7 @@ def handler(service):
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_WR)
             self.connection.settimeout(1)
-            left = 2**20
+            left = service.unread
             try:
                 while left > 0 and (read := len(self.connection.recv(65536))):
                     left -= read
@@ -335,7 +365,7 @@ def handler(service):
 
         def send_error(self, code, *_):
             # Not HTTP: what the library answers has no envelope.
-            self.close_connection, code = True, 400 if code >= 500 else code
+            self.close_connection, code = True, service.malformed(code)
             self.wfile.write(f"HTTP/1.1 {code} Refused\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
 
         def log_message(self, *_):
@@ -347,7 +377,10 @@ def handler(service):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    request_queue_size, daemon_threads = 512, True
+    request_queue_size, daemon_threads, threads = 512, True, 2000
+
+    def verify_request(self, *_):
+        return threading.active_count() < self.threads
 
     def handle_error(self, *_):
         pass
@@ -357,6 +390,8 @@ def main(kind=Service):
     with open(sys.argv[1]) as file:
         service = kind(json.load(file)["accounts"])
     server = Server(("127.0.0.1", int(sys.argv[2]) if len(sys.argv) > 2 else 0), handler(service))
+
+    server.threads = service.threads
 
     class Recorder(http.server.BaseHTTPRequestHandler):
         def do_POST(self):

@@ -11,6 +11,8 @@ pub struct Case<S> {
     pub clause: &'static str,
     /// The loss of users where the case fails, in a sentence.
     pub loses: &'static str,
+    /// How to mend it; empty where the clause says it.
+    pub mend: &'static str,
     pub run: fn(&S) -> Seen,
 }
 
@@ -32,6 +34,7 @@ pub struct Verdict {
     pub id: &'static str,
     pub clause: &'static str,
     pub loses: &'static str,
+    pub mend: &'static str,
     pub seen: Seen,
     pub took: Duration,
 }
@@ -46,6 +49,11 @@ impl Verdict {
     /// Returns whether the case holds.
     pub fn holds(&self) -> bool {
         self.seen.is_ok()
+    }
+
+    /// Returns whether the case was seen not to hold.
+    pub fn is_broken(&self) -> bool {
+        matches!(self.seen, Err(Not::Broken(_)))
     }
 
     /// Returns the verdict as a word.
@@ -73,7 +81,7 @@ pub const fn case<S>(
     loses: &'static str,
     run: fn(&S) -> Seen,
 ) -> Case<S> {
-    Case { id, clause, loses, run }
+    Case { id, clause, loses, mend: "", run }
 }
 
 /// Returns whether one of these words names a case: the id, or the group.
@@ -90,11 +98,11 @@ pub fn run<S>(
     mut tell: impl FnMut(&Verdict),
 ) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
-    for Case { id, clause, loses, run } in tables.iter().copied().flatten() {
+    for Case { id, clause, loses, mend, run } in tables.iter().copied().flatten() {
         if is_named(id, only) {
             let began = Instant::now();
             let seen = run(side);
-            verdicts.push(Verdict { id, clause, loses, seen, took: began.elapsed() });
+            verdicts.push(Verdict { id, clause, loses, mend, seen, took: began.elapsed() });
             verdicts.last().into_iter().for_each(&mut tell);
         }
     }

@@ -1,10 +1,10 @@
 //! Requests with every byte chosen: an HTTP library would write them in its own way, and repair them.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ::http::Uri;
 use host::tls;
@@ -15,8 +15,8 @@ use tokio_rustls::rustls::{ClientConfig, ClientConnection, StreamOwned};
 /// How long an answer may take.
 pub const PATIENCE: Duration = Duration::from_secs(15);
 
-/// The most that is read of an answer: 16 MiB.
-const LONGEST: usize = 16 * 1024 * 1024;
+/// The most that is read of an answer: 64 MiB.
+const LONGEST: usize = 64 * 1024 * 1024;
 
 /// Where requests go.
 #[derive(Clone, Debug)]
@@ -84,15 +84,9 @@ impl Place {
     /// # Errors
     /// There is no connection.
     pub fn connect(&self) -> Result<Stream, String> {
-        let mut failed = "the name has no address".to_owned();
         let found = (self.host.as_str(), self.port).to_socket_addrs();
-        for address in found.map_err(|error| format!("{}: {error}", self.host))? {
-            match TcpStream::connect_timeout(&address, PATIENCE) {
-                Ok(stream) => return self.over(stream).map_err(|error| error.to_string()),
-                Err(error) => failed = format!("{address}: {error}"),
-            }
-        }
-        Err(failed)
+        let found = found.map_err(|error| format!("{}: {error}", self.host))?;
+        self.over(connect(found)?).map_err(|error| error.to_string())
     }
 
     fn over(&self, stream: TcpStream) -> Result<Stream, Box<dyn std::error::Error>> {
@@ -110,10 +104,22 @@ impl Place {
     /// # Errors
     /// There was no answer, or a part of one.
     pub fn exchange(&self, bytes: &[u8]) -> Result<Answer, String> {
+        self.exchange_by(bytes, |stream| Answer::read(stream, bytes.starts_with(b"HEAD ")))
+    }
+
+    /// Sends bytes on a connection of their own, and reads the answer so.
+    ///
+    /// # Errors
+    /// There was no answer, or a part of one.
+    pub fn exchange_by(
+        &self,
+        bytes: &[u8],
+        read: impl FnOnce(&mut Stream) -> Result<Answer, String>,
+    ) -> Result<Answer, String> {
         let mut stream = self.connect()?;
         // Who refuses early may not read the rest, and its answer counts.
         let _ = stream.write_all(bytes);
-        Answer::read(&mut stream, bytes.starts_with(b"HEAD "))
+        read(&mut stream)
     }
 
     /// Writes a request: further fields each end with a line end.
@@ -127,6 +133,32 @@ impl Place {
             format!("{method} {base}{target} HTTP/1.1\r\nHost: {authority}\r\n{length}{fields}");
         [format!("{head}Connection: close\r\n\r\n").as_bytes(), body].concat()
     }
+}
+
+/// Connects to the first of a name's addresses that answers.
+///
+/// # Errors
+/// What stood in the way at the last one, or that there is none.
+pub fn connect(addresses: impl IntoIterator<Item = SocketAddr>) -> Result<TcpStream, String> {
+    let mut failed = "the name has no address".to_owned();
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failed = format!("{address}: {error}"),
+        }
+    }
+    Err(failed)
+}
+
+/// Returns a text as a part of a path, with each byte escaped that is not a letter, a digit, `-`, `_`, `.` or `~`.
+pub fn escaped(text: &str) -> String {
+    let escape = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(escape).collect()
 }
 
 impl Stream {
@@ -170,37 +202,34 @@ impl Answer {
     /// # Errors
     /// Not a whole answer came.
     pub fn read(stream: &mut impl Read, to_head: bool) -> Result<Self, String> {
-        let (mut bytes, mut chunk) = (Vec::new(), [0; 16 * 1024]);
-        loop {
-            let read = match stream.read(&mut chunk) {
-                Ok(read) => chunk.get(..read).unwrap_or_default(),
-                Err(error) if bytes.is_empty() => return Err(format!("no answer: {error}")),
-                // A peer that closes with something of ours unread may reset; what came counts.
-                Err(_) => &[],
-            };
-            bytes.extend(read);
-            if let Some(answer) = Self::parse(&bytes, to_head, read.is_empty()) {
-                return Ok(answer);
-            }
-            if read.is_empty() || bytes.len() > LONGEST {
-                let start = String::from_utf8_lossy(bytes.get(..60).unwrap_or(&bytes)).into_owned();
-                return Err(format!("not a whole answer in HTTP: {start:?}"));
-            }
-        }
+        read_until(stream, |bytes, ended| Self::parse(bytes, to_head, ended))
     }
 
-    fn parse(bytes: &[u8], to_head: bool, ended: bool) -> Option<Self> {
+    /// Reads the head of an answer.
+    ///
+    /// # Errors
+    /// Not a whole head came.
+    pub fn head(stream: &mut impl Read) -> Result<Self, String> {
+        read_until(stream, |bytes, _| Self::parse_head(bytes).map(|(answer, _)| answer))
+    }
+
+    /// Returns the first head that is not of an interim answer, and what follows it.
+    fn parse_head(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
         let (head, rest) = bytes.split_at_checked(end.checked_add(4)?)?;
         let mut lines = std::str::from_utf8(head).ok()?.trim_end().split("\r\n");
         let status = lines.next()?.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
         if (100..200).contains(&status) {
-            return Self::parse(rest, to_head, ended);
+            return Self::parse_head(rest);
         }
         let headers = lines.filter_map(|line| line.split_once(':'));
         let headers =
             headers.map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()));
-        let mut answer = Self { status, headers: headers.collect(), body: Vec::new() };
+        Some((Self { status, headers: headers.collect(), body: Vec::new() }, rest))
+    }
+
+    fn parse(bytes: &[u8], to_head: bool, ended: bool) -> Option<Self> {
+        let (mut answer, rest) = Self::parse_head(bytes)?;
         answer.body = match (answer.header("content-length"), answer.header("transfer-encoding")) {
             _ if to_head && ended => rest.to_vec(),
             _ if to_head => return None,
@@ -235,6 +264,30 @@ impl Answer {
     /// Returns the status and the code, for a person.
     pub fn in_words(&self) -> String {
         format!("{} {}", self.status, self.code()).trim_end().to_owned()
+    }
+}
+
+/// Reads until something is found in the bytes so far.
+fn read_until(
+    stream: &mut impl Read,
+    found: impl Fn(&[u8], bool) -> Option<Answer>,
+) -> Result<Answer, String> {
+    let (mut bytes, mut chunk, began) = (Vec::new(), [0; 16 * 1024], Instant::now());
+    loop {
+        let read = match stream.read(&mut chunk) {
+            Ok(read) => chunk.get(..read).unwrap_or_default(),
+            Err(error) if bytes.is_empty() => return Err(format!("no answer: {error}")),
+            // A peer that closes with something of ours unread may reset; what came counts.
+            Err(_) => &[],
+        };
+        bytes.extend(read);
+        if let Some(answer) = found(&bytes, read.is_empty()) {
+            return Ok(answer);
+        }
+        if read.is_empty() || bytes.len() > LONGEST || began.elapsed() >= PATIENCE {
+            let start = String::from_utf8_lossy(bytes.get(..60).unwrap_or(&bytes)).into_owned();
+            return Err(format!("not a whole answer in HTTP: {start:?}"));
+        }
     }
 }
 

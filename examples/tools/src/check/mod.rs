@@ -15,7 +15,9 @@
 
 pub mod case;
 pub mod client;
+pub mod command;
 pub mod http;
+pub mod receiver;
 pub mod report;
 pub mod sender;
 pub mod service;

@@ -5,11 +5,17 @@ use serde_json::{Value, json};
 
 use super::case::{Not, Verdict};
 
+/// How a finding is mended, if its case says so: with the file that shows it.
+pub type Mend<'a> = &'a dyn Fn(&Verdict) -> Option<String>;
+
 /// Prints one verdict for people.
-pub fn line(verdict: &Verdict) {
+pub fn line(verdict: &Verdict, mend: Mend<'_>) {
     say(&format!("{:7} {:24} {}", verdict.word(), verdict.id, verdict.loses));
     if let Some(why) = verdict.why() {
         say(&format!("        {why} ({})", verdict.clause));
+    }
+    if let Some(mend) = mend(verdict) {
+        say(&format!("        mend: {mend}"));
     }
 }
 
@@ -24,7 +30,7 @@ pub fn sum(verdicts: &[Verdict]) -> String {
 }
 
 /// Returns one JSON object.
-pub fn as_json(side: &str, verdicts: &[Verdict]) -> Value {
+pub fn as_json(side: &str, verdicts: &[Verdict], mend: Mend<'_>) -> Value {
     let rules = verdicts.iter().map(|one| {
         json!({
             "rule": one.id,
@@ -32,6 +38,7 @@ pub fn as_json(side: &str, verdicts: &[Verdict]) -> Value {
             "says": one.loses,
             "verdict": one.word().to_lowercase(),
             "why": one.why(),
+            "mend": mend(one),
             "took_ms": u64::try_from(one.took.as_millis()).unwrap_or(u64::MAX),
         })
     });
@@ -40,7 +47,7 @@ pub fn as_json(side: &str, verdicts: &[Verdict]) -> Value {
 }
 
 /// Returns a report that build servers read.
-pub fn as_junit(side: &str, verdicts: &[Verdict]) -> String {
+pub fn as_junit(side: &str, verdicts: &[Verdict], mend: Mend<'_>) -> String {
     let count = |word| verdicts.iter().filter(|one| one.word() == word).count();
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
@@ -53,10 +60,11 @@ pub fn as_junit(side: &str, verdicts: &[Verdict]) -> String {
         let inner = match &one.seen {
             Ok(()) => String::new(),
             Err(Not::Broken(why)) => format!(
-                "<failure message=\"{}\">{} ({})</failure>",
+                "<failure message=\"{}\">{} ({}) {}</failure>",
                 escaped(why),
                 escaped(one.loses),
-                escaped(one.clause)
+                escaped(one.clause),
+                escaped(&mend(one).unwrap_or_default())
             ),
             Err(Not::Unseen(why)) => format!("<skipped message=\"{}\"/>", escaped(why)),
         };

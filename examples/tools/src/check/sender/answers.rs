@@ -93,13 +93,14 @@ pub(super) const CASES: &[Case<Sender>] = &[
         "Disabled endpoints",
         "A receiver that is no more is called for ever.",
         |sender| {
-            let hook = sender.with_hook(&[BAD, BAD, BAD, BAD, BAD, Reply::Status(410), GOOD])?;
-            // It waits longest before its last attempt.
+            // The first event waits two seconds before its last attempt. Meanwhile the second is answered 410.
+            sender.begin(0.000_1)?;
+            let hook = sender.hook(&[BAD, BAD, BAD, BAD, BAD, Reply::Status(410), GOOD])?;
             sender.emit()?;
             sender.came(&hook, 5)?;
             sender.emit()?;
             sender.came(&hook, 6)?;
-            thread::sleep(SETTLES);
+            thread::sleep(Duration::from_secs(3));
             let got = sender.got(&hook).len();
             ensure(got == 6, || format!("{got} requests; the sixth was answered 410"))?;
             sender.is_active(&hook, false)

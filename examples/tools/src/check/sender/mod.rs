@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use testing::receiver::{Got, Receiver, Reply};
 
 use super::case::{Case, Not, Seen, ensure};
-use super::http::{Answer, Place};
+use super::http::{Answer, Place, escaped};
 
 /// All cases of a sender. The last ones change the scale of its time, or stop it.
 pub const CASES: &[&[Case<Sender>]] =
@@ -90,7 +90,7 @@ impl Sender {
             *now = scale;
         }
         for id in before.drain(..) {
-            self.ask("POST", &format!("/endpoints/{id}/pause"), &json!({}))?;
+            self.ask("POST", &format!("/endpoints/{}/pause", escaped(&id)), &json!({}))?;
         }
         Ok(())
     }
@@ -125,16 +125,17 @@ impl Sender {
     }
 
     fn enable(&self, hook: &Hook) -> Seen {
-        self.verb("POST", &format!("/endpoints/{}/enable", hook.id), &json!({})).map(drop)
+        self.verb("POST", &format!("/endpoints/{}/enable", escaped(&hook.id)), &json!({})).map(drop)
     }
 
     fn pause(&self, hook: &Hook) -> Seen {
-        self.verb("POST", &format!("/endpoints/{}/pause", hook.id), &json!({})).map(drop)
+        self.verb("POST", &format!("/endpoints/{}/pause", escaped(&hook.id)), &json!({})).map(drop)
     }
 
     /// Returns the delivery of an event to an endpoint.
     fn delivery(&self, hook: &Hook, event: &str) -> Seen<Value> {
-        let listed = self.verb("GET", &format!("/deliveries?endpoint={}", hook.id), &json!({}))?;
+        let listed =
+            self.verb("GET", &format!("/deliveries?endpoint={}", escaped(&hook.id)), &json!({}))?;
         let found =
             listed["data"].as_array().into_iter().flatten().find(|one| one["event_id"] == event);
         found.cloned().ok_or_else(|| Not::Broken(format!("GET /deliveries: nothing of {event}")))
@@ -143,7 +144,7 @@ impl Sender {
     /// Redelivers an event.
     fn redeliver(&self, hook: &Hook, event: &str) -> Seen {
         let delivery = self.delivery(hook, event)?;
-        let id = delivery["id"].as_str().unwrap_or_default();
+        let id = escaped(delivery["id"].as_str().unwrap_or_default());
         self.verb("POST", &format!("/deliveries/{id}/redeliver"), &json!({})).map(drop)
     }
 

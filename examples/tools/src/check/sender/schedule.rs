@@ -81,7 +81,7 @@ fn follows(sender: &Sender, scale: f64, waits: std::ops::Range<usize>) -> Seen {
     })
 }
 
-/// Requires this wait behind an attempt. An attempt takes a moment itself.
+/// Requires this wait behind an attempt, or a tenth and half a second more: an attempt takes a moment itself.
 fn gap(got: &[Got], place: usize, wait: Duration) -> Seen {
     let (Some(one), Some(next)) = (got.get(place), got.get(place.saturating_add(1))) else {
         return Ok(());
@@ -90,6 +90,7 @@ fn gap(got: &[Got], place: usize, wait: Duration) -> Seen {
     let most = wait.mul_f64(1.1).saturating_add(Duration::from_millis(500));
     ensure(took >= wait && took <= most, || {
         let attempt = place.saturating_add(1);
-        format!("{took:?} between attempts {attempt} and {}, not {wait:?}", place.saturating_add(2))
+        let next = attempt.saturating_add(1);
+        format!("{took:?} between attempts {attempt} and {next}: expected {wait:?} to {most:?}")
     })
 }

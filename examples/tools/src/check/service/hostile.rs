@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-use super::{Api, bearer, refused, text};
+use super::{Api, bearer, path_of, refused};
 use crate::check::case::{Case, Seen, case, ensure};
 use crate::check::http::Answer;
 
@@ -99,8 +99,8 @@ pub(super) const CASES: &[Case<Api>] = &[
         "A client reads the answer to another request.",
         |api| {
             let (call, _) = api.one_call()?;
-            let (key, id) = (api.key("main", "spare 6")?, text(&call, "id"));
-            let (one, two) = (format!("/v1/calls/{id}"), "/v1/calls/call_of_nobody".to_owned());
+            let (key, one) = (api.key("main", "spare 6")?, path_of(&call));
+            let two = "/v1/calls/call_of_nobody".to_owned();
             let mut stream = api.place.connect()?;
             let mut requests = String::new();
             for target in [&one, &two].into_iter().cycle().take(29) {

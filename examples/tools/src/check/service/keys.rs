@@ -1,6 +1,6 @@
 //! Keys, scopes, and the order of refusals.
 
-use super::{Api, bearer, text};
+use super::{Api, bearer};
 use crate::check::case::{Case, Seen, case, ensure};
 use crate::check::http::Answer;
 
@@ -111,17 +111,13 @@ pub(super) const CASES: &[Case<Api>] = &[
             let (call, _) = api.one_call()?;
             api.good_with(ACCOUNT, api.key("main", "account only")?)?;
             api.good_with("/v1/calls", api.key("main", "calls only")?)?;
-            api.good_with(
-                &format!("/v1/calls/{}", text(&call, "id")),
-                api.key("main", "calls only")?,
-            )
-            .map(drop)
+            api.good_with(&super::path_of(&call), api.key("main", "calls only")?).map(drop)
         },
     ),
     // AUTH-2
     case("scopes.lacking", "Keys and scopes", "A key reads what its owner did not grant.", |api| {
         let (call, _) = api.one_call()?;
-        let one = format!("/v1/calls/{}", text(&call, "id"));
+        let one = super::path_of(&call);
         for (key, target) in [
             ("calls only", ACCOUNT),
             ("account only", "/v1/calls"),

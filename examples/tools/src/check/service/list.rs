@@ -191,8 +191,8 @@ pub(super) const FILTERS: &[Case<Api>] = &[
         "Timestamps",
         "A watermark is rounded, and a call lost or repeated.",
         |api| {
-            let (call, at) = api.one_call()?;
-            let exact = Timestamp::parse(&at).unwrap_or(Timestamp::UNIX_EPOCH);
+            let (call, _) = api.one_call()?;
+            let exact = instant(&call, "created_at").unwrap_or(Timestamp::UNIX_EPOCH);
             let [below, above] = [
                 exact.saturating_sub(Duration::from_nanos(1)),
                 exact.saturating_add(Duration::from_nanos(1)),

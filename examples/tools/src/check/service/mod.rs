@@ -16,7 +16,7 @@ use call_assistant::Timestamp;
 use serde_json::Value;
 
 use super::case::{Case, Not, Seen, ensure};
-use super::http::{Answer, Place};
+use super::http::{Answer, Place, escaped};
 
 /// All cases of a service. Those of the form look at the answers of all others, so they come last.
 pub const CASES: &[&[Case<Api>]] = &[
@@ -107,12 +107,12 @@ impl Api {
         Ok(calls)
     }
 
-    /// Returns a call of the first account, and how its `created_at` is written.
+    /// Returns a call of the first account, and its `created_at` as a query writes it.
     fn one_call(&self) -> Seen<(Value, String)> {
         let calls = self.calls("main", "calls")?;
         let lacks = || Not::Unseen("--keys: the account main has too few calls".to_owned());
         let call = calls.get(calls.len() / 2).ok_or_else(lacks)?;
-        Ok((call.clone(), text(call, "created_at").to_owned()))
+        Ok((call.clone(), escaped(text(call, "created_at"))))
     }
 
     /// Sends a request with these fields.
@@ -199,6 +199,11 @@ fn refused(what: &str, answer: &Answer, code: &str, word: &str) -> Seen {
     ensure(message.contains(word), || {
         format!("{what}: the message does not name {word}: {message}")
     })
+}
+
+/// Returns the path of a call.
+fn path_of(call: &Value) -> String {
+    format!("/v1/calls/{}", escaped(text(call, "id")))
 }
 
 /// Returns the header of a key.

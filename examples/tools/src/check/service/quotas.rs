@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Api, bearer, text};
+use super::{Api, bearer};
 use crate::check::case::{Case, Seen, case, ensure};
 use crate::check::http::Answer;
 
@@ -57,7 +57,7 @@ pub(super) const CASES: &[Case<Api>] = &[
         "A copy of all calls is stopped on its way, or stops the service.",
         |api| {
             let (call, _) = api.one_call()?;
-            let one = format!("/v1/calls/{}", text(&call, "id"));
+            let one = super::path_of(&call);
             let began = Instant::now();
             let (admitted, limited) =
                 exhaust(api, api.key("main", "spare 2")?, &["/v1/calls?limit=1", &one], 600)?;

@@ -5,13 +5,16 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use call_assistant::id::{AccountId, EventId};
+use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-use call_assistant::webhook::{Signer, SigningSecret};
 use call_assistant::{Product, Timestamp};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use host::{clock, random};
 use serde_json::Value;
 use sha2::Sha256;
+
+use super::super::http::Place;
+use crate::secrets;
 
 /// The longest body that every receiver should take: 1 MiB.
 const LARGE: usize = 1024 * 1024;
@@ -21,22 +24,22 @@ const TEN_MINUTES: Duration = Duration::from_secs(600);
 
 /// One request.
 #[derive(Clone, Debug)]
-pub(crate) struct Sent {
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
-    pub(crate) chunked: bool,
+pub(super) struct Sent {
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Vec<u8>,
+    pub(super) chunked: bool,
 }
 
 /// An event that is not sent yet.
 #[derive(Clone, Debug)]
-pub(crate) struct Event {
-    pub(crate) id: String,
-    pub(crate) event_type: &'static str,
-    pub(crate) body: Vec<u8>,
+pub(super) struct Event {
+    pub(super) id: String,
+    pub(super) event_type: &'static str,
+    pub(super) body: Vec<u8>,
 }
 
 /// What makes requests with the secrets of the endpoint.
-pub(crate) struct Maker {
+pub(super) struct Maker {
     product: Product,
     signer: Signer,
     /// Each secret's own signer, newest first.
@@ -47,19 +50,14 @@ pub(crate) struct Maker {
 
 impl Sent {
     /// Returns it as it is written.
-    pub(crate) fn bytes(&self, path: &str, authority: &str) -> Vec<u8> {
-        let mut head =
-            format!("POST {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n");
-        for (name, value) in &self.headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        let mut bytes = head.into_bytes();
+    pub(super) fn bytes(&self, place: &Place) -> Vec<u8> {
+        let fields: String =
+            self.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         if !self.chunked {
-            bytes.extend(format!("Content-Length: {}\r\n\r\n", self.body.len()).into_bytes());
-            bytes.extend(&self.body);
-            return bytes;
+            return place.request("POST", &place.target, &fields, &self.body);
         }
-        bytes.extend(b"Transfer-Encoding: chunked\r\n\r\n");
+        let fields = format!("{fields}Transfer-Encoding: chunked\r\n");
+        let mut bytes = place.request("POST", &place.target, &fields, b"");
         for chunk in self.body.chunks(50) {
             bytes.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
             bytes.extend(chunk);
@@ -70,7 +68,7 @@ impl Sent {
     }
 
     /// Returns it with another way to write the names of its fields.
-    pub(crate) fn with_names(mut self, write: impl Fn(&str) -> String) -> Self {
+    pub(super) fn with_names(mut self, write: impl Fn(&str) -> String) -> Self {
         self.headers.iter_mut().for_each(|(name, _)| *name = write(name));
         self
     }
@@ -84,12 +82,12 @@ impl Event {
     }
 
     /// Makes a ping, as the service writes it.
-    pub(crate) fn ping() -> Self {
+    pub(super) fn ping() -> Self {
         Self::new("ping", String::into_bytes)
     }
 
     /// Makes a ping that another encoder of JSON would write otherwise.
-    pub(crate) fn spaced() -> Self {
+    pub(super) fn spaced() -> Self {
         Self::new("ping", |text| {
             let text = text.replace("\":", "\" :  ").replace("receiver", "re\\u0063eiver");
             format!(" {text}\n").into_bytes()
@@ -97,13 +95,13 @@ impl Event {
     }
 
     /// Makes a ping with text outside of ASCII, escaped and not.
-    pub(crate) fn in_unicode() -> Self {
+    pub(super) fn in_unicode() -> Self {
         let words = "Åse Ødegård \u{4e88}\u{7d04} \u{1f9b7} \\u00e5\\ud83e\\uddb7 receiver";
         Self::new("ping", |text| text.replace("receiver", words).into_bytes())
     }
 
     /// Makes a ping of 1 MiB.
-    pub(crate) fn large() -> Self {
+    pub(super) fn large() -> Self {
         Self::new("ping", |text| {
             let more = LARGE.saturating_sub(text.len()).saturating_add("receiver".len());
             text.replacen("receiver", &"x".repeat(more), 1).into_bytes()
@@ -111,7 +109,7 @@ impl Event {
     }
 
     /// Makes an event of a type that nobody knows.
-    pub(crate) fn unknown() -> Self {
+    pub(super) fn unknown() -> Self {
         Self::new("receiver.check", String::into_bytes)
     }
 }
@@ -120,12 +118,9 @@ impl Maker {
     /// Prepares to make requests.
     ///
     /// # Errors
-    /// There are more secrets than one signature can have.
-    pub(crate) fn new(
-        product: Product,
-        texts: &[String],
-        secrets: Vec<SigningSecret>,
-    ) -> Result<Self, String> {
+    /// A text is no secret, or there are more than one signature can have.
+    pub(super) fn new(product: Product, texts: &[String]) -> Result<Self, String> {
+        let secrets = secrets::parse(texts)?;
         let signers: Vec<_> = secrets.iter().cloned().map(Signer::new).collect();
         let mut all = secrets.into_iter();
         let newest = all.next().ok_or("no signing secret")?;
@@ -144,22 +139,30 @@ impl Maker {
     }
 
     /// Returns whether one secret replaces another.
-    pub(crate) fn rotates(&self) -> bool {
+    pub(super) fn rotates(&self) -> bool {
         self.signers.len() > 1
     }
 
     /// Makes a genuine request.
-    pub(crate) fn genuine(&self, event: &Event) -> Sent {
+    pub(super) fn genuine(&self, event: &Event) -> Sent {
         self.signed(event, &self.signature(event))
     }
 
     /// Returns the signature that all secrets make now.
-    pub(crate) fn signature(&self, event: &Event) -> String {
+    fn signature(&self, event: &Event) -> String {
         self.signer.sign(&event.body, clock::now()).as_str().to_owned()
     }
 
+    /// Makes an event, and returns the two parts of its signature: the time, and the digests.
+    pub(super) fn parts(&self) -> (Event, String, String) {
+        let event = Event::ping();
+        let signature = self.signature(&event);
+        let (t, digests) = signature.split_once(',').unwrap_or_default();
+        (event, t.to_owned(), digests.to_owned())
+    }
+
     /// Makes a request that is signed ten minutes ago, or ahead.
-    pub(crate) fn untimely(&self, event: &Event, ahead: bool) -> Sent {
+    pub(super) fn untimely(&self, event: &Event, ahead: bool) -> Sent {
         let now = clock::now();
         let at = match ahead {
             true => now.saturating_add(TEN_MINUTES),
@@ -169,18 +172,18 @@ impl Maker {
     }
 
     /// Makes a request that is signed by somebody else.
-    pub(crate) fn forged(&self, event: &Event, by: &Signer) -> Sent {
+    pub(super) fn forged(&self, event: &Event, by: &Signer) -> Sent {
         self.signed(event, by.sign(&event.body, clock::now()).as_str())
     }
 
     /// Makes a request that only the oldest secret signs.
-    pub(crate) fn by_oldest(&self, event: &Event) -> Sent {
+    pub(super) fn by_oldest(&self, event: &Event) -> Sent {
         let oldest = self.signers.last().unwrap_or(&self.signer);
         self.forged(event, oldest)
     }
 
     /// Makes requests whose keys are what some take for the key.
-    pub(crate) fn mistaken(&self, event: &Event) -> Vec<(String, Sent)> {
+    pub(super) fn mistaken(&self, event: &Event) -> Vec<(String, Sent)> {
         let now = clock::now().unix_seconds();
         let sign = |(what, key): &(&str, Vec<u8>)| {
             let mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
@@ -193,7 +196,7 @@ impl Maker {
     }
 
     /// Makes a request with this signature header.
-    pub(crate) fn signed(&self, event: &Event, signature: &str) -> Sent {
+    pub(super) fn signed(&self, event: &Event, signature: &str) -> Sent {
         let mut sent = self.unsigned(event);
         let name = titled(self.product.signature_header().as_str());
         sent.headers.push((name, signature.to_owned()));
@@ -201,7 +204,7 @@ impl Maker {
     }
 
     /// Makes a request without a signature.
-    pub(crate) fn unsigned(&self, event: &Event) -> Sent {
+    pub(super) fn unsigned(&self, event: &Event) -> Sent {
         let headers = [
             ("Content-Type", "application/json"),
             ("User-Agent", self.product.user_agent().to_str().unwrap_or_default()),
@@ -213,7 +216,7 @@ impl Maker {
     }
 
     /// Returns the same request with another delivery header.
-    pub(crate) fn delivered_as(&self, mut sent: Sent, id: &str) -> Sent {
+    pub(super) fn delivered_as(&self, mut sent: Sent, id: &str) -> Sent {
         let name = self.product.delivery_header().as_str();
         for (_, value) in sent.headers.iter_mut().filter(|(n, _)| n.eq_ignore_ascii_case(name)) {
             *value = id.to_owned();
