@@ -105,13 +105,16 @@ fn finished(command: Command, program: &str, end: &str) -> Command {
     let sentence = about.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned();
     let example = command.get_after_help().map(|it| format!("Example:\n  {program} {it}\n\n"));
     let example = example.unwrap_or_default();
+    let flags = command.get_arguments().filter_map(Arg::get_long);
+    let environment = flags.map(|flag| {
+        format!("A flag may be given by the environment: --{flag} by {}.\n\n", variable(flag))
+    });
+    let environment = environment.take(1).collect::<String>();
     command
         .display_name(program.to_owned())
         .about(sentence)
         .before_help(wrapped(&format!("{}.", about.trim_end_matches('.')), WIDTHS.0))
-        .after_help(format!(
-            "{example}A flag may be given by the environment: --log-level by CALL_ASSISTANT_LOG_LEVEL.\n\n{end}"
-        ))
+        .after_help(format!("{example}{environment}{end}"))
         .help_template("{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}\n")
         .arg_required_else_help(false)
         .mut_args(|argument| match argument.get_long() {
@@ -121,8 +124,13 @@ fn finished(command: Command, program: &str, end: &str) -> Command {
         .mut_subcommands(|command| finished(command, program, end))
 }
 
+/// Returns the environment variable of a flag.
+fn variable(flag: &str) -> String {
+    format!("CALL_ASSISTANT_{}", flag.replace('-', "_").to_uppercase())
+}
+
 fn finished_flag(long: String, flag: Arg) -> Arg {
-    let variable = format!("CALL_ASSISTANT_{}", long.replace('-', "_").to_uppercase());
+    let variable = variable(&long);
     let help = flag.get_help().map(|help| wrapped(&help.to_string(), WIDTHS.1));
     let flag = flag.env(variable).hide_env(true).help(help.unwrap_or_default());
     match flag.get_action().takes_values() {
