@@ -1,6 +1,6 @@
-//! What a monitoring system sees of running processes while each thing that somebody is alerted of goes
-//! on. `tests/alerts/run` evaluates the rules over it, and shows for each bad day what the log said and what
-//! `docs/operating.md` tells to do.
+//! A recorder: it makes each thing happen that somebody is alerted of, and writes down what a monitoring system sees of
+//! the running processes meanwhile. `tests/alerts/run` evaluates the rules over the recording, and shows for each bad day
+//! what the log said and what `docs/operating.md` tells to do.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
