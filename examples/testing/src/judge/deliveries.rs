@@ -10,6 +10,7 @@ use call_assistant::webhook::sender::{
 };
 use host::sender::UNSENT;
 
+use super::Lost;
 use super::endpoints::{self, States};
 use super::record::{Change, Entry, Noted, Record};
 
@@ -64,7 +65,11 @@ pub(super) struct Outcomes<'a> {
 }
 
 /// Returns what the steps mean for endpoints, and each step that is wrong.
-pub(super) fn check<'a>(record: &'a Record, states: &States) -> (Outcomes<'a>, Vec<String>) {
+pub(super) fn check<'a>(
+    record: &'a Record,
+    states: &States,
+    lost: &[Lost],
+) -> (Outcomes<'a>, Vec<String>) {
     let mut steps: BTreeMap<(u64, i64), Step> = BTreeMap::new();
     for (position, noted) in record.rows.iter().enumerate() {
         match &noted.change {
@@ -91,7 +96,7 @@ pub(super) fn check<'a>(record: &'a Record, states: &States) -> (Outcomes<'a>, V
         }
         let lives = |noted: &Noted, entry: &Entry| {
             // By the clock of the database: its sender's may be wrong.
-            endpoints::lives(states, endpoint, noted.at.saturating_sub(entry.took))
+            endpoints::lives(states, endpoint, noted.at.saturating_sub(entry.took), lost)
         };
         match replay(step, lives, record.time_scale) {
             Ok(reports) => {

@@ -10,7 +10,7 @@ use call_assistant::webhook::sender::{
 
 use super::deliveries::{Assumed, Assumption, Outcomes, Told};
 use super::record::{Change, Record};
-use super::{Lost, is_lost};
+use super::{Lost, error, is_lost};
 
 /// A state that an endpoint had.
 pub(super) struct State {
@@ -44,10 +44,16 @@ pub(super) fn states(record: &Record) -> States {
 }
 
 /// Returns the endpoint in each life in which an attempt may have begun at this instant.
-pub(super) fn lives(states: &States, number: i64, began: Timestamp) -> Vec<EndpointHealth> {
+pub(super) fn lives(
+    states: &States,
+    number: i64,
+    began: Timestamp,
+    lost: &[Lost],
+) -> Vec<EndpointHealth> {
+    let latest = began.saturating_add(error(lost, began));
     let read = |state: &&State| {
         let least = began.saturating_sub(READ_BEFORE);
-        state.from <= began
+        state.from <= latest
             && state.until.is_none_or(|until| least <= until)
             && state.endpoint.is_active()
     };
@@ -85,7 +91,7 @@ pub(super) fn check(
     for ((_, number), mut told) in reports {
         told.retain(|told| !told.reports.is_empty() || !is_lost(lost, told.at));
         let states = states.get(&number).map_or([].as_slice(), Vec::as_slice);
-        if !may_be_untold(states, &told) {
+        if !may_be_untold(states, &told, lost) {
             wrong.push(format!(
                 "endpoint {number}: it was not told of a result: {:?}",
                 told.iter().map(|told| &told.reports).collect::<Vec<_>>()
@@ -94,7 +100,7 @@ pub(super) fn check(
     }
     for assumed in outcomes.assumed {
         let states = states.get(&assumed.endpoint).map_or([].as_slice(), Vec::as_slice);
-        if !is_right(states, &assumed) {
+        if !is_right(states, &assumed, lost) {
             let (delivery, row) = (assumed.delivery, DeliveryColumns::from(assumed.row));
             wrong.push(format!(
                 "delivery {delivery}: its endpoint was not as this takes it: {row:?}"
@@ -104,16 +110,18 @@ pub(super) fn check(
     wrong
 }
 
-fn is_right(states: &[State], assumed: &Assumed<'_>) -> bool {
+fn is_right(states: &[State], assumed: &Assumed<'_>, lost: &[Lost]) -> bool {
     let row = DeliveryColumns::from(assumed.row);
     let noted = assumed.noted;
-    states.iter().filter(|state| state.from <= noted.at || state.tx == noted.tx).any(|state| {
+    let error = error(lost, noted.at);
+    let (read, latest) = (row.at.saturating_sub(error), noted.at.saturating_add(error));
+    states.iter().filter(|state| state.from <= latest || state.tx == noted.tx).any(|state| {
         let is_active = state.endpoint.is_active();
         let columns = EndpointColumns::from(state.endpoint);
         let is_of_row = columns.generation == row.generation;
         match assumed.what {
             Assumption::Accepted => {
-                let is_read = state.until.is_none_or(|until| row.at <= until);
+                let is_read = state.until.is_none_or(|until| read <= until);
                 is_read && is_of_row && is_active == (row.status == DeliveryStatus::Waiting)
             }
             Assumption::Redelivered => is_of_row && is_active,
@@ -159,13 +167,14 @@ fn follows(
 
 /// Returns whether the reports mean nothing to a state that could be read when the attempts had ended and
 /// their results were not yet stored.
-fn may_be_untold(states: &[State], told: &[Told]) -> bool {
+fn may_be_untold(states: &[State], told: &[Told], lost: &[Lost]) -> bool {
     let is_empty = |told: &Told| told.reports.iter().any(|report| report.is_empty());
     if told.iter().all(is_empty) {
         return true;
     }
-    let ended = told.iter().map(|told| told.at).max();
-    let noted = told.iter().map(|told| told.noted).max();
+    let error = |at| error(lost, at);
+    let ended = told.iter().map(|told| told.at.saturating_sub(error(told.at))).max();
+    let noted = told.iter().map(|told| told.noted.saturating_add(error(told.noted))).max();
     let read = |state: &&State| {
         Some(state.from) <= noted && state.until.is_none_or(|until| ended <= Some(until))
     };

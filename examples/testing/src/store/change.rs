@@ -57,7 +57,7 @@ impl Tx {
             Some(_) => {}
         }
         match fault {
-            Some(Fault::Refused | Fault::GoesBack(_)) => {
+            Some(fault) if fault != Fault::Lost => {
                 tables.fail(self.number);
                 Err(refused(format!("{step:?} is refused")))
             }
@@ -366,7 +366,7 @@ impl Change for Tx {
         let fault = self.store.step(Step::Commit).await;
         let mut tables = self.tables();
         let is_open = tables.open.get(&self.number).is_some_and(|open| !open.has_failed);
-        if !is_open || matches!(fault, Some(Fault::Refused | Fault::GoesBack(_))) {
+        if !is_open || fault.is_some_and(|fault| fault != Fault::Lost) {
             tables.roll_back(self.number);
             return Err(Failure::Unknown("the commit was not answered".into()));
         }

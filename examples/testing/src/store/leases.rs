@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use host::rows::{Done, Shards};
@@ -34,16 +34,19 @@ pub struct Leased {
     pub shards: u16,
     /// Whether its clock agrees with the store's.
     pub agrees: Arc<AtomicBool>,
+    /// By how many milliseconds the store's clock was ahead when the process has last asked.
+    pub heard: Arc<AtomicI64>,
 }
 
 impl LeaseRows for Leased {
     async fn agrees(&mut self) -> Done<bool> {
+        self.heard.store(self.store.ahead(), Ordering::Relaxed);
         Ok(self.agrees.load(Ordering::Relaxed))
     }
 
     async fn renew(&mut self, held: &Shards) -> Done<Renewal> {
         self.store.read(Step::Renew).await?;
-        let (now, process) = (self.store.shared.time.now(), self.store.process);
+        let (now, process) = (self.store.since_start(), self.store.process);
         let mut kept = Vec::new();
         {
             let mut tables = self.store.tables();
@@ -59,7 +62,7 @@ impl LeaseRows for Leased {
             tables.commit(tx);
         }
         self.store.read(Step::Live).await?;
-        let (now, mut tables) = (self.store.shared.time.now(), self.store.tables());
+        let (now, mut tables) = (self.store.since_start(), self.store.tables());
         let tx = tables.begin();
         let renewals = tables.sender(process).map_or(0, |row| row.renewals) + 1;
         let row = SenderRow { until: now + LEASE, renewals };
@@ -79,7 +82,7 @@ impl LeaseRows for Leased {
 
     async fn claim(&mut self, wanted: usize) -> Done<Vec<Claim>> {
         self.store.read(Step::Claim).await?;
-        let (now, process) = (self.store.shared.time.now(), self.store.process);
+        let (now, process) = (self.store.since_start(), self.store.process);
         let (mut tables, mut claims) = (self.store.tables(), Vec::new());
         let tx = tables.begin();
         for shard in 0..self.shards {

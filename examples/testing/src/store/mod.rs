@@ -20,6 +20,7 @@ mod tables;
 mod time;
 
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -76,6 +77,8 @@ pub enum Fault {
     Lost,
     /// Before it happens, the store goes back by so many commits: all connections are closed.
     GoesBack(usize),
+    /// Before it happens, another server leads, whose clock is so many milliseconds ahead: all connections are closed.
+    Clock(i64),
 }
 
 /// What becomes of a step.
@@ -117,6 +120,8 @@ struct Shared {
     time: Time,
     /// The instant at which time began.
     start: Timestamp,
+    /// By how many milliseconds the clock of the server that leads is ahead.
+    ahead: AtomicI64,
     /// How many deliveries a step of a recovery looks at.
     window: usize,
 }
@@ -125,7 +130,7 @@ impl Store {
     /// Creates an empty store.
     pub fn new(time: Time, director: Arc<dyn Director>, start: Timestamp, window: usize) -> Self {
         let tables = Mutex::default();
-        let shared = Shared { tables, director, time, start, window };
+        let shared = Shared { tables, director, time, start, ahead: AtomicI64::new(0), window };
         Self { shared: Arc::new(shared), process: 0, name: None }
     }
 
@@ -142,7 +147,27 @@ impl Store {
 
     /// Returns the store's time.
     pub fn now(&self) -> Timestamp {
-        self.shared.start.saturating_add(self.shared.time.now()).floor_to_micros()
+        self.by(self.ahead())
+    }
+
+    /// Returns the time by a clock that is so many milliseconds ahead.
+    pub fn by(&self, ahead: i64) -> Timestamp {
+        self.shared.start.saturating_add(self.span(ahead)).floor_to_micros()
+    }
+
+    /// Returns by how many milliseconds the store's clock is ahead.
+    pub fn ahead(&self) -> i64 {
+        self.shared.ahead.load(Ordering::Relaxed)
+    }
+
+    /// Returns the store's time since the start.
+    pub fn since_start(&self) -> Duration {
+        self.span(self.ahead())
+    }
+
+    fn span(&self, ahead: i64) -> Duration {
+        let (now, by) = (self.shared.time.now(), Duration::from_millis(ahead.unsigned_abs()));
+        if ahead < 0 { now.saturating_sub(by) } else { now + by }
     }
 
     /// Adds an endpoint, outside of any transaction.
@@ -197,11 +222,21 @@ impl Store {
             Duration::ZERO => yielded().await,
             wait => self.shared.time.sleep(wait).await,
         }
-        if let Some(Fault::GoesBack(commits)) = verdict.fault {
-            self.tables().go_back(commits, self.shared.time.now());
-            self.shared.time.stir();
+        match verdict.fault {
+            Some(Fault::GoesBack(commits)) => self.go_back(commits),
+            Some(Fault::Clock(ahead)) => {
+                self.go_back(0);
+                self.shared.ahead.store(ahead, Ordering::Relaxed);
+            }
+            _ => {}
         }
         verdict.fault
+    }
+
+    /// Goes back by so many commits. All connections are closed.
+    pub fn go_back(&self, commits: usize) {
+        self.tables().go_back(commits, self.since_start());
+        self.shared.time.stir();
     }
 
     /// Tells whether a transaction that begins to wait for a lock is ended as one of two that wait for each other.

@@ -259,7 +259,10 @@ impl Tables {
         open.into_iter().for_each(|tx| self.roll_back(tx));
         let counts =
             self.commits.iter().enumerate().rev().filter(|(_, commit)| !commit.is_of_leases());
-        let left = counts.map(|(nth, _)| nth).nth(commits.saturating_sub(1)).unwrap_or(0);
+        let left = match commits.checked_sub(1) {
+            Some(before) => counts.map(|(nth, _)| nth).nth(before).unwrap_or(0),
+            None => self.commits.len(),
+        };
         self.timeline += 1;
         for commit in self.commits.split_off(left).iter().rev() {
             for (place, before) in &commit.undo {

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::future::poll_fn;
 use std::num::NonZeroU16;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -34,16 +34,19 @@ pub(crate) struct Watch {
     pub(crate) looks: bool,
     /// Whether it agrees with the store's.
     pub(crate) agrees: Arc<AtomicBool>,
+    /// By how many milliseconds the store's was ahead when this process has last heard of it.
+    pub(crate) heard: Arc<AtomicI64>,
 }
 
 impl Clock for Watch {
     fn at(&self) -> Moment {
         let is_true = self.agrees.load(Ordering::Relaxed);
-        Moment { now: self.store.now(), steady: self.time.now(), is_true }
+        let now = self.store.by(self.heard.load(Ordering::Relaxed));
+        Moment { now, steady: self.time.now(), is_true }
     }
 
     fn machine(&self) -> Timestamp {
-        self.store.now()
+        self.store.by(0)
     }
 
     async fn sleep(&self, wait: Duration) {
@@ -76,7 +79,14 @@ pub(crate) fn start(
     let history = History::default();
     let stop = Stop::default();
     let agrees = Arc::clone(&poster.agrees);
-    let clock = Watch { time: time.clone(), store: store.clone(), looks: false, agrees };
+    let heard = Arc::new(AtomicI64::new(store.ahead()));
+    let rows = Leased {
+        store: store.clone(),
+        shards: SHARDS,
+        agrees: Arc::clone(&agrees),
+        heard: Arc::clone(&heard),
+    };
+    let clock = Watch { time: time.clone(), store: store.clone(), looks: false, agrees, heard };
     let keeper = Keeper {
         rows: store.clone(),
         clock: clock.clone(),
@@ -92,7 +102,7 @@ pub(crate) fn start(
     let load = Load::default();
     let owner = Owner {
         leases: Leases::new(name, NonZeroU16::new(SHARDS).unwrap()),
-        rows: Leased { store: store.clone(), shards: SHARDS, agrees: Arc::clone(&poster.agrees) },
+        rows,
         clock,
         notes: Uncounted,
         owned,

@@ -161,7 +161,7 @@ impl World {
         let mut at = beat;
         if beat + 3 * BEFORE < next {
             let mut tables = self.store.tables();
-            if tables.is_shared(SHARDS, &self.live(), now) {
+            if tables.is_shared(SHARDS, &self.live(), self.store.since_start()) {
                 at = next - BEFORE;
                 tables.renew_for(at - now);
             }
