@@ -15,7 +15,7 @@
 //! transactions. Only the shell is not, which carries commands out with tokio: [`sender`] does so here.
 //!
 //! - The [store](testing::store) has versions, row locks and waits, as PostgreSQL has them at read committed. The suite
-//!   of the port holds it, and the durable host's test `truth` compares it with a PostgreSQL server, step by step.
+//!   of the port holds it, and the durable host's test `agreement` compares it with a PostgreSQL server, step by step.
 //! - [Faults](faults) are aimed at named steps of it. A long run in which one of them is never hit fails.
 //! - [Futures](tasks) are polled by hand, in the order in which they are woken, on one thread. Each step of the store
 //!   is a point of the schedule. Nothing ticks while nothing happens.

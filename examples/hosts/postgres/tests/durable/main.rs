@@ -12,6 +12,7 @@
 )]
 
 mod accepting;
+mod agreement;
 mod alerts;
 mod clocks;
 mod commands;
@@ -42,4 +43,3 @@ mod standby;
 mod store;
 mod support;
 mod tls;
-mod truth;

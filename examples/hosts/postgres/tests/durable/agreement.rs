@@ -1,6 +1,8 @@
 //! The simulation's store is held to the truth: the same steps of the port by two to four sessions, in the same order,
 //! over it and over PostgreSQL. Both give the same rows, refuse the same, and have the same sessions wait.
 //!
+//! It takes longest of the tests of this folder, so its name is among the first, as tests begin by their names.
+//!
 //! The variable `TRUTH` says how many interleavings, and `TRUTH_FROM` the first. One that differs is told as the
 //! fewest steps that still do.
 //!
