@@ -80,7 +80,10 @@ async fn change(store: &Store, number: u32, deed: Deed) -> Done<()> {
             let _ = health.pause(now);
             None
         }
-        Deed::Enable(_) => health.enable(now),
+        Deed::Enable(_) => {
+            let _ = health.enable(now);
+            None
+        }
         Deed::Move(_) => {
             let _ = health.moved(now);
             let row = match store.tables().rows().find(|(at, _)| **at == Place::Endpoint(number)) {

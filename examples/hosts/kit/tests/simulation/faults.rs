@@ -27,6 +27,8 @@ pub(crate) enum Blow {
     Slow(u64),
     /// By so many commits.
     GoesBack(usize),
+    /// Another server leads, whose clock is so many milliseconds ahead.
+    Clock(i64),
     /// The process stands still, for so many milliseconds.
     Still(u64),
     Killed,
@@ -39,6 +41,8 @@ impl Blow {
             Self::Lost => "answer lost",
             Self::Slow(_) => "slow",
             Self::GoesBack(_) => "goes back",
+            Self::Clock(ahead) if ahead < 0 => "clock goes back",
+            Self::Clock(_) => "clock goes forward",
             Self::Still(_) => "stands still",
             Self::Killed => "killed",
         }
@@ -46,7 +50,7 @@ impl Blow {
 }
 
 /// The points that are aimed at. Each has to be hit in a long run.
-pub(crate) const POINTS: [(Step, Blow); 36] = [
+pub(crate) const POINTS: [(Step, Blow); 39] = [
     (Step::Begin, Blow::Refused),
     (Step::Begin, Blow::Slow(5_000)),
     (Step::LockPending, Blow::Refused),
@@ -54,6 +58,7 @@ pub(crate) const POINTS: [(Step, Blow); 36] = [
     (Step::LockEnded, Blow::Slow(300)),
     (Step::ReadEndpoints, Blow::Refused),
     (Step::ReadEndpoints, Blow::Slow(4_000)),
+    (Step::ReadEndpoints, Blow::Still(9_000)),
     (Step::LockEndpoints, Blow::Refused),
     (Step::LockEndpoints, Blow::Slow(1_500)),
     (Step::LockDue, Blow::Refused),
@@ -70,11 +75,13 @@ pub(crate) const POINTS: [(Step, Blow); 36] = [
     (Step::Commit, Blow::Still(6_000)),
     (Step::Commit, Blow::Killed),
     (Step::Commit, Blow::GoesBack(3)),
+    (Step::Commit, Blow::Clock(4_000)),
     (Step::News, Blow::Refused),
     (Step::News, Blow::GoesBack(5)),
     (Step::ReadDeliveries, Blow::Refused),
     (Step::ReadDeliveries, Blow::Still(9_000)),
     (Step::ReadDeliveries, Blow::GoesBack(4)),
+    (Step::ReadDeliveries, Blow::Clock(-4_000)),
     (Step::Recoveries, Blow::Refused),
     (Step::Wait, Blow::Refused),
     (Step::Renew, Blow::Refused),
@@ -171,7 +178,14 @@ impl Director for Aim {
                 verdict.fault = Some(Fault::GoesBack(commits));
                 inner.went_back += 1;
             }
+            Blow::Clock(ahead) => {
+                verdict.fault = Some(Fault::Clock(ahead));
+                inner.went_back += 1;
+            }
             Blow::Still(millis) => {
+                // It hears the answer when it goes on, before or after what others have done to it.
+                let answered = Duration::from_micros(inner.dice.below(5_000));
+                verdict.wait += Duration::from_millis(millis) + answered;
                 let order = Order::Still(process, Duration::from_millis(millis));
                 inner.orders.push_back(order);
             }

@@ -90,14 +90,16 @@ impl Net {
         match manner {
             Manner::Good => good,
             Manner::Slow => (inner.dice.below(PATIENCE), good.1),
-            Manner::Late => (PATIENCE - 1_000, good.1),
+            Manner::Late(took) => (took, good.1),
             Manner::Silent => (PATIENCE, Outcome::TimedOut),
             Manner::Failing => (quick, Outcome::Answered(StatusCode::BAD_GATEWAY)),
             Manner::Refusing => (quick, Outcome::Refused),
-            Manner::GoneFrom(from) if from <= now => (quick, Outcome::Answered(StatusCode::GONE)),
+            Manner::GoneBetween(from, until) if from <= now && now < until => {
+                (quick, Outcome::Answered(StatusCode::GONE))
+            }
             Manner::DownBetween(from, until) if from <= now && now < until => failed,
             Manner::Flaky(percent) if inner.dice.chance(percent) => failed,
-            Manner::GoneFrom(_) | Manner::DownBetween(..) | Manner::Flaky(_) => good,
+            Manner::GoneBetween(..) | Manner::DownBetween(..) | Manner::Flaky(_) => good,
         }
     }
 }

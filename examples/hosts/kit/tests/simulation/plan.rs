@@ -11,8 +11,14 @@ use crate::faults::{Aimed, Blow, POINTS};
 /// The shards of the world.
 pub(crate) const SHARDS: u16 = 8;
 
-/// When the last event is accepted. Its sixth attempt is more than seven hours later.
+/// More accounts than a sender has attempts.
+const LATE: u32 = 480;
+
+/// When the last event at random is accepted. Its sixth attempt is more than seven hours later.
 pub(crate) const LAST_EVENT: Duration = Duration::from_secs(12 * 3600);
+
+/// When owners and operators have done what they do.
+const CALM: Duration = Duration::from_secs(15 * 3600);
 
 /// When faults, pauses and limits end.
 pub(crate) const MENDED: Duration = Duration::from_secs(16 * 3600);
@@ -21,7 +27,7 @@ pub(crate) const MENDED: Duration = Duration::from_secs(16 * 3600);
 pub(crate) const END: Duration = Duration::from_secs(26 * 3600);
 
 /// All that happens to a world. Taking anything out leaves a plan.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) senders: usize,
@@ -46,13 +52,13 @@ pub(crate) enum Manner {
     Good,
     /// It takes up to ten seconds, and answers well.
     Slow,
-    /// It takes nine seconds, and answers well.
-    Late,
+    /// It takes so many milliseconds, and answers well.
+    Late(u64),
     Silent,
     Failing,
     Refusing,
-    /// It answers 410 from then on.
-    GoneFrom(Duration),
+    /// It answers 410 in this time, and well before and after.
+    GoneBetween(Duration, Duration),
     /// It fails so many times of a hundred.
     Flaky(u64),
     DownBetween(Duration, Duration),
@@ -74,6 +80,8 @@ pub(crate) enum Deed {
     LimitAccount(u32, u32),
     LimitEndpoint(u32, u32),
     NoLimits,
+    /// The store goes back by so many commits.
+    GoBack(usize),
     /// A transaction that accepts an event for an account, and is open for so many seconds.
     Hold(u32, u64),
     /// To one of the senders that run.
@@ -89,12 +97,10 @@ impl Plan {
     pub(crate) fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let accounts = 2 + dice.below(10);
-        let mut endpoints = Vec::new();
-        for account in 1..=accounts {
+        let mut plan = Self { seed, senders: 1, ..Self::default() };
+        for account in 1..=u32::try_from(accounts).unwrap() {
             for _ in 0..1 + dice.below(3) {
-                let number = u32::try_from(endpoints.len()).unwrap() + 1;
-                let (account, manner) = (u32::try_from(account).unwrap(), manner(&mut dice));
-                endpoints.push(EndpointPlan { number, account, manner });
+                plan.add(account, manner(&mut dice));
             }
         }
         let count = [40, 150, 400, 900][usize::try_from(dice.below(4)).unwrap()];
@@ -106,15 +112,19 @@ impl Plan {
             events.extend((0..burst).map(|nth| (at + Duration::from_millis(nth * 3), account)));
         }
         events.sort();
-        let (deeds, faults) = (Vec::new(), Vec::new());
-        let mut plan = Self { seed, senders: 1, endpoints, events, deeds, faults };
+        plan.events = events;
         if seed % 64 == 8 {
             plan.crowd(u32::try_from(accounts).unwrap());
             return plan;
         }
         plan.senders = 1 + usize::try_from(dice.below(4)).unwrap();
-        if seed % 16 == 5 {
-            plan.numbers_again(&mut dice, accounts);
+        let new = u32::try_from(accounts).unwrap() + 1;
+        match seed % 16 {
+            3 => plan.enabled_again(new),
+            5 => plan.numbers_again(&mut dice, accounts),
+            11 => plan.number_in_hand(new),
+            13 => plan.overtaken(&mut dice, new),
+            _ => {}
         }
         for _ in 0..dice.below(30) {
             let at = instant(&mut dice);
@@ -128,6 +138,9 @@ impl Plan {
                 Deed::Pause(endpoint) => {
                     let later = Duration::from_millis(u64::try_from(dice.span(7_200_000)).unwrap());
                     plan.deeds.push((at + later, Deed::Enable(endpoint)));
+                    if dice.chance(50) {
+                        plan.deeds.push((at + later, Deed::Recover(endpoint)));
+                    }
                 }
                 Deed::LimitAll(_) | Deed::LimitAccount(..) | Deed::LimitEndpoint(..) => {
                     let later = Duration::from_millis(u64::try_from(dice.span(7_200_000)).unwrap());
@@ -151,23 +164,78 @@ impl Plan {
         plan
     }
 
-    /// Adds more late receivers than a sender has attempts. They are known to be late when all get much at once, and
-    /// so do the others.
+    /// Adds more late receivers than a sender has attempts: of one account each, or all of one account. Each of those
+    /// accounts is known to be late when all get much at once, and one account has half of the attempts at most, so
+    /// nobody else waits.
     fn crowd(&mut self, accounts: u32) {
-        let late = accounts + 1..=accounts + 12;
-        for account in late.clone().flat_map(|account| [account; 6]) {
-            let number = u32::try_from(self.endpoints.len()).unwrap() + 1;
-            self.endpoints.push(EndpointPlan { number, account, manner: Manner::Late });
-        }
         let at = |seconds, nth| Duration::from_secs(seconds) + Duration::from_millis(nth);
-        for account in late {
-            self.events.extend((0..2).map(|nth| (at(3_600, nth), account)));
-            self.events.extend((0..12).map(|nth| (at(7_200, nth), account)));
+        let is_one = self.seed % 128 == 72;
+        for nth in 0..LATE {
+            let account = accounts + 1 + if is_one { 0 } else { nth };
+            // In one account some are never late enough to be known.
+            self.add(account, Manner::Late(if is_one && nth % 2 == 0 { 7_900 } else { 9_000 }));
+            if is_one && nth > 0 {
+                continue;
+            }
+            let nth = u64::from(nth);
+            self.events
+                .extend([at(3_600, nth * 500), at(3_600, nth * 500 + 1)].map(|at| (at, account)));
+            self.events.extend([at(7_200, nth), at(7_200, nth + 1)].map(|at| (at, account)));
         }
         for account in 1..=accounts {
             self.events.extend((0..60).map(|nth| (at(7_201, nth * 250), account)));
         }
         self.events.sort();
+    }
+
+    /// Has senders stand still in their attempts at receivers that are gone for a moment: others deliver these events
+    /// meanwhile, and the late result still disables the endpoint.
+    fn overtaken(&mut self, dice: &mut Dice, new: u32) {
+        self.senders = self.senders.max(2);
+        for (nth, account) in (1..).zip(new..new + 8) {
+            let at = Duration::from_secs(nth * 60);
+            self.add(account, Manner::GoneBetween(at, at + Duration::from_secs(3)));
+            self.events.push((at, account));
+            let later = Duration::from_millis(20 + dice.below(50));
+            self.deeds.push((at + later, Deed::Still(dice.bits(), 6 + dice.below(9))));
+        }
+        self.events.sort();
+    }
+
+    /// Has endpoints of all shards paused and enabled again before what waits there is due. What comes then waits as
+    /// well, and is not forgotten when what came before is parked. Afterwards nobody looks again in most shards.
+    fn enabled_again(&mut self, new: u32) {
+        let at = |millis| CALM + Duration::from_millis(millis);
+        for account in new..new + u32::from(SHARDS) {
+            let endpoint = self.add(account, Manner::Failing);
+            self.events.extend([(at(0), account), (at(3_000), account)]);
+            self.deeds.push((at(2_000), Deed::Pause(endpoint)));
+            self.deeds.push((at(2_500), Deed::Enable(endpoint)));
+        }
+        self.events.sort();
+    }
+
+    /// Has the store go back while deliveries of all shards are in hand, and their numbers given to others. These are
+    /// found when those are no longer in hand. Afterwards nobody looks again in most shards.
+    fn number_in_hand(&mut self, new: u32) {
+        for _ in 0..SHARDS {
+            self.add(new, Manner::Late(9_000));
+        }
+        for _ in 0..SHARDS {
+            self.add(new + 1, Manner::Good);
+        }
+        self.events.push((CALM, new));
+        self.deeds.push((CALM + Duration::from_millis(300), Deed::GoBack(3)));
+        let at = CALM + Duration::from_millis(1_500);
+        self.events.extend([(at, new + 1); 2]);
+        self.events.sort();
+    }
+
+    /// Adds an endpoint, and returns its number.
+    fn add(&mut self, account: u32, manner: Manner) -> u32 {
+        let number = u32::try_from(self.endpoints.len()).unwrap() + 1;
+        self.endpoints.push(EndpointPlan { number, account, manner });
+        number
     }
 
     /// Has the store go back among many events, so that their numbers are given to others while they are in hand.
@@ -232,6 +300,7 @@ impl Plan {
     /// Tells whether the store goes back.
     pub(crate) fn goes_back(&self) -> bool {
         self.faults.iter().any(|aimed| matches!(aimed.blow, Blow::GoesBack(_)))
+            || self.deeds.iter().any(|(_, deed)| matches!(deed, Deed::GoBack(_)))
     }
 }
 
@@ -260,7 +329,7 @@ fn manner(dice: &mut Dice) -> Manner {
         8 => Manner::Silent,
         9 => Manner::Failing,
         10 => Manner::Refusing,
-        11 => Manner::GoneFrom(instant(dice)),
+        11 => Manner::GoneBetween(instant(dice), END),
         12 | 13 => Manner::Flaky(10 + dice.below(80)),
         _ => {
             let (one, other) = (instant(dice), instant(dice));

@@ -22,7 +22,7 @@ use crate::trace::Trace;
 use crate::verdict::{self, Verdict};
 
 /// How many steps a day has at most. One that is stuck ends so.
-const STEPS: u64 = 3_000_000;
+const STEPS: u64 = 1_000_000;
 
 /// How long a sender that is asked to end has.
 const GRACE: Duration = Duration::from_secs(15);
@@ -223,6 +223,10 @@ impl World {
             Deed::Hold(account, seconds) => self.hold(account, Duration::from_secs(seconds)),
             Deed::Abandon(endpoint) => self.abandon(endpoint),
             Deed::Start => self.start(),
+            Deed::GoBack(commits) => {
+                self.store.go_back(commits);
+                self.went_back();
+            }
             Deed::Kill(number) => {
                 if let Some(process) = nth(number, &live) {
                     self.kill(process);

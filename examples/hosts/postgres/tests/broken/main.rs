@@ -51,10 +51,11 @@ enum Fault {
     AttemptPanics,
 }
 
-/// Within how many days the simulation finds which fault. The hosts above have the first eleven.
-const SIMULATED: [(&str, u32); 21] = [
+/// Within how many days the simulation finds which fault. The hosts above have the first twelve.
+const SIMULATED: [(&str, u32); 28] = [
     ("BeforeCommit", 500),
     ("DeliveryAlone", 500),
+    ("DroppedReport", 500),
     ("EndpointAlone", 500),
     ("EndpointBefore", 500),
     ("NoEpoch", 500),
@@ -65,16 +66,22 @@ const SIMULATED: [(&str, u32); 21] = [
     ("RowsIgnored", 500),
     ("WaitingAlone", 500),
     // Those of earlier days.
+    ("AlwaysLate", 5_000),
+    ("AnothersEvent", 5_000),
     ("BacklogAtStart", 5_000),
     ("EndpointUnlocked", 5_000),
     ("ForgottenAlert", 5_000),
+    ("ForgottenRetries", 5_000),
     ("LeaseTooLong", 5_000),
     ("LoggedTwice", 5_000),
     ("LostReport", 5_000),
+    ("LostWakeUp", 5_000),
     ("NeverSure", 5_000),
+    ("OneAccount", 5_000),
     ("ReadBefore", 5_000),
     ("RecoveryStops", 5_000),
     ("RetryForgotten", 5_000),
+    ("Starved", 5_000),
 ];
 
 #[test]
