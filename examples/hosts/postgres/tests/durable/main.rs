@@ -17,7 +17,6 @@ mod alerts;
 mod clocks;
 mod commands;
 mod day;
-mod fairness;
 mod history;
 mod hosts;
 mod input;
