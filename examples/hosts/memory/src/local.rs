@@ -23,7 +23,7 @@ use host::store::bounds;
 use host::store::scope::{Allowed, Among, By, Operator};
 use host::store::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointEdit, EndpointRow, KeyPage, LastHour, Listed, LoginRow,
+    DeliveryRow, Enabled, EndpointEdit, EndpointRow, Fleet, KeyPage, LastHour, Listed, LoginRow,
     MOST_LISTED, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, Part, RecoveryPage,
     RecoveryRow, Writes,
 };
@@ -447,6 +447,20 @@ impl Shared for Local {
 
     async fn alerts_after(&self, _: Operator, after: u64, limit: usize) -> Done<AlertPage> {
         self.store.lock().alerts_after(after, limit)
+    }
+
+    async fn alerts_before(
+        &self,
+        _: Operator,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Done<Vec<AlertRow>> {
+        self.store.lock().alerts_before(before, limit)
+    }
+
+    async fn fleet(&self, _: Operator) -> Done<Fleet> {
+        let (tables, now) = self.store.write();
+        Ok(tables.fleet(self.load.row(), now))
     }
 
     async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: Option<&str>) -> Done<AlertRow> {

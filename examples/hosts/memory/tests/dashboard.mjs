@@ -127,7 +127,7 @@ async function shot(name) {
 
 try {
   if (process.env.SLOWER) await page("Emulation.setCPUThrottlingRate", { rate: Number(process.env.SLOWER) });
-  await page("Page.navigate", { url: first.dashboard + "/" });
+  await page("Page.navigate", { url: first.dashboard + "/#acct_fjord_dental" });
   await until("the first account", `${text("h1")} === "Fjord Dental Clinic"`);
   await until("how many accounts there are", `${text("#count")} === "5 accounts" && document.querySelector("#search").ariaExpanded === "false" && document.querySelector("#found").hidden`);
   await until("it is live", `${text("#live-text")} === "Live"`);
@@ -352,7 +352,7 @@ try {
   await counts("0 deliveries");
   for (const status of ["gone", "skipped", "parked"]) await choose(`input[name=status][value=${status}]`);
   await counts("6 deliveries");
-  await confirm("Recover what it missed");
+  await confirm("Recover missed deliveries");
   await until("all are delivered", `!document.querySelector('[data-key="recover ${down}"]') && !document.querySelector("progress")`);
   const recovered = await (await fetch(account + "/recoveries")).json();
   assert.deepEqual(recovered.data.map((r) => [r.status, r.redelivered]), [["completed", 6]]);

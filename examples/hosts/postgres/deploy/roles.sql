@@ -36,6 +36,7 @@ GRANT SELECT, INSERT (by, action, account_id, target, before, after) ON journal
 GRANT SELECT, INSERT ON ring_keys TO call_assistant_api;
 GRANT SELECT, INSERT, UPDATE ON processes TO call_assistant_api;
 GRANT SELECT, UPDATE ON gauges TO call_assistant_api;
+GRANT SELECT, INSERT, UPDATE ON gauge_hours TO call_assistant_api, call_assistant_sender;
 -- To number alerts, a process locks the one row of `alert_turn`. No other role can.
 GRANT SELECT, UPDATE ON alert_turn TO call_assistant_api;
 GRANT USAGE, SELECT ON SEQUENCE alert_numbers TO call_assistant_api;
@@ -62,6 +63,8 @@ GRANT SELECT, INSERT ON erased_accounts TO call_assistant_operator;
 GRANT UPDATE (before, after) ON journal TO call_assistant_operator;
 -- `rotate-keys` frees the numbers of keys that seal nothing any more.
 GRANT SELECT, INSERT, DELETE ON ring_keys TO call_assistant_operator;
-GRANT SELECT ON alerts, shards, senders, processes TO call_assistant_operator;
+GRANT SELECT ON alerts, shards, senders, processes, gauge_hours TO call_assistant_operator;
+-- A link for an owner is a login.
+GRANT SELECT, INSERT, UPDATE, DELETE ON logins TO call_assistant_operator;
 
 COMMIT;

@@ -197,6 +197,10 @@ CREATE TABLE ring_keys (
     position    integer NOT NULL UNIQUE
 );
 
+-- Endpoints that need somebody, the latest last.
+CREATE INDEX endpoints_troubled ON endpoints (coalesce(first_failed_at, since))
+    WHERE disabled IN ('gone', 'failing') OR (disabled IS NULL AND first_failures >= 5);
+
 -- Events: exact bytes, once. A row's day is that of `created_at`, which comes from the change that
 -- the event reports, so that an event that is relayed twice meets itself.
 CREATE TABLE events (
@@ -451,6 +455,14 @@ CREATE TABLE gauges (
 );
 
 INSERT INTO gauges DEFAULT VALUES;
+
+-- The most of each hour of the last day, for people. An hour has the row of the same hour of the day before.
+CREATE TABLE gauge_hours (
+    hour     smallint PRIMARY KEY CHECK (hour BETWEEN 0 AND 23),
+    began_at timestamptz NOT NULL,
+    pending  bigint NOT NULL,
+    late_ms  bigint NOT NULL
+) WITH (fillfactor = 50);
 
 -- `ANALYZE` keeps values of a column until the next one, whatever is erased meanwhile, and any login that may read the
 -- column may read them. No plan needs those of what customers, callers and receivers wrote. A partition has the same

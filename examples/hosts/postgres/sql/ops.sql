@@ -78,6 +78,23 @@ SELECT abs(extract(epoch FROM clock_timestamp() - counted_at))::double precision
 FROM gauges
 WHERE counted_at IS NOT NULL;
 
+-- name: monitoring_hour
+-- The most of this hour so far, with what was counted last. Each process tells what is late in its shards.
+INSERT INTO gauge_hours AS h (hour, began_at, pending, late_ms)
+SELECT extract(hour FROM g.hour AT TIME ZONE 'UTC'), g.hour, g.pending, g.late_ms
+FROM (
+    SELECT date_trunc('hour', counted_at, 'UTC') AS hour, pending,
+        greatest(oldest_due_ms, (
+            SELECT max(1000 * (told ->> 'late_seconds')::double precision)::bigint FROM processes
+            WHERE told_at > clock_timestamp() - interval '20 seconds')) AS late_ms
+    FROM gauges
+    WHERE counted_at IS NOT NULL
+) AS g
+ON CONFLICT (hour) DO UPDATE SET
+    began_at = excluded.began_at,
+    pending = greatest(excluded.pending, CASE WHEN h.began_at = excluded.began_at THEN h.pending END),
+    late_ms = greatest(excluded.late_ms, CASE WHEN h.began_at = excluded.began_at THEN h.late_ms END);
+
 -- name: monitoring_roles
 -- Those of the roles $1, which deploy/roles.sql makes, whose rights the login does not have: it is no member of them, nor
 -- of who owns the tables.

@@ -163,6 +163,16 @@ WHERE e.account_id = $1
 ORDER BY a.id DESC
 LIMIT 100;
 
+-- name: alerts_before
+-- Alerts of all accounts, newest first.
+SELECT a.id, a.at, a.alert, a.missed, a.number, a.acknowledged_by, a.acknowledged_at,
+    a.owner_acknowledged_at, e.id AS endpoint_id, e.url, e.account_id
+FROM alerts AS a
+JOIN endpoints AS e ON e.number = a.endpoint
+WHERE a.id < $1
+ORDER BY a.id DESC
+LIMIT $2;
+
 -- name: alerts_new
 SELECT EXISTS (SELECT FROM alerts WHERE number IS NULL) AS has_new;
 
@@ -615,6 +625,32 @@ WHERE id = $1;
 UPDATE endpoints SET secrets = $2
 WHERE number = $1;
 
+-- name: fleet_hours
+-- The hours of the last day that were counted, oldest first.
+SELECT began_at AS at, pending, late_ms FROM gauge_hours
+WHERE began_at > now() - interval '1 day'
+ORDER BY began_at;
+
+-- name: fleet_troubled
+-- The endpoints that need somebody, the latest first. What is pending of each, and what it has missed, is counted to $2.
+-- The operator is who has taken note of the latest alert.
+SELECT e.account_id, (SELECT business_name FROM accounts AS a WHERE a.id = e.account_id), e.id AS endpoint_id, e.url, e.disabled AS reason, e.since,
+    (SELECT count(*) FROM (SELECT FROM deliveries AS d WHERE d.endpoint = e.number LIMIT $2) AS d) AS waiting,
+    (SELECT count(*) FROM (
+        SELECT FROM ended AS d WHERE d.endpoint = e.number AND d.status <> 'delivered' LIMIT $2) AS d) AS missed,
+    n.acknowledged_by, n.acknowledged_at
+FROM (
+    SELECT number, account_id, id, url, disabled, coalesce(first_failed_at, since) AS since
+    FROM endpoints
+    WHERE disabled IN ('gone', 'failing') OR (disabled IS NULL AND first_failures >= 5)
+    ORDER BY coalesce(first_failed_at, since) DESC
+    LIMIT $1
+) AS e
+LEFT JOIN LATERAL (
+    SELECT acknowledged_by, acknowledged_at FROM alerts WHERE endpoint = e.number ORDER BY version DESC LIMIT 1
+) AS n ON true
+ORDER BY e.since DESC;
+
 -- name: journal_after
 -- What is behind a row, of transactions that have ended and before which all others have. In the order of the numbers:
 -- `writer` alone would be the text above.
@@ -622,6 +658,14 @@ SELECT writer::text AS writer, id, at, by, action, account_id, target, before::t
 FROM journal
 WHERE (writer, id) > ($1::text::xid8, $2) AND writer < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY journal.writer, id
+LIMIT $3;
+
+-- name: journal_before
+-- What is before a row, newest first.
+SELECT writer::text AS writer, id, at, by, action, account_id, target, before::text AS before, after::text AS after
+FROM journal
+WHERE (writer, id) < ($1::text::xid8, $2)
+ORDER BY journal.writer DESC, id DESC
 LIMIT $3;
 
 -- name: journal_insert

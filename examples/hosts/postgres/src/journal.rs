@@ -5,7 +5,7 @@ use deadpool_postgres::{GenericClient, Transaction};
 use serde_json::Value;
 
 use crate::db::{Database, DbError};
-use crate::sql::store as sql;
+use crate::sql::store::{self as sql, StoredDeed};
 use host::input::Bad;
 use host::log;
 use host::store::JournalRow;
@@ -111,8 +111,23 @@ pub(crate) async fn after(
         None => ("0".to_owned(), 0),
     };
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = sql::journal_after(client, &writer, id, limit).await?.into_iter();
-    let shown = rows.map(|row| JournalRow {
+    Ok(sql::journal_after(client, &writer, id, limit).await?.into_iter().map(shown).collect())
+}
+
+/// Reads what was done before a position, newest first.
+pub(crate) async fn before(
+    client: &impl GenericClient,
+    before: Option<&str>,
+    limit: usize,
+) -> Done<Vec<JournalRow>> {
+    let (writer, id) = before.map_or(Ok((u64::MAX, i64::MAX)), position_of)?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = sql::journal_before(client, &writer.to_string(), id, limit).await?;
+    Ok(rows.into_iter().map(shown).collect())
+}
+
+fn shown(row: StoredDeed) -> JournalRow {
+    JournalRow {
         position: format!("{}-{}", row.writer, row.id),
         at: row.at,
         by: row.by,
@@ -121,8 +136,7 @@ pub(crate) async fn after(
         target: row.target,
         before: row.before.unwrap_or_default(),
         after: row.after.unwrap_or_default(),
-    });
-    Ok(shown.collect())
+    }
 }
 
 fn position_of(text: &str) -> Done<(u64, i64)> {

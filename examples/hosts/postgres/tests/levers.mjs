@@ -76,9 +76,6 @@ try {
   await until("the hours of the day", `document.querySelector(".strip")?.ariaLabel === "1 delivered of events of the last 24 hours" || document.querySelector(".strip")?.ariaLabel === "1 waiting of events of the last 24 hours"`);
   passed += await audit(browser, "an endpoint's day");
 
-  await run(`show("senders")`);
-  await until("the only sender owns all shards", `${text('[data-key="card senders"]')}.includes("64 shards")`);
-  passed += await audit(browser, "senders");
   await run(`show("deliveries")`);
 
   // A pace that is none is refused, in the dialog. A pause stops every sender, and says so to both.
@@ -96,6 +93,11 @@ try {
   await new Promise((done) => setTimeout(done, 4000));
   for (let n = 0; n < 3; n++) await emit();
   await until("they wait", `[...document.querySelectorAll(".line .badge")].filter((el) => el.textContent === "waiting").length === 3`);
+  await page("Page.navigate", { url: "about:blank" });
+  await page("Page.navigate", { url: dashboard + "/" });
+  await until("the fleet has the lever, and the only sender, which owns all shards", `/^set *Account acct_\\w+ is paused *set by operator /.test(${text('[data-key="card levers"] li')}) && ${text('[data-key="card processes"]')}.includes("64 shards")`);
+  await until("what is pending was counted", `/Pending3Held back3/.test(${text('[data-key="card sending"]')}) && document.querySelector('[data-key="card sending"] .strip').ariaLabel.startsWith("Most pending in the last day: 3 from")`);
+  passed += await audit(browser, "the fleet of the durable host");
   await new Promise((done) => setTimeout(done, 2000));
   assert.equal(got.length, 1, "sent while it is paused");
   const heldBack = `[...document.querySelectorAll(".line")].filter((el) => /held: sending is paused *due .*sent once that is undone/.test(el.textContent)).length`;

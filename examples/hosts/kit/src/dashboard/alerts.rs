@@ -59,16 +59,18 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         Ok(ok(&show::list(alerts.iter().map(show::alert).collect())))
     }
 
-    /// Answers with alerts of all accounts, and waits for the next where there is none.
+    /// Answers with alerts of all accounts, and waits for the next where there is none. With `before`, the newest come
+    /// first.
     pub(super) async fn alerts_after(
         &self,
         by: Operator,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let (mut after, mut most, mut wait) = (0, MAX_LIST, LONGEST_WAIT);
+        let (mut after, mut most, mut wait, mut before) = (0, MAX_LIST, LONGEST_WAIT, None);
         for (name, value) in &asked.query {
             let wrong = || Bad::new(name, "not the `next` of a page");
             match name.as_str() {
+                "before" => before = Some(value.as_str()),
                 "after" if value.is_empty() => {}
                 "after" => after = value.parse().map_err(|_| wrong())?,
                 "limit" => most = limit(value)?,
@@ -77,8 +79,18 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                     let wrong = || Bad::new("wait", format!("not from 0 to {LONGEST_WAIT}"));
                     wait = read.ok_or_else(wrong)?;
                 }
-                _ => return Err(Bad::new("query", "there are after, limit and wait").into()),
+                _ => {
+                    return Err(Bad::new("query", "there are after, before, limit and wait").into());
+                }
             }
+        }
+        if let Some(before) = before {
+            let before = Some(before).filter(|before| !before.is_empty());
+            let rows = self.store.alerts_before(by, before, most).await?;
+            let next = rows.last().filter(|_| rows.len() == most).map(|last| last.id.clone());
+            let mut shown = show::list(rows.iter().map(show::alert).collect());
+            shown["next"] = next.into();
+            return Ok(ok(&shown));
         }
         let (began, mut place) = (Instant::now(), None);
         loop {

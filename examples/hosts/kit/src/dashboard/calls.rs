@@ -5,7 +5,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, EventId};
 use call_assistant::webhook::event::{
-    ApiVersion, Event, EventBody, EventData, NewEvent, NewEventError, Origin, OriginSource,
+    ApiVersion, Event, EventBody, EventData, EventType, NewEvent, NewEventError, Origin,
+    OriginSource,
 };
 use call_assistant::webhook::sender::DisabledReason;
 use serde_json::{Map, Value, json};
@@ -83,14 +84,18 @@ impl<S: Store, X> Dashboard<S, X> {
         self.accept(Among::All(by), asked, compose).await
     }
 
-    /// Sends one endpoint a ping, which is a delivery like any other.
+    /// Sends one endpoint a ping, or the sample of another type: a delivery like any other.
     pub(super) async fn ping(
         &self,
         login: &Login,
         id: Allowed<'_, EndpointRow>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        asked.fields()?;
+        let fields = asked.fields()?;
+        let sample = match fields.text("type")?.filter(|text| *text != EventType::Ping.as_str()) {
+            None => None,
+            Some(text) => Some((text, sample(text)?)),
+        };
         let endpoint = self.store.endpoint(id).await?;
         let account = login.account(endpoint.account_id.as_str())?;
         let account = self.store.account(account).await?;
@@ -99,7 +104,10 @@ impl<S: Store, X> Dashboard<S, X> {
             return Err(Refused::Conflict("the endpoint is deleted".into()).into());
         }
         let text = "This is a test from the dashboard. Your endpoint works.";
-        let compose = |now| new_event(account.id, dashboard(), now).ping(text).map_err(not_created);
+        let compose = |now| match sample {
+            None => new_event(account.id, dashboard(), now).ping(text).map_err(not_created),
+            Some((event_type, data)) => any_event(account.id, event_type, &data, now),
+        };
         self.accept(Among::One(id), asked, compose).await
     }
 
@@ -132,6 +140,16 @@ pub(super) fn event_type(text: &str) -> Result<&str, &'static str> {
         true => Ok(text),
         false => Err("expected 1 to 100 visible ASCII characters"),
     }
+}
+
+/// Returns the data of a test event.
+fn sample(event_type: &str) -> Result<Value, Bad> {
+    let known = EventType::KNOWN.iter().find(|known| known.as_str() == event_type);
+    let sample = known.and_then(|known| serde_json::from_str(known.sample()?).ok());
+    sample.ok_or_else(|| {
+        let known: Vec<&str> = EventType::KNOWN.iter().map(EventType::as_str).collect();
+        Bad::new("type", format!("expected one of {}", known.join(", ")))
+    })
 }
 
 fn new_event(account: AccountId, origin: Origin, now: Timestamp) -> NewEvent {

@@ -14,7 +14,7 @@ use crate::store::{Account, DeliveryFilter, DeliveryPage};
 use crate::store::{Refused, Store};
 
 /// The most rows in one answer: 1,000.
-pub(super) const MAX_LIST: usize = 1000;
+pub const MAX_LIST: usize = 1000;
 
 /// Deliveries, newest first.
 #[derive(Debug, Serialize)]

@@ -13,6 +13,7 @@ mod day;
 mod deliveries;
 mod endpoints;
 mod extension;
+mod fleet;
 mod journal;
 mod levers;
 mod overview;
@@ -50,6 +51,7 @@ use crate::store::scope::{Among, Operator};
 use crate::store::{Refused, Store, bounds};
 use crate::trace::TraceParent;
 
+pub use deliveries::MAX_LIST;
 pub use extension::Extension;
 pub use routes::{Action, ROUTES, Route, Verb, Who};
 
@@ -379,6 +381,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             Action::ListAlerts => self.alerts(account()?).await,
             Action::FollowAlerts => self.alerts_after(operator?, asked).await,
             Action::Acknowledge => self.acknowledge(login.alert(store, id).await?, asked).await,
+            Action::ShowFleet => self.fleet(operator?, asked).await,
             Action::ShowLevers => Ok(ok(&store.levers(operator?).await?)),
             Action::SetLever => self.set_lever(operator?, asked).await,
             Action::UndoLever => {

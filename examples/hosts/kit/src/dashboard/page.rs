@@ -39,7 +39,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/endpoints.js"),
     include_str!("page/alerts.js"),
     include_str!("page/levers.js"),
-    include_str!("page/senders.js"),
+    include_str!("page/fleet.js"),
     include_str!("page/requests.js"),
     include_str!("page/deliveries.js"),
     include_str!("page/account.js"),

@@ -146,14 +146,14 @@ impl Error {
                 (StatusCode::FORBIDDEN, "forbidden", message, None)
             }
             Self::OnlyReads => {
-                let message = "this login may look, and change nothing".to_owned();
+                let message = "this login only reads".to_owned();
                 (StatusCode::FORBIDDEN, "forbidden", message, None)
             }
             Self::NoToken | Self::WrongToken | Self::NoLink => {
                 let message = match self {
                     Self::WrongToken => {
                         "this is no operator's token: expected the whole text of --operator-token-file or \
-                         OPERATOR_TOKEN, or of a line name:role:token there what follows the role"
+                         OPERATOR_TOKEN; of a line name:role:token, the token alone"
                     }
                     Self::NoLink => "this link has expired or was revoked: ask for another one",
                     _ => {

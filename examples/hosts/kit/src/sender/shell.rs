@@ -142,7 +142,7 @@ where
                     let now = own.clock.at().now;
                     let counted = count_missed(&own.rows, &health, &opened.names, now).await;
                     if let Err(error) = counted {
-                        log::warn!(%error, "counting what was missed");
+                        log::warn!(%error, "counting missed deliveries");
                     }
                 })
             }

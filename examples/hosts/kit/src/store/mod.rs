@@ -38,6 +38,7 @@ mod account;
 pub mod bounds;
 mod delivery;
 mod endpoint;
+mod fleet;
 pub mod levers;
 mod metrics;
 pub mod plan;
@@ -71,6 +72,7 @@ pub use endpoint::{
     Acknowledged, AlertPage, AlertRow, Day, Enabled, EndpointEdit, EndpointRow, Hour, LastHour,
     NewEndpoint, NewSecret,
 };
+pub use fleet::{Fleet, FleetHour, MOST_TROUBLED, MOST_WAITING, TroubledRow};
 pub use metrics::{Family, Label, LoadRow, Metrics, Writes};
 pub use recovery::{MOST_COUNTED, MOST_LISTED, Missed, RecoveryPage, RecoveryRow, missed_so_far};
 
@@ -171,6 +173,10 @@ impl EndpointLimit {
 /// Returns the refusal of a store without levers.
 fn no_levers() -> Refused {
     Refused::Conflict("this host has one sender and no levers: pause its endpoints".to_owned())
+}
+
+fn no_journal() -> Refused {
+    Refused::Conflict("this host keeps no journal".to_owned())
 }
 
 /// The result of one operation.
@@ -485,6 +491,18 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// come as far as that page.
     fn alerts_after(&self, by: Operator, after: u64, limit: usize) -> impl Doing<AlertPage>;
 
+    /// Returns alerts of all accounts, newest first: so many at most, before the alert with this id. A conflict if
+    /// `before` is no id of an alert.
+    fn alerts_before(
+        &self,
+        by: Operator,
+        before: Option<&str>,
+        limit: usize,
+    ) -> impl Doing<Vec<AlertRow>>;
+
+    /// Returns how all accounts stand.
+    fn fleet(&self, by: Operator) -> impl Doing<Fleet>;
+
     /// Notes that an operator with this name has taken note of an alert, or its owner where there is none. The first
     /// note of each stays, and says nothing of the other's.
     fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: Option<&str>) -> impl Doing<AlertRow>;
@@ -497,7 +515,17 @@ pub trait Store: Clone + Send + Sync + 'static {
         _after: Option<&str>,
         _limit: usize,
     ) -> impl Doing<Vec<JournalRow>> {
-        std::future::ready(Err(Refused::Conflict("this host keeps no journal".into())))
+        std::future::ready(Err(no_journal()))
+    }
+
+    /// Returns what operators and owners have done, newest first: so much at most, before the row with this position.
+    fn journal_before(
+        &self,
+        _: Operator,
+        _before: Option<&str>,
+        _limit: usize,
+    ) -> impl Doing<Vec<JournalRow>> {
+        std::future::ready(Err(no_journal()))
     }
 
     /// Tells whether requests can be answered now, and how writes are taken. [`Refused::Unavailable`] says why

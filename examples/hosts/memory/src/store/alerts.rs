@@ -1,12 +1,13 @@
 //! Alerts for the owners of endpoints.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
 use call_assistant::Timestamp;
 use call_assistant::id::AccountId;
 use call_assistant::webhook::sender::Alert;
 
-use super::Tables;
+use super::{EndpointRow, Tables};
 use host::clock;
 use host::store::Refused;
 use host::store::{Acknowledged, AlertPage, AlertRow, missed_so_far};
@@ -15,7 +16,7 @@ use host::store::{Acknowledged, AlertPage, AlertRow, missed_so_far};
 const KEPT: usize = 100;
 
 /// The reason why a page is refused.
-const AFTER: &str = "after: this feed has not come as far; begin again without it";
+const AFTER: &str = "after: this feed has no such place yet: begin again without `after`";
 
 /// The endpoint of an alert, and the version that it is of.
 pub(super) type Of = (u32, u32);
@@ -49,6 +50,31 @@ impl Tables {
         found.truncate(limit);
         let next = found.last().map_or(after, |(number, ..)| *number);
         Ok(AlertPage { rows: found.into_iter().map(|(_, _, alert)| alert.clone()).collect(), next })
+    }
+
+    /// Returns alerts of all accounts, newest first, before the alert with this id.
+    ///
+    /// # Errors
+    /// No alert can have this id.
+    pub fn alerts_before(
+        &self,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<AlertRow>, Refused> {
+        let number = |id: &str| id.strip_prefix("alrt_")?.parse().ok();
+        let before: u64 = before
+            .map_or(Some(u64::MAX), number)
+            .ok_or_else(|| Refused::Conflict("before: not an id of an alert".into()))?;
+        let mut found: Vec<_> = self.alerts.by_account.values().flatten().collect();
+        found.retain(|(number, ..)| *number < before);
+        found.sort_unstable_by_key(|(number, ..)| Reverse(*number));
+        Ok(found.into_iter().take(limit).map(|(_, _, alert)| alert.clone()).collect())
+    }
+
+    /// Returns the latest alert of an endpoint.
+    pub(super) fn latest_of(&self, row: &EndpointRow) -> Option<&AlertRow> {
+        let of_account = self.alerts.by_account.get(&row.account_id)?;
+        of_account.iter().map(|(_, _, alert)| alert).find(|alert| alert.endpoint_id == row.id)
     }
 
     /// Notes which operator has taken note of an alert, or that its owner has.

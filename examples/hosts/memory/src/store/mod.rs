@@ -11,6 +11,7 @@ mod clock;
 mod deliveries;
 mod endpoints;
 mod find;
+mod fleet;
 mod hour;
 mod metrics;
 mod recovery;

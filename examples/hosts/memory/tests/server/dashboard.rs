@@ -85,6 +85,14 @@ fn bad_input_is_named() {
             "a: unknown field; there are none",
         ),
         ("POST", "/endpoints/whep_1/ping", json!({}), 404, "endpoint not found"),
+        (
+            "POST",
+            "/endpoints/whep_1/ping",
+            json!({ "type": "call.lost" }),
+            400,
+            "type: expected one of ",
+        ),
+        ("GET", "/alerts?before=alrt_x", Value::Null, 409, "before: not an id of an alert"),
         ("POST", "/deliveries/dlv_1/redeliver", json!({}), 404, "delivery not found"),
         ("PATCH", FJORD, json!([]), 400, "expected an object"),
         (

@@ -49,6 +49,7 @@ const ROUTES: &[(&str, &str, u16)] = &[
     ("GET", "/accounts/acct_fjord_dental/recoveries", 200),
     ("GET", "/accounts/acct_fjord_dental/alerts", 200),
     ("GET", "/alerts?wait=0", 200),
+    ("GET", "/fleet", 200),
     ("GET", JOURNAL, 200),
     ("POST", "/alerts/alrt_nobody/acknowledge", 400),
     ("POST", "/keys/cred_nobody/revoke", 404),

@@ -232,6 +232,9 @@ async fn count(change: &Transaction<'_>) -> Result<bool, DbError> {
     sql::monitoring_whole_tables(change).await?;
     match sql::monitoring_count(change).await? {
         0 => Err(DbError::row("there is no row for what is counted")),
-        _ => Ok(true),
+        _ => {
+            sql::monitoring_hour(change).await?;
+            Ok(true)
+        }
     }
 }

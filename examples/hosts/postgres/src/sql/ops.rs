@@ -58,6 +58,7 @@ statements! { "ops"
     fn doctor_server() -> Server;
     fn monitoring_count();
     fn monitoring_gauges() -> Option<Gauges>;
+    fn monitoring_hour();
     fn monitoring_roles(roles: &[&str]) -> Vec<String>;
     fn monitoring_secrets() -> Vec<(Vec<u8>, i64)>;
     fn monitoring_state() -> State;

@@ -6,7 +6,7 @@ use call_assistant::rest::{Mode, Scope};
 use call_assistant::webhook::sender::{Delivery, EndpointHealth};
 use host::store::levers::{ProcessRow, SenderRow};
 use host::store::plan::Plan;
-use host::store::{Account, Hour, LastHour, LoginRow};
+use host::store::{Account, FleetHour, Hour, LastHour, LoginRow, TroubledRow};
 use tokio_postgres::Row;
 
 use super::queue::StoredRecovery;
@@ -288,6 +288,25 @@ row! {
 }
 
 row! {
+    for FleetHour { at: At, pending: Count, late_ms: Option<Count>, }
+}
+
+row! {
+    for TroubledRow {
+        account_id: Parsed<AccountId>,
+        business_name: Option<String>,
+        endpoint_id: Parsed<EndpointId>,
+        url: String,
+        reason: Option<String>,
+        since: At,
+        waiting: Count,
+        missed: Count,
+        acknowledged_by: Option<String>,
+        acknowledged_at: Option<At>,
+    }
+}
+
+row! {
     /// What an operator or an owner has done.
     struct StoredDeed {
         writer: String,
@@ -371,6 +390,7 @@ statements! { "store"
     fn alerts_after(number: i64, most: i64) -> Vec<StoredAlert>;
     fn alerts_last() -> i64;
     fn alerts_latest(account: &str) -> Vec<StoredAlert>;
+    fn alerts_before(id: i64, most: i64) -> Vec<StoredAlert>;
     fn alerts_new() -> bool;
     fn alerts_number();
     fn alerts_one(id: i64) -> Option<StoredAlert>;
@@ -412,7 +432,10 @@ statements! { "store"
     fn endpoints_last_hour(shards: &[i16], endpoints: &[i32], since: At) -> Vec<HourOf>;
     fn endpoints_one(id: &str) -> Option<StoredEndpoint>;
     fn endpoints_secrets(number: i32, secrets: &[u8]);
+    fn fleet_hours() -> Vec<FleetHour>;
+    fn fleet_troubled(most: i64, count: i64) -> Vec<TroubledRow>;
     fn journal_after(writer: &str, id: i64, most: i64) -> Vec<StoredDeed>;
+    fn journal_before(writer: &str, id: i64, most: i64) -> Vec<StoredDeed>;
     fn journal_insert(
         by: &str, action: &str, account: Option<&str>, target: &str, before: Option<String>,
         after: Option<String>,

@@ -35,13 +35,26 @@ pub(super) async fn after(
 ) -> Done<AlertPage> {
     let last = sql::alerts_last(client).await?;
     let after = i64::try_from(after).ok().filter(|after| *after <= last).ok_or_else(|| {
-        let why = "after: this feed has not come as far; begin again without it";
+        let why = "after: this feed has no such place yet: begin again without `after`";
         Refused::Conflict(why.into())
     })?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = sql::alerts_after(client, after, limit).await?;
     let next = rows.last().and_then(|row| row.number).unwrap_or(after).unsigned_abs();
     Ok(AlertPage { rows: rows.into_iter().filter_map(shown).collect(), next })
+}
+
+/// Reads alerts of all accounts, newest first, before the alert with this id.
+pub(super) async fn before(
+    client: &impl GenericClient,
+    before: Option<&str>,
+    limit: usize,
+) -> Done<Vec<AlertRow>> {
+    let before = before.map_or(Some(i64::MAX), number_of);
+    let before = before.ok_or_else(|| Refused::Conflict("before: not an id of an alert".into()))?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = sql::alerts_before(client, before, limit).await?;
+    Ok(rows.into_iter().filter_map(shown).collect())
 }
 
 /// Notes which operator has taken note of an alert, or that its owner has. Returns whether this note is the first.
@@ -52,11 +65,15 @@ pub(super) async fn acknowledge(
     now: Timestamp,
 ) -> Done<(AlertRow, bool)> {
     let missing = Refused::NotFound("alert");
-    let number = id.strip_prefix("alrt_").and_then(|number| number.parse::<i64>().ok());
-    let number = number.filter(|number| text_of(*number) == id).ok_or(missing.clone())?;
+    let number = number_of(id).ok_or(missing.clone())?;
     let noted = sql::alerts_acknowledge(change, number, by, At(now)).await?;
     let row = sql::alerts_one(change, number).await?;
     Ok((row.and_then(shown).ok_or(missing)?, noted > 0))
+}
+
+fn number_of(id: &str) -> Option<i64> {
+    let number = id.strip_prefix("alrt_")?.parse().ok()?;
+    (text_of(number) == id).then_some(number)
 }
 
 fn text_of(number: i64) -> String {

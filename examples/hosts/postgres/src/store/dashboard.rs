@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 
 use super::delivery_key::DeliveryKey;
 use super::endpoints::{Locked, StoredEndpoint};
-use super::{Postgres, accounts, alerts, calls, deliveries, endpoints, levers, logins, recoveries};
+use super::{
+    Postgres, accounts, alerts, calls, deliveries, endpoints, fleet, levers, logins, recoveries,
+};
 // What is stored here is compared by other processes: nothing of it is of this one's clock.
 use crate::journal::{self, Deed};
 use crate::queue::{self, Accepted};
@@ -24,7 +26,7 @@ use host::store::levers::{Cancelled, LeverOf, LeverRow, Levers};
 use host::store::scope::{Allowed, Among, By, Operator};
 use host::store::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointEdit, EndpointRow, JournalRow, KeyPage, LastHour, Listed,
+    DeliveryRow, Enabled, EndpointEdit, EndpointRow, Fleet, JournalRow, KeyPage, LastHour, Listed,
     LoginRow, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, Part, RecoveryPage, RecoveryRow,
     Writes,
 };
@@ -256,7 +258,7 @@ impl Store for Postgres {
                 log::warn!(
                     endpoint = name,
                     error = format!("{error:?}"),
-                    "what an endpoint missed is not counted",
+                    "missed deliveries are not counted",
                 );
                 (Vec::new(), None)
             }
@@ -439,6 +441,20 @@ impl Store for Postgres {
         self.dashboard.read(async |client| alerts::after(client, after, limit).await).await
     }
 
+    async fn alerts_before(
+        &self,
+        _: Operator,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Done<Vec<AlertRow>> {
+        self.dashboard.read(async |client| alerts::before(client, before, limit).await).await
+    }
+
+    async fn fleet(&self, _: Operator) -> Done<Fleet> {
+        let gauges = self.health.metrics().gauges;
+        self.dashboard.read(async |client| fleet::all(client, gauges).await).await
+    }
+
     async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: Option<&str>) -> Done<AlertRow> {
         let now = self.now();
         self.act(async |change| {
@@ -542,6 +558,15 @@ impl Store for Postgres {
         limit: usize,
     ) -> Done<Vec<JournalRow>> {
         self.dashboard.read(async |client| journal::after(client, after, limit).await).await
+    }
+
+    async fn journal_before(
+        &self,
+        _: Operator,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Done<Vec<JournalRow>> {
+        self.dashboard.read(async |client| journal::before(client, before, limit).await).await
     }
 
     async fn metrics(&self) -> Metrics {

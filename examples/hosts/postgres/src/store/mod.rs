@@ -11,6 +11,7 @@ mod dashboard;
 mod deliveries;
 mod delivery_key;
 mod endpoints;
+mod fleet;
 mod keys;
 pub(crate) mod levers;
 mod logins;

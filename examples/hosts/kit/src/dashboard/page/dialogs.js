@@ -119,12 +119,18 @@ function endpointDialog(a) {
 function pingDialog(e) {
   confirmDialog("Send it a ping?", "A ping is an event for tests. The list of deliveries shows how it arrives.", e.url, "Send a ping", async () => { await ask("POST", at("endpoints", e.id, "ping")); show("deliveries"); }, "Ping accepted");
 }
+// The sample of a type, to this endpoint alone.
+function testDialog(e) {
+  dialog("Send a test event?", "The sample of a type goes to this endpoint alone. Nothing in it marks it as a test.", [quoted(e.url),
+    field("Type", null, select({ name: "type", autofocus: true }, Object.keys(EXAMPLES).map((t) => [t]))),
+  ], "Send", async (data) => { await ask("POST", at("endpoints", e.id, "ping"), { type: data.get("type") }); show("deliveries"); toast("Test event accepted"); });
+}
 const about = ({ url, description }) => [
   field("URL", "A public HTTPS address.", written("url", { type: "url", required: true, autofocus: true, placeholder: "https://", value: url })),
   field("Description", "At most 200 characters, for people.", written("description", { maxlength: "200", value: description }))];
 // Another URL begins a new life of the endpoint: only what has changed is sent.
 function editDialog(e) {
-  dialog("Edit this endpoint", "With another URL what is pending goes there, and failures are counted from zero. History stays.", [
+  dialog("Edit this endpoint", "Pending deliveries go to a new URL, and its failures are counted from zero. The log stays.", [
     ...about(e),
   ], "Save", async (data) => {
     const edit = {};
@@ -144,10 +150,10 @@ function rotateDialog(e) {
   });
 }
 function deleteDialog(e) {
-  confirmDialog("Delete this endpoint?", "Nothing is sent to it any more, and what is pending is not either. Its log is kept for thirty days.", e.url, "Delete", () => ask("DELETE", at("endpoints", e.id)), "Deleted");
+  confirmDialog("Delete this endpoint?", "No more events are sent to it, and pending deliveries are parked. Its log is kept for thirty days.", e.url, "Delete", () => ask("DELETE", at("endpoints", e.id)), "Deleted");
 }
 function pauseDialog(e) {
-  confirmDialog("Pause this endpoint?", "Nothing is sent to it before it is enabled again. What it misses is sent only when it is recovered.", e.url, "Pause", () => ask("POST", at("endpoints", e.id, "pause")), "Paused: nothing is sent to it");
+  confirmDialog("Pause this endpoint?", "Nothing is sent to it before it is enabled again. Missed deliveries are sent only by a recovery.", e.url, "Pause", () => ask("POST", at("endpoints", e.id, "pause")), "Paused: nothing is sent to it");
 }
 // The count follows what is chosen, before anything is sent.
 function recoverDialog(e) {
@@ -166,7 +172,7 @@ function recoverDialog(e) {
     }
     return asked;
   };
-  const el = dialog("Recover what it missed", "Each gets one more attempt, a few at a time. A failure does not count against the endpoint.", [
+  const el = dialog("Recover missed deliveries", "Each gets one more attempt, a few at a time. A failure does not count against the endpoint.", [
     quoted(e.url),
     group("Types", checks("type", types)), group("Statuses", checks("status", MISSED)),
     h("div.pair", time("from", "From"), time("until", "Until")),

@@ -11,13 +11,13 @@ function standing(a) {
   return ["200", "good"];
 }
 const notice = (title, ...text) => patchChildren($("main"), [h("div.card.empty", { key: title, role: "alert" }, h("h1", title), text)]);
-function drawNone() { notice("There are no accounts", "Start the service with --data, or without it for a demonstration."); }
 function drawUnknown() {
   document.title = "No such account · Call Assistant";
   notice("There is no such account", mono(selected), h("p", "The address names an account that this service does not have."));
 }
 
 function draw() {
+  if (selected === null) return drawFleet();
   if (!seen || held) return;
   const { account: a, keys, endpoints, deliveries, calls, plans, sandbox, levers } = seen;
   const index = accounts.findIndex((other) => other.id === a.id);
@@ -27,13 +27,12 @@ function draw() {
   const panels = {
     deliveries: () => deliveriesCard(a, deliveries, endpoints), endpoints: () => endpointsCard(a, placed(endpoints)), alerts: () => alertsCard(rows),
     keys: () => keysCard(a, keys, seen.keys_more), calls: () => callsCard(calls), settings: plans && (() => standingCard(a, plans)), sandbox: sandbox && (() => sandboxCard(a, sandbox)),
-    senders: levers.senders.length && (() => sendersCard(levers.senders)),
   };
   if (!panels[tab]) tab = "deliveries";
   const counts = { endpoints: endpoints.length, alerts: rows.filter(isOpen).length, keys: keys.length };
   const focused = document.activeElement;
   patchChildren($("main"), [
-    head(a), summary(endpoints), leversCard(levers, a, endpoints),
+    head(a), summary(endpoints), leversCard(levers.levers.filter((l) => l.endpoint_id ? endpoints.some((e) => e.id === l.endpoint_id) : !l.account_id || l.account_id === a.id), portal ? "The service has set this. Events wait, and none is lost." : "Operators have set this.", a),
     tabBar(Object.keys(TABS).filter((name) => panels[name]), counts),
     h("div", { key: "panel " + tab, id: "panel", role: "tabpanel", "aria-labelledby": "tab-" + tab, tabindex: "0" }, panels[tab]())].filter(Boolean));
   // Who goes by the keyboard goes on from here when what had the focus is gone.
@@ -61,7 +60,7 @@ function tabBar(names, counts) {
 const named = (a) => a.business_name ? `${a.business_name} · ${a.id}` : a.id;
 function head(a) {
   return h("div.head",
-    h("div", h("h1", a.business_name || "No business name"), h("div.row.faint", mono(a.id), h("span", a.timezone), localTime(a.timezone))),
+    h("div", !portal && h("a", { key: "to fleet", href: "#" }, "All accounts"), h("h1", a.business_name || "No business name"), h("div.row.faint", mono(a.id), h("span", a.timezone), localTime(a.timezone))),
     !portal && h("div.row",
       seen.levers.senders.length > 0 && button("Pause sending", { key: "pause" }, () => pauseSendingDialog(a)),
       button("Owner's link", { key: "portal" }, () => linkDialog(a)),
@@ -82,7 +81,7 @@ function standingCard(a, plans) {
   const onchange = (e) => {
     const plan = e.target.value;
     e.target.value = a.plan;
-    confirmDialog(`Change the plan to ${plan}?`, "What the plan does not include is refused at once.", named(a), "Change plan", () => change("plan", plan));
+    confirmDialog(`Change the plan to ${plan}?`, "Features outside the plan are refused at once.", named(a), "Change plan", () => change("plan", plan));
   };
   return h("section.card.standing", { key: "card standing", "aria-label": "Standing" },
     h("label.row", "Plan", select({ key: "standing plan", onchange }, plans.map((p) => [p]), a.plan)),

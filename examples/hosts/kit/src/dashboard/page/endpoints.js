@@ -67,6 +67,7 @@ function endpointRow(e) {
         toast(count ? `Enabled. It missed ${moreThan({ more })}${many(count, "delivery", "deliveries")}: recover or redeliver what you need.` : "Enabled.");
       })),
       h("details.menu", { key: "more " + e.id }, h("summary.btn.plain", { "aria-label": `More: ${e.url}` }, "More"), h("div",
+        active && act("test", "Test event", "plain", () => testDialog(e)),
         active && act("pause", "Pause", "plain", () => pauseDialog(e)),
         act("edit", "Edit", "plain", () => editDialog(e)),
         act("rotate", "Rotate secret", "plain", () => rotateDialog(e)),

@@ -1,10 +1,9 @@
 // ---- Levers: what operators have set, each with its way back ----
 const pace = (l) => l.per_second ? `sends ${l.per_second} attempts a second at most` : "is paused";
-function leversCard({ levers }, a, endpoints) {
-  const own = (id) => endpoints.some((e) => e.id === id);
-  const rows = levers.filter((l) => l.endpoint_id ? own(l.endpoint_id) : !l.account_id || l.account_id === a.id).map((l) =>
-    [["levers", l.id], `${l.endpoint_id ? `Endpoint ${l.endpoint_id}` : l.account_id ? "This account" : "Everything"} ${pace(l)}`, faint(l.set_by ? `set by ${l.set_by} ` : "since ", when(l.set_at))]);
-  return rows.length > 0 && card("levers", "Sending is held back", portal ? "The service has set this. Events wait, and none is lost." : "Operators have set this.", null,
+function leversCard(levers, hint, a) {
+  const rows = levers.map((l) =>
+    [["levers", l.id], `${l.endpoint_id ? `Endpoint ${l.endpoint_id}` : !l.account_id ? "Everything" : a ? "This account" : `Account ${l.account_id}`} ${pace(l)}`, faint(l.set_by ? `set by ${l.set_by} ` : "since ", when(l.set_at))]);
+  return rows.length > 0 && card("levers", "Sending is held back", hint, null,
     h("ul.alerts", rows.map(([path, text, by]) => h("li", { key: path.join(" ") },
       badge("set", "wait"), h("span.what.strong", text), by,
       !portal && button("Undo", { key: `undo ${path.join(" ")}`, of: text }, doing("Undone", "POST", ...path, "undo"))))));

@@ -50,7 +50,9 @@ async function meetOwner() {
   $("kind").textContent = "owner";
   $("count").textContent = "";
   search.placeholder = "Find evt_… or dlv_…";
-  document.querySelector(".top a").target = "_blank";
+  $("home").removeAttribute("href");
+  $("home").removeAttribute("title");
+  document.querySelector(".top > a[href]").target = "_blank";
   const login = link ? await ask("POST", "/portal-login", { link }) : await ask("GET", "/portal-login");
   if (link) history.replaceState(null, "", "#" + encodeURIComponent(login.account_id));
   link = null; pass = login.token; own = login.account_id;

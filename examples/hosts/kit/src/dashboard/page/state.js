@@ -1,7 +1,7 @@
 // ---- State ----
 const ANY = { status: "", endpoint: "", type: "", id: "", within: "", from: "", until: "" };
 // The one that an address without a tab shows is first.
-const TABS = { deliveries: "Deliveries", endpoints: "Endpoints", alerts: "Alerts", keys: "API keys", calls: "Calls", settings: "Settings", sandbox: "Sandbox", senders: "Senders" };
+const TABS = { deliveries: "Deliveries", endpoints: "Endpoints", alerts: "Alerts", keys: "API keys", calls: "Calls", settings: "Settings", sandbox: "Sandbox" };
 let tab = "deliveries", selected = null, seen = null, tag = null, filters = { ...ANY };
 // What the filters find, and the pages before this one: only the latest fifty come with the rest.
 let found = null, pages = [""];
@@ -20,13 +20,13 @@ async function refresh(now) {
     if (portal && !pass) await meetOwner();
     if (!accounts.length || now) {
       await readAccounts();
-      if (selected === null && accounts.length) {
-        selected = accounts[0].id;
+      if (selected === null && portal) {
+        selected = own;
         history.replaceState(null, "", address());
       }
       drawFound();
     }
-    if (selected === null) drawNone();
+    if (selected === null) await refreshFleet(now);
     else { await refreshAccount(selected); await readDays(selected); }
     if (!locked) alive(true);
   } catch { if (!locked) alive(false); }
@@ -84,7 +84,7 @@ function follow() {
   query.getAll("open").forEach((id) => open.add(id));
   return other;
 }
-function forget() { seen = null; found = null; kept = null; days = null; details.clear(); missed.clear(); chosen.clear(); }
+function forget() { seen = null; found = null; kept = null; days = null; fleet = null; notes = { pages: 1, rows: [], next: null }; details.clear(); missed.clear(); chosen.clear(); }
 function choose(id) {
   if (id === selected) return;
   location.hash = "#" + encodeURIComponent(id);
