@@ -14,10 +14,14 @@ use crate::health::Login;
 use crate::key_ring::KeyRing;
 use crate::ops::ask::Asking;
 use crate::ops::erase::Subject;
+use host::clock;
 use host::flags::{self, wrong};
 use host::log;
 use host::options::{Process, Sending, Serving};
 use host::store::scope::By;
+
+/// A day.
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// The service as a host of many machines over PostgreSQL.
 #[derive(Parser)]
@@ -92,8 +96,8 @@ pub(crate) enum Role {
         drain: Drain,
     },
     /// Erases an account with all its data, or a caller in its calls, events and logged responses. Waits for older
-    /// transactions and for attempts in flight, and says so. Prints how much of each kind it found. It ends with 3 where
-    /// something may be left, and `left` says why. An erased account's id is refused from then on. Events that are accepted
+    /// transactions and for attempts in flight, and says so. Prints how many rows of each kind it found. It ends with 3 if
+    /// rows may be left, and `left` says why. An erased account's id is refused from then on. Events that are accepted
     /// after the erasure of a caller are accepted: run it again for them.
     #[command(after_help = "erase --account acct_1 --contact contact_1")]
     Erase {
@@ -107,19 +111,19 @@ pub(crate) enum Role {
         #[command(flatten)]
         user: User,
     },
-    /// Starts a recovery of each active endpoint that has missed something, and prints how many it started. Senders make
-    /// them. It may be run again.
-    #[command(after_help = "recover --account acct_1 --from 2026-03-01T00:00:00Z")]
+    /// Starts a recovery of each active endpoint with missed deliveries, and prints how many recoveries it started.
+    /// Senders send the deliveries. It may be run again.
+    #[command(after_help = "recover --account acct_1 --from 2026-03-01")]
     Recover {
         #[command(flatten)]
         database: Database,
         #[command(flatten)]
         of: Accounts,
-        /// Events from here on, as 2026-03-01T00:00:00Z [thirty days].
-        #[arg(long, value_name = "INSTANT", value_parser = Timestamp::parse)]
+        /// Events from here on: an instant, a day, today or yesterday, in UTC [thirty days].
+        #[arg(long, value_name = "INSTANT", value_parser = instant)]
         from: Option<Timestamp>,
-        /// Events before this [all].
-        #[arg(long, value_name = "INSTANT", value_parser = Timestamp::parse)]
+        /// Events before this; a day is included [all].
+        #[arg(long, value_name = "INSTANT", value_parser = end)]
         until: Option<Timestamp>,
         #[command(flatten)]
         user: User,
@@ -143,19 +147,19 @@ pub(crate) enum Role {
     /// Checks the key ring.
     #[command(subcommand)]
     Ring(Ring),
-    /// Looks at all that the service needs, and prints a line for each: ok, warn or fail, what is found and what to do.
-    /// Changes nothing. It ends with 1 where a line says `fail`, and with 3 where the database does not answer.
+    /// Checks what the service needs, and prints a line for each check: ok, warn or fail, the finding and the remedy.
+    /// Changes nothing. It ends with 1 if a check fails, and with 3 if the database does not answer.
     #[command(after_help = "doctor --keys ring --role sender")]
     Doctor {
         #[command(flatten)]
         database: Database,
         #[command(flatten)]
         keys: Keys,
-        /// Whose rights the database's user has to have: api, sender, all or operator.
+        /// The role whose rights the database's user needs: api, sender, all or operator.
         #[arg(long, value_name = "ROLE", default_value = "operator")]
         #[arg(value_parser = flags::expected::<Login>("api, sender, all or operator"))]
         role: Login,
-        /// Look, too, for how long ago the write-ahead log was archived.
+        /// Check, too, how long ago the write-ahead log was archived.
         #[arg(long)]
         backup: bool,
         /// Print JSON.
@@ -169,7 +173,7 @@ pub(crate) enum Role {
 
 #[derive(Subcommand)]
 pub(crate) enum Ring {
-    /// Opens every sealed secret with the ring, and prints which keys are in use. Changes nothing. It ends with 1 where one
+    /// Opens every sealed secret with the ring, and prints the keys in use. Changes nothing. It ends with 1 if a secret
     /// does not open.
     #[command(after_help = "ring check --keys ring")]
     Check {
@@ -205,7 +209,7 @@ pub(crate) struct Keys {
 /// The flag of what the journal notes.
 #[derive(Args)]
 pub(crate) struct User {
-    /// Who does this, for the journal [the user of this process].
+    /// The name of the operator, for the journal [the user of this process].
     #[arg(long = "as", value_name = "NAME", value_parser = By::person)]
     by: Option<By>,
 }
@@ -213,7 +217,7 @@ pub(crate) struct User {
 /// The flag of who serves requests over the database.
 #[derive(Args)]
 pub(crate) struct Drain {
-    /// At SIGTERM, how long to be not ready and serve on, for load balancers to notice; at most 3600.
+    /// At SIGTERM, how long to serve on while not ready, so that load balancers notice; at most 3600.
     #[arg(long = "drain-seconds", value_name = "N", default_value = "0", value_parser = drain)]
     pub(crate) seconds: Duration,
 }
@@ -315,6 +319,30 @@ impl Which {
         };
         let subject = subject.unwrap_or_else(|error| wrong(format_args!("{flag}: {error}")));
         (which, Some(subject))
+    }
+}
+
+/// Reads an instant as people type it: 2026-11-10T14:03:00Z, or 2026-11-10 14:03 in UTC, or the beginning of a day.
+pub(crate) fn instant(text: &str) -> Result<Timestamp, &'static str> {
+    let read = |text: &str| Timestamp::parse(text).ok();
+    let at = || text.split_once(' ').and_then(|(day, time)| read(&format!("{day}T{time}:00Z")));
+    day(text).or_else(at).or_else(|| read(text)).ok_or(
+        "expected an instant, such as 2026-11-10T14:03:00Z; or a day, such as 2026-11-10, today or yesterday, in UTC",
+    )
+}
+
+/// Reads an instant as [`instant`] does; of a day, its end.
+pub(crate) fn end(text: &str) -> Result<Timestamp, &'static str> {
+    day(text).map(|day| day.saturating_add(DAY)).map_or_else(|| instant(text), Ok)
+}
+
+fn day(text: &str) -> Option<Timestamp> {
+    let seconds = clock::now().unix_seconds();
+    let today = Timestamp::from_unix(seconds.saturating_sub(seconds.rem_euclid(86_400)));
+    match text {
+        "today" => today,
+        "yesterday" => today.map(|today| today.saturating_sub(DAY)),
+        day => Timestamp::parse(&format!("{day}T00:00:00Z")).ok(),
     }
 }
 

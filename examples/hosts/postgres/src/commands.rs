@@ -1,13 +1,15 @@
 //! The commands of operators: each is a row that names a route of the dashboard, and asks it.
 
+use call_assistant::Timestamp;
 use call_assistant::rest::Scope;
+use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::DeliveryStatus;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Arg, ArgMatches, Args, Command};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::cli::{Database, Keys, Role, User};
+use crate::cli::{self, Database, Keys, Role, User};
 use crate::ops::ask::{Asking, Print};
 use host::dashboard::{Action, Route, Verb};
 use host::flags::read_or_exit;
@@ -16,14 +18,15 @@ use host::store::plan::PLANS;
 
 /// The groups of these commands.
 const GROUPS: &[(&str, &str)] = &[
-    ("accounts", "Lists, shows, creates and changes accounts."),
+    ("accounts", "Lists, shows, creates and changes accounts, and makes links for their owners."),
+    ("alerts", "Lists alerts."),
     ("keys", "Lists, creates and revokes API keys."),
     (
         "endpoints",
         "Lists, shows, creates, disables, enables, rotates, pings and deletes endpoints.",
     ),
-    ("deliveries", "Lists, shows, exports, repeats and cancels deliveries."),
-    ("levers", "Lists, sets and undoes what holds sending back."),
+    ("deliveries", "Lists, shows, exports, redelivers and cancels deliveries."),
+    ("levers", "Lists, sets and undoes levers, which pause or throttle sending."),
     ("senders", "Lists senders."),
 ];
 
@@ -36,8 +39,24 @@ const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("levers", "LEVER", "lvr_1"),
 ];
 
-const JOURNAL: &[&str] = &["at", "by", "action", "account_id", "target", "before", "after"];
-const ACCOUNTS: &[&str] = &["id", "plan", "subscription_active", "closing", "calls", "timezone"];
+/// The rows of a table where no flag says how many: 100.
+const MOST_SHOWN: usize = 100;
+
+const JOURNAL: &[&str] =
+    &["position", "at", "by", "action", "account_id", "target", "before", "after"];
+const ACCOUNTS: &[&str] =
+    &["id", "plan", "subscription_active", "closing", "calls", "timezone", "business_name"];
+const ALERTS: &[&str] = &["id", "at", "severity", "account_id", "endpoint_id", "message"];
+const FLEET: &[&str] = &[
+    "account_id",
+    "endpoint_id",
+    "reason",
+    "since",
+    "waiting",
+    "missed",
+    "acknowledged_by",
+    "business_name",
+];
 const KEYS: &[&str] = &["id", "state", "mode", "hint", "created_at", "last_used_at", "name"];
 const ENDPOINTS: &[&str] = &["id", "status", "reason", "consecutive_failures", "url"];
 const DELIVERIES: &[&str] =
@@ -79,11 +98,37 @@ struct Limits {
     endpoint_limit: EndpointLimit,
 }
 
+/// The flags of a list that may be long.
+#[derive(Args, Serialize)]
+struct Page {
+    /// The most rows [100; with --json all].
+    #[serde(skip)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+    /// Continue after this place, which the previous list printed.
+    #[arg(long, value_name = "PLACE")]
+    after: Option<String>,
+}
+
+#[derive(Args, Serialize)]
+struct Search {
+    /// Only accounts whose id or business name begins with this.
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    #[serde(flatten)]
+    #[command(flatten)]
+    page: Page,
+}
+
 #[derive(Args, Serialize)]
 struct Journal {
-    /// The position of the last row that is known [the beginning].
-    #[arg(long, value_name = "POSITION")]
-    after: Option<String>,
+    /// The newest first.
+    #[serde(skip)]
+    #[arg(long)]
+    newest: bool,
+    #[serde(flatten)]
+    #[command(flatten)]
+    page: Page,
     /// Print each row as a line of JSON, with its position.
     #[serde(skip)]
     #[arg(long)]
@@ -94,13 +139,13 @@ struct Journal {
 struct NewAccount {
     #[arg(value_name = "ID")]
     id: String,
-    /// Its IANA timezone, such as Europe/Oslo.
+    /// The IANA timezone, such as Europe/Oslo.
     #[arg(long, value_name = "ZONE")]
     timezone: String,
-    /// Its name.
+    /// The name of the business.
     #[arg(long, value_name = "TEXT")]
     business_name: Option<String>,
-    /// Its plan; business if none is given.
+    /// The plan [business].
     #[arg(long, value_name = "PLAN", value_parser = words(PLANS.map(|plan| plan.name)))]
     plan: Option<String>,
 }
@@ -108,72 +153,83 @@ struct NewAccount {
 #[derive(Args, Serialize)]
 #[group(required = true, multiple = true)]
 struct Change {
-    /// Its IANA timezone, such as Europe/Oslo.
+    /// The IANA timezone, such as Europe/Oslo.
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// Its plan.
+    /// The plan.
     #[arg(long, value_name = "PLAN", value_parser = words(PLANS.map(|plan| plan.name)))]
     plan: Option<String>,
-    /// false: the API answers 402.
+    /// Whether the subscription is active. If false, the API answers 402.
     #[arg(long, value_name = "BOOL")]
     subscription_active: Option<bool>,
-    /// true: it is about to be deleted.
+    /// Whether the account is about to be deleted. If true, the API answers 403.
     #[arg(long, value_name = "BOOL")]
     closing: Option<bool>,
 }
 
 #[derive(Args, Serialize)]
 struct NewKey {
-    /// What it is called.
+    /// The name of the key.
     #[arg(long, value_name = "TEXT")]
     name: String,
-    /// Which data it reads.
+    /// The data that the key reads.
     #[arg(long, value_name = "MODE", value_parser = words(["live", "test"]))]
     mode: String,
-    /// What it may read, with commas in between [all].
+    /// The scopes of the key, with commas between them [all].
     #[arg(long, value_name = "WORDS", value_parser = words(scopes()), value_delimiter = ',')]
     #[arg(default_values = scopes(), hide_default_value = true)]
     scopes: Vec<String>,
-    /// When it expires [never].
-    #[arg(long, value_name = "INSTANT")]
-    expires_at: Option<String>,
+    /// The expiry: an instant, or a day such as 2027-01-31 [never].
+    #[arg(long, value_name = "INSTANT", value_parser = cli::instant)]
+    expires_at: Option<Timestamp>,
 }
 
 #[derive(Args, Serialize)]
 struct NewEndpoint {
-    /// Where its events are sent.
+    /// The URL to which events are sent.
     #[arg(long, value_name = "URL")]
     url: String,
-    /// What its owner calls it.
+    /// A description for people.
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
 }
 
 #[derive(Args, Serialize)]
 struct Filter {
-    /// Of these, with commas in between; or failing alone: an attempt has failed, and it is not delivered.
+    /// Only these statuses, with commas between them; or failing alone: an attempt has failed, and the event is not
+    /// delivered.
     #[arg(long, value_name = "WORDS", value_parser = words(statuses()), value_delimiter = ',')]
     status: Option<Vec<String>>,
-    /// To this endpoint.
+    /// Only deliveries to this endpoint.
     #[arg(long, value_name = "ID")]
     endpoint: Option<String>,
-    /// Of this event type.
+    /// Only events of this type.
     #[arg(long, value_name = "TYPE")]
     r#type: Option<String>,
-    /// Of this event, or this delivery.
+    /// Only this event, or this delivery.
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Of events from here on.
-    #[arg(long, value_name = "INSTANT")]
-    from: Option<String>,
-    /// Of events before this.
-    #[arg(long, value_name = "INSTANT")]
-    until: Option<String>,
+    /// Only events from this on: an instant, a day, today or yesterday, in UTC.
+    #[arg(long, value_name = "INSTANT", value_parser = cli::instant)]
+    from: Option<Timestamp>,
+    /// Only events before this. A day is included.
+    #[arg(long, value_name = "INSTANT", value_parser = cli::end)]
+    until: Option<Timestamp>,
+    #[serde(flatten)]
+    #[command(flatten)]
+    page: Page,
+}
+
+#[derive(Args, Serialize)]
+struct TestEvent {
+    /// The event type [ping].
+    #[arg(long, value_name = "TYPE", value_parser = words(event_types()))]
+    r#type: Option<String>,
 }
 
 #[derive(Args, Serialize)]
 struct OfType {
-    /// Of this event type.
+    /// The event type.
     #[arg(long, value_name = "TYPE")]
     r#type: String,
 }
@@ -183,7 +239,7 @@ struct NewLever {
     #[serde(flatten)]
     #[command(flatten)]
     of: OfLever,
-    /// How many attempts begin in a second at most, in each sender; 0 pauses.
+    /// The most attempts that begin per second in each sender; 0 pauses.
     #[arg(long, value_name = "N", value_parser = number)]
     per_second: Option<Value>,
     /// The lever that this one replaces.
@@ -194,14 +250,14 @@ struct NewLever {
 #[derive(Args, Serialize)]
 #[group(required = true, multiple = false)]
 struct OfLever {
-    /// Of all accounts.
+    /// All accounts.
     #[serde(skip)]
     #[arg(long)]
     everything: bool,
-    /// Of this account.
+    /// This account.
     #[arg(long = "account", value_name = "ID")]
     account_id: Option<String>,
-    /// Of this endpoint.
+    /// This endpoint.
     #[arg(long = "endpoint", value_name = "ID")]
     endpoint_id: Option<String>,
 }
@@ -221,6 +277,8 @@ struct Row {
     example: &'static str,
     /// The field of the answer that has the rows of a list, and its columns.
     rows: (&'static str, &'static [&'static str]),
+    /// Whether the newest rows are first whatever flags say.
+    newest: bool,
     /// Whether each row is printed as a line of JSON whatever flags say.
     as_lines: bool,
     /// Whether it reads or writes secrets.
@@ -232,24 +290,42 @@ const ROWS: &[Row] = &[
     row(
         Action::ReadJournal,
         "journal",
-        "Prints what operators and owners have done, oldest first, from a position on. A row \
+        "Prints the actions of operators and owners, oldest first. Without --newest, a row \
          is printed once all older transactions of the database cluster have ended, those of \
          other databases included.",
     )
     .with::<Journal>("--lines > journal.jsonl")
     .rows("data", JOURNAL),
     row(
+        Action::ShowFleet,
+        "fleet",
+        "Lists the endpoints of all accounts that need attention, the latest first.",
+    )
+    .rows("troubled", FLEET),
+    row(
         Action::ListAccounts,
         "accounts list",
         "Lists the accounts, in the order in which they were added.",
     )
+    .with::<Search>("--search fjord --limit 20")
     .rows("data", ACCOUNTS),
     row(Action::ShowAccount, "accounts show", "Shows an account."),
     row(Action::CreateAccount, "accounts create", "Creates an account.")
         .with::<NewAccount>("acct_1 --timezone Europe/Oslo --plan pro"),
-    row(Action::ChangeAccount, "accounts change", "Changes what is given of an account.")
+    row(Action::ChangeAccount, "accounts change", "Changes the given fields of an account.")
         .with::<Change>("--plan business"),
+    row(
+        Action::MakeLink,
+        "accounts portal",
+        "Makes a link for the owner of an account, for an hour. It goes behind the dashboard's address, and opens \
+         this account alone.",
+    ),
+    row(Action::FollowAlerts, "alerts list", "Lists the alerts of all accounts, the newest first.")
+        .with::<Page>("--limit 20")
+        .rows("data", ALERTS)
+        .newest(),
     row(Action::ListKeys, "keys list", "Lists the API keys of an account, without their secrets.")
+        .with::<Page>("--limit 20")
         .rows("data", KEYS),
     row(Action::CreateKey, "keys create", "Creates an API key, and prints its secret this once.")
         .with::<NewKey>("--name sync --mode live"),
@@ -268,13 +344,13 @@ const ROWS: &[Row] = &[
     row(
         Action::PauseEndpoint,
         "endpoints disable",
-        "Disables an endpoint until it is enabled. What it misses is kept for thirty days.",
+        "Disables an endpoint until it is enabled. Missed deliveries are kept for thirty days.",
     )
     .seals(),
     row(
         Action::EnableEndpoint,
         "endpoints enable",
-        "Enables an endpoint. What it missed is not sent by itself: see `recover`.",
+        "Enables an endpoint. Missed deliveries are not sent by themselves: see `recover`.",
     )
     .seals(),
     row(
@@ -287,13 +363,14 @@ const ROWS: &[Row] = &[
     row(
         Action::PingEndpoint,
         "endpoints ping",
-        "Sends an endpoint a test event, which is a delivery like any other.",
+        "Sends an endpoint a test event, which is a delivery like any other: a ping, or the sample of another type.",
     )
+    .with::<TestEvent>("--type call.ended")
     .seals(),
     row(
         Action::DeleteEndpoint,
         "endpoints delete",
-        "Deletes an endpoint for good. What is pending is parked, and its log is kept for \
+        "Deletes an endpoint for good. Pending deliveries are parked, and the log is kept for \
          thirty days.",
     )
     .seals(),
@@ -302,7 +379,7 @@ const ROWS: &[Row] = &[
         "deliveries list",
         "Lists the deliveries of an account, newest first.",
     )
-    .with::<Filter>("--status failing")
+    .with::<Filter>("--status failing --from yesterday --limit 20")
     .rows("data", DELIVERIES)
     .seals(),
     row(
@@ -311,17 +388,17 @@ const ROWS: &[Row] = &[
         "Prints the deliveries of an account with their attempts, each as a line of JSON, \
          newest first. The bodies of their events are left out.",
     )
-    .with::<Filter>("--from 2026-03-01T00:00:00Z")
+    .with::<Filter>("--from 2026-03-01 --until 2026-03-31")
     .rows("data", DELIVERIES)
     .as_lines()
     .seals(),
     row(Action::ShowDelivery, "deliveries show", "Shows a delivery with its attempts."),
-    row(Action::Redeliver, "deliveries redeliver", "Sends a delivery that has ended once more."),
+    row(Action::Redeliver, "deliveries redeliver", "Redelivers a delivery that has ended."),
     row(
         Action::CancelPending,
         "deliveries cancel",
-        "Ends what is pending of an account with events of a type. A recovery of the type \
-         sends it.",
+        "Cancels the pending deliveries of an account with events of a type. A recovery of \
+         the type sends them.",
     )
     .with::<OfType>("--type ping"),
     row(
@@ -333,19 +410,19 @@ const ROWS: &[Row] = &[
     row(
         Action::SetLever,
         "levers set",
-        "Pauses or throttles sending: every sender knows it within two seconds. One that is \
-         set already is refused, unless --instead-of names it.",
+        "Pauses or throttles sending: every sender follows within two seconds. A second lever \
+         for the same is refused, unless --instead-of names the first.",
     )
     .with::<NewLever>("--account acct_1 --per-second 0"),
     row(
         Action::UndoLever,
         "levers undo",
-        "Undoes a pause or a throttle. All that waits is sent at once.",
+        "Undoes a pause or a throttle. All waiting deliveries are sent at once.",
     ),
     row(
         Action::ShowLevers,
         "senders list",
-        "Lists the processes that live: the clock and the keys of each, and the shards of its sender.",
+        "Lists the living processes: the clock and the keys of each, and the shards of its sender.",
     )
     .rows("processes", SENDERS),
 ];
@@ -353,8 +430,19 @@ const ROWS: &[Row] = &[
 /// A command without flags of its own, of which an answer is no list.
 const fn row(action: Action, name: &'static str, about: &'static str) -> Row {
     let (declare, read): (fn(_) -> _, fn(&_) -> _) = (|command| command, |_| Value::Null);
-    let (example, as_lines, seals) = ("", false, false);
-    Row { action, name, about, declare, read, example, rows: ("data", &[]), as_lines, seals }
+    let (example, newest, as_lines, seals) = ("", false, false, false);
+    Row {
+        action,
+        name,
+        about,
+        declare,
+        read,
+        example,
+        rows: ("data", &[]),
+        newest,
+        as_lines,
+        seals,
+    }
 }
 
 impl Row {
@@ -367,6 +455,10 @@ impl Row {
     /// Says where the rows of its answer are, and which columns a terminal shows.
     const fn rows(self, field: &'static str, columns: &'static [&'static str]) -> Self {
         Self { rows: (field, columns), ..self }
+    }
+
+    const fn newest(self) -> Self {
+        Self { newest: true, ..self }
     }
 
     const fn as_lines(self) -> Self {
@@ -444,7 +536,22 @@ pub(crate) fn asked(matches: &ArgMatches) -> Option<Role> {
     };
     fields.retain(|_, value| !value.is_null());
     let is_query = route.method == Verb::Get;
-    let lines = given.try_get_one::<bool>("lines").ok().flatten().is_some_and(|lines| *lines);
+    let is_set = |flag| given.try_get_one::<bool>(flag).ok().flatten().is_some_and(|set| *set);
+    let limit = given.try_get_one::<u64>("limit").ok();
+    let print = match (row.as_lines || is_set("lines"), json) {
+        (true, _) => Print::Lines,
+        (false, true) => Print::Json,
+        (false, false) => Print::Text(row.rows.1),
+    };
+    // A table has an end. What programs read has none, unless they ask for it.
+    let shown = limit.filter(|_| matches!(print, Print::Text(_))).map(|_| MOST_SHOWN);
+    let limit =
+        limit.flatten().map(|limit| usize::try_from(*limit).unwrap_or(usize::MAX)).or(shown);
+    let from = if row.newest || is_set("newest") { "before" } else { "after" };
+    if from == "before" {
+        let place = fields.remove("after").unwrap_or_else(|| "".into());
+        fields.insert(from.to_owned(), place);
+    }
     Some(Role::Ask(Box::new(Asking {
         database: database.address(),
         by: user.by(),
@@ -456,11 +563,9 @@ pub(crate) fn asked(matches: &ArgMatches) -> Option<Role> {
         query: if is_query { fields.iter().map(as_query).collect() } else { Vec::new() },
         body: if is_query { Map::new() } else { fields }.into(),
         rows: row.rows.0,
-        print: match (row.as_lines || lines, json) {
-            (true, _) => Print::Lines,
-            (false, true) => Print::Json,
-            (false, false) => Print::Text(row.rows.1),
-        },
+        from,
+        limit,
+        print,
     })))
 }
 
@@ -477,6 +582,10 @@ fn words(words: impl IntoIterator<Item = &'static str>) -> PossibleValuesParser 
 
 fn statuses() -> impl Iterator<Item = &'static str> {
     DeliveryStatus::ALL.iter().map(|status| status.as_str()).chain(["failing"])
+}
+
+fn event_types() -> impl Iterator<Item = &'static str> {
+    EventType::KNOWN.iter().map(EventType::as_str)
 }
 
 fn scopes() -> impl Iterator<Item = &'static str> {

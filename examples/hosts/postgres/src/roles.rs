@@ -139,7 +139,12 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         }
         Role::Ask(asking) => ask::run(*asking).await?,
         Role::Migrate { database, status: false, dry_run: false } => {
-            db::migrate(&Database::at(&database.address(), 1)?).await?;
+            let migrated = db::migrate(&Database::at(&database.address(), 1)?).await?;
+            exit::print(match migrated {
+                0 => "the database is of this version already".to_owned(),
+                1 => "applied 1 migration".to_owned(),
+                many => format!("applied {many} migrations"),
+            })?;
         }
         Role::Migrate { database, dry_run, .. } => {
             let status = db::status(&Database::at(&database.address(), 1)?).await?;

@@ -82,7 +82,7 @@ impl Class {
             Self::Silent => "start it, or look at --database",
             Self::Login => "look at the user and the password of --database, and at pg_hba.conf",
             Self::NoDatabase => "create it, and run `migrate`",
-            Self::Right => "run deploy/roles.sql as who runs `migrate`",
+            Self::Right => "run deploy/roles.sql as the user who runs `migrate`",
             Self::Schema => "run `migrate`, or look at the login's search_path",
             Self::Connections => "raise max_connections, or run fewer processes",
             Self::Disk => "add disk; never delete WAL",

@@ -84,15 +84,16 @@ impl StepError for MigrationError {
 
 /// Applies what is missing, for as long as it takes. Of several processes one does so, and the others wait.
 /// Nobody who uses the database waits for longer than the lock of a session may take: a migration that does
-/// not get its locks leaves the queue, and tries again.
+/// not get its locks leaves the queue, and tries again. Returns how many were applied.
 ///
 /// # Errors
 /// [`MigrationError`]
-pub async fn migrate(database: &Database) -> Result<(), MigrationError> {
+pub async fn migrate(database: &Database) -> Result<usize, MigrationError> {
     // It is not kept: its end gives the turn to the next.
     let mut session = database.session().await?;
     begin(&*session).await?;
     let applied = by_number(&*session).await?;
+    let mut missing = 0_usize;
     for migration in MIGRATIONS {
         if let Some(found) = applied.get(&migration.number) {
             migration.compare(found)?;
@@ -101,8 +102,9 @@ pub async fn migrate(database: &Database) -> Result<(), MigrationError> {
         while !apply(&mut session, migration).await? {
             tokio::time::sleep(AGAIN).await;
         }
+        missing = missing.saturating_add(1);
     }
-    Ok(())
+    Ok(missing)
 }
 
 /// Returns each migration of this build, and whether it is applied.

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::sync::Arc;
 
 use http::StatusCode;
 use http_body_util::BodyExt as _;
@@ -13,7 +14,8 @@ use crate::exit::{self, Ended};
 use crate::key_ring::KeyRing;
 use crate::store::Postgres;
 use host::auth::access::Access;
-use host::dashboard::{Dashboard, Verb};
+use host::dashboard::{Dashboard, MAX_LIST, Verb};
+use host::flags::last_words;
 use host::store::EndpointLimit;
 use host::store::scope::By;
 use host::store::scope::Login;
@@ -34,6 +36,10 @@ pub(crate) struct Asking {
     pub(crate) body: Value,
     /// The field of an answer that has the rows of a list.
     pub(crate) rows: &'static str,
+    /// The field of a query that says where a page begins.
+    pub(crate) from: &'static str,
+    /// The most rows of a list.
+    pub(crate) limit: Option<usize>,
     pub(crate) print: Print,
 }
 
@@ -58,10 +64,15 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
     // A ring of nobody opens nothing, and nothing asks it to.
     let ring = ring.unwrap_or_else(KeyRing::random);
     let store = Postgres::at(&database, ring)?.limited(asking.endpoint_limit);
-    let dashboard = Dashboard::new(store, Access::ThisMachine, asking.allow_loopback);
+    // Links are made for processes that require a token.
+    let dashboard = Dashboard::new(store, Access::Tokens(Arc::default()), asking.allow_loopback);
     let login = Login::at_terminal(asking.by);
     let (mut rows, mut cancelled) = (Vec::new(), 0_u64);
+    let (mut left, mut next_place) = (asking.limit, None);
     loop {
+        if let Some(left) = left {
+            set(&mut query, "limit", left.min(MAX_LIST).to_string());
+        }
         let segments = path.iter().map(String::as_str).collect();
         let answer =
             dashboard.ask(&login, &method.method(), segments, query.clone(), body.clone()).await;
@@ -98,6 +109,7 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
         // A journal's page always says where the next one begins, which may be empty. One of deliveries may be empty, and
         // say how far it has looked.
         let is_last = page.is_empty() && answered.get("looked_to").is_none_or(Value::is_null);
+        left = left.map(|left| left.saturating_sub(page.len()));
         match print {
             Print::Lines => {
                 if !exit::is_read(lines(page))? {
@@ -108,15 +120,26 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
         }
         let next = answered.get("next").and_then(Value::as_str);
         let Some(next) = next.filter(|_| !is_last) else { break };
-        query.retain(|(name, _)| name != "after");
-        query.push(("after".to_owned(), next.to_owned()));
+        if left == Some(0) {
+            next_place = Some(next.to_owned());
+            break;
+        }
+        set(&mut query, asking.from, next.to_owned());
     }
     match print {
         Print::Lines => {}
         Print::Json => exit::print(json!({ "data": rows }))?,
         Print::Text(columns) => _ = exit::is_read(table(columns, &rows))?,
     }
+    if let Some(place) = next_place {
+        last_words(&format!("There may be more: --after {place}"));
+    }
     Ok(())
+}
+
+fn set(query: &mut Vec<(String, String)>, name: &str, value: String) {
+    query.retain(|(other, _)| other != name);
+    query.push((name.to_owned(), value));
 }
 
 fn one(print: Print, answered: &Value) -> io::Result<()> {
@@ -142,7 +165,9 @@ fn lines(page: Vec<Value>) -> io::Result<()> {
 fn table(columns: &[&str], rows: &[Value]) -> io::Result<()> {
     let mut table = vec![columns.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()];
     table.extend(rows.iter().map(|row| columns.iter().map(|name| text(row.get(*name))).collect()));
-    let width = |at: usize| table.iter().filter_map(|row| row.get(at)).map(String::len).max();
+    let width = |at: usize| {
+        table.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max()
+    };
     let widths: Vec<usize> = (0..columns.len()).filter_map(width).collect();
     for row in &table {
         let line: String =

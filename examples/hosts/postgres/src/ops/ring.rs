@@ -83,7 +83,8 @@ impl Checked {
                 let is_all = u64::try_from(named.len()).is_ok_and(|named| named == unreadable);
                 let more = if is_all { "" } else { ", and more" };
                 let named = named.join(", ");
-                format!("{unreadable} secrets do not open: {named}{more}; {keys}")
+                let secrets = if unreadable == 1 { "secret does" } else { "secrets do" };
+                format!("{unreadable} {secrets} not open: {named}{more}; {keys}")
             }
         }
     }

@@ -303,6 +303,88 @@ async fn deliveries_are_exported_without_what_their_events_say() {
     assert_eq!(listed["data"][0]["id"], found[0]["id"]);
     let shown = json_of(world, &["deliveries", "show", found[0]["id"].as_str().unwrap()]);
     assert_eq!(shown["status"], "gone");
+
+    // The endpoint needs attention, and says why in an alert.
+    let fleet = json_of(world, &["fleet"]);
+    let id = gone.rsplit('/').next().unwrap();
+    let row = &fleet["data"][0];
+    assert_eq!((&row["endpoint_id"], &row["reason"]), (&json!(id), &json!("gone")), "{fleet}");
+    assert_eq!((&row["waiting"], &row["missed"]), (&json!(0), &json!(1)), "{fleet}");
+    assert_eq!(row["acknowledged_by"], Value::Null);
+    let alerts = json_of(world, &["alerts", "list"]);
+    let alert = &alerts["data"][0];
+    assert_eq!((&alert["endpoint_id"], &alert["severity"]), (&json!(id), &json!("critical")));
+    let path = format!("/alerts/{}/acknowledge", alert["id"].as_str().unwrap());
+    service.api.ask("POST", &path, &json!({ "by": "ada" }), 200);
+    assert_eq!(json_of(world, &["fleet"])["data"][0]["acknowledged_by"], "ada");
+    let shown = service.api.ask("GET", "/fleet", &json!({}), 200);
+    assert_eq!(shown["troubled"].as_array().unwrap().len(), 1, "{shown}");
+    service.becomes("SELECT count(*) FROM gauge_hours", 1).await;
+}
+
+// A person reads a screen, and no million rows: a table ends, and says where it goes on. A program gets all.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_ends_and_says_where_it_goes_on() {
+    let service = Service::new().await;
+    let world = &service.world;
+    let run = |arguments: &[&str]| {
+        let said = run_with(world, &world.ring, arguments);
+        assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
+        said
+    };
+    let rows = |arguments: &[&str]| run(arguments).out.lines().count() - 1;
+    let named = ["--timezone", "UTC", "--business-name", "Fjord Dental"];
+    run(&[&["accounts", "create", "acct_5"], &named[..]].concat());
+    let first = run(&["accounts", "list", "--limit", "3"]);
+    assert_eq!(first.out.lines().count(), 4, "{}", first.out);
+    let place = first.err.trim_end().strip_prefix("There may be more: --after ").unwrap();
+    let rest = run(&["accounts", "list", "--after", place]);
+    assert!(rest.out.contains("acct_4") && !rest.out.contains("acct_3"), "{}", rest.out);
+    assert_eq!(rest.err, "");
+    let found = run(&["accounts", "list", "--search", "fjord d"]).out;
+    assert!(found.lines().count() == 2 && found.contains("Fjord Dental"), "{found}");
+
+    let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
+    for _ in 0..102 {
+        service.ping(&endpoint);
+    }
+    let test = ["endpoints", "ping", endpoint.rsplit('/').next().unwrap(), "--type", "call.ended"];
+    assert_eq!(json_of(world, &test)["type"], "call.ended");
+    let list = ["deliveries", "list", "acct_1"];
+    assert_eq!(rows(&list), 100);
+    let all = json_of(world, &list);
+    let all = all["data"].as_array().unwrap();
+    assert_eq!((all.len(), &all[0]["type"]), (103, &json!("call.ended")));
+    let two = run(&[&list[..], &["--limit", "2"]].concat());
+    let place = two.err.trim_end().strip_prefix("There may be more: --after ").unwrap();
+    let next = json_of(world, &[&list[..], &["--after", place, "--limit", "1"]].concat());
+    assert_eq!(next["data"], json!([all[2]]));
+
+    // Days as people write them.
+    for (flags, count) in [
+        (["--from", "yesterday"], 103),
+        (["--until", "today"], 103),
+        (["--until", "yesterday"], 0),
+        (["--from", "2026-03-01"], 103),
+        (["--until", "2026-03-01 14:03"], 0),
+    ] {
+        let found = json_of(world, &[&list[..], &flags].concat());
+        assert_eq!(found["data"].as_array().unwrap().len(), count, "{flags:?}");
+    }
+    let soon = [&list[..], &["--from", "soon"]].concat();
+    refused(world, &soon, 2, "--from: expected an instant, such as 2026-11-10T14:03:00Z; or a day");
+    refused(world, &[&list[..], &["--limit", "0"]].concat(), 2, "--limit: ");
+
+    let newest = json_of(world, &["journal", "--newest", "--limit", "2"]);
+    let oldest = json_of(world, &["journal"]);
+    let oldest = oldest["data"].as_array().unwrap();
+    assert_eq!(newest["data"], json!([oldest[oldest.len() - 1], oldest[oldest.len() - 2]]));
+
+    // The owner's link opens in a process with a token or without.
+    let made = json_of(world, &["accounts", "portal", "acct_1"]);
+    let link = made["path"].as_str().unwrap().strip_prefix("/portal#link=").unwrap();
+    let login = service.api.ask("POST", "/portal-login", &json!({ "link": link }), 200);
+    assert_eq!(login["account_id"], "acct_1");
 }
 
 /// Commands, and how each ends: over a database, and where none answers. `None`: it runs until it is stopped, or needs
@@ -330,7 +412,10 @@ const ENDS: &[(&[&str], Option<i32>, Option<i32>)] = &[
     // It has found what is wrong: nobody sends.
     (&["doctor"], Some(1), Some(3)),
     (&["journal"], Some(0), Some(3)),
+    (&["fleet"], Some(0), Some(3)),
     (&["accounts", "list"], Some(0), Some(3)),
+    (&["accounts", "portal", "acct_none"], Some(1), Some(3)),
+    (&["alerts", "list"], Some(0), Some(3)),
     (&["accounts", "show", "acct_1"], Some(0), Some(3)),
     (&["accounts", "create", "acct_1", "--timezone", "UTC"], Some(1), Some(3)),
     (&["accounts", "change", "acct_none", "--closing", "true"], Some(1), Some(3)),
