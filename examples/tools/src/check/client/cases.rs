@@ -1,10 +1,10 @@
 //! What a client has to do, whatever the service answers.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::script::{Asked, Reply, Script, decoded, http_date};
+use super::script::{Asked, Reply, Script, decoded};
 use super::{Client, KEY, none_lost, once};
 use crate::check::case::{Case, Not, Seen, case, ensure};
 
@@ -195,11 +195,8 @@ pub const CASES: &[&[Case<Client>]] = &[&[
         "Rate limits",
         "A client asks a service that is down, again and again.",
         |client| {
-            let at = SystemTime::now() + Duration::from_secs(5);
-            let refusal =
-                Reply::Refusal(503, "unavailable", format!("Retry-After: {}\r\n", http_date(at)));
-            // A date has whole seconds, and the command needs a moment to start.
-            waits(client, refusal, Duration::from_secs(2))
+            // A date has whole seconds.
+            waits(client, Reply::Until(Duration::from_secs(4)), Duration::from_secs(3))
         },
     ),
     case(

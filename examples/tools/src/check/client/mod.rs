@@ -56,7 +56,7 @@ impl Client {
         Ok(run)
     }
 
-    /// Runs the command to its end, or for this long.
+    /// Runs the command to its end, or for this long after its first request.
     fn run_within(&self, script: &Script, state: &Path, patience: Duration) -> Seen<Run> {
         let output = state.with_extension("output");
         let file = std::fs::File::create(&output).map_err(|error| error.to_string())?;
@@ -65,10 +65,14 @@ impl Client {
         command.env("STATE", state).stdin(Stdio::null()).stdout(file).stderr(Stdio::null());
         let mut child = command.spawn().map_err(|error| format!("sh: {error}"))?;
         let began = Instant::now();
+        let is_over = || {
+            let asked = script.asked().first().map_or(began, |first| first.at);
+            asked.elapsed() >= patience && (asked > began || began.elapsed() >= PATIENCE)
+        };
         let status = loop {
             match child.try_wait().map_err(|error| error.to_string())? {
                 Some(status) => break Some(status),
-                None if began.elapsed() >= patience => {
+                None if is_over() => {
                     let _ = child.kill();
                     let _ = child.wait();
                     break None;

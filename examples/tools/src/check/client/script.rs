@@ -27,6 +27,8 @@ pub(super) struct Asked {
 pub(super) enum Reply {
     /// A status, a code, and further fields of the head.
     Refusal(u16, &'static str, String),
+    /// A 503 whose `Retry-After` is a date, this far ahead of the answer.
+    Until(Duration),
     /// A page that the script writes.
     Page(Value),
     /// The connection ends before the head does.
@@ -135,6 +137,10 @@ impl Script {
         let page = if is_list { self.page(&asked.target) } else { account() };
         let (status, fields, body) = match &reply {
             Some(Reply::Refusal(status, code, fields)) => (*status, fields.clone(), refusal(code)),
+            Some(Reply::Until(ahead)) => {
+                let date = http_date(SystemTime::now() + *ahead);
+                (503, format!("Retry-After: {date}\r\n"), refusal("unavailable"))
+            }
             Some(Reply::Page(page)) => (200, String::new(), page.clone()),
             Some(Reply::Close) => return None,
             Some(Reply::Half | Reply::Slowly) | None => (200, String::new(), page),
@@ -211,7 +217,7 @@ pub(super) fn decoded(text: &str) -> String {
 }
 
 /// Writes an HTTP date.
-pub(super) fn http_date(at: SystemTime) -> String {
+fn http_date(at: SystemTime) -> String {
     let seconds = Timestamp::from(at).unix_seconds();
     let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let text = Timestamp::from_unix(seconds).map(|at| at.to_string()).unwrap_or_default();
