@@ -1,40 +1,73 @@
 //! D-1: the order of refusals, over every combination of what can be wrong.
 
+use std::collections::BTreeMap;
+
 use call_assistant::rest::ErrorCode as C;
 use call_assistant::rest::server::Cursor;
 use call_assistant::rest::{Operation, Quota};
+use serde_json::{Value, json};
+use support::corpus;
 
 use super::scenario::{Scenario, get};
 use crate::second;
 
-/// Something wrong with a request, and the code that says so.
-type Fault = (&'static str, C, fn(&mut Scenario));
+/// Something wrong with a request.
+type Fault = (&'static str, fn(&mut Scenario));
 
-/// In the order of D-1.
+/// In the order of the corpus.
 const FAULTS: [Fault; 11] = [
-    ("path", C::ResourceNotFound, |it| it.path.push('/')),
-    ("method", C::MethodNotAllowed, |it| it.method = "DELETE"),
-    ("credential", C::InvalidCredentials, |it| it.key.revoke(second(1))),
-    ("rate", C::RateLimitExceeded, exhaust),
-    ("closing", C::AccountClosed, |it| it.status.closing = true),
-    ("subscription", C::SubscriptionInactive, |it| it.status.subscribed = false),
-    ("plan", C::PlanUpgradeRequired, |it| it.status.api_in_plan = false),
-    ("scope", C::InsufficientScope, |it| it.key.scopes.clear()),
-    ("parameters", C::InvalidParameter, |it| {
+    ("path", |it| it.path.push('/')),
+    ("method", |it| it.method = "DELETE"),
+    ("credential", |it| it.key.revoke(second(1))),
+    ("rate", exhaust),
+    ("closing", |it| it.status.closing = true),
+    ("subscription", |it| it.status.subscribed = false),
+    ("plan", |it| it.status.api_in_plan = false),
+    ("scope", |it| it.key.scopes.clear()),
+    ("parameters", |it| {
         it.query = Some(it.query.take().map_or("limit=0".into(), |query| query + "&limit=0"));
         if it.path.contains("/call_") {
             it.path = it.path.replace("call_1", "%zz");
         }
     }),
-    ("cursor", C::InvalidCursor, |it| {
+    ("cursor", |it| {
         it.query = Some(it.query.take().map_or("cursor=x".into(), |query| query + "&cursor=x"));
     }),
-    ("resource", C::ResourceNotFound, |it| it.calls.clear()),
+    ("resource", |it| it.calls.clear()),
 ];
+
+/// Returns the answers to requests with one fault or two, as an independent program has them.
+fn answers() -> Vec<Value> {
+    corpus(include_str!("../../vectors/refusals.json"))
+}
+
+/// Returns the answer to a fault alone.
+fn answer_to(fault: &str) -> Value {
+    let mut answers = answers().into_iter();
+    answers.find(|answer| answer["faults"] == json!([fault])).unwrap()
+}
 
 /// The codes in the order of D-1.
 pub(crate) fn codes() -> [C; 11] {
-    FAULTS.map(|fault| fault.1)
+    FAULTS.map(|(fault, _)| C::from(answer_to(fault)["code"].as_str().unwrap()))
+}
+
+/// D-1, ERR-2, ERR-3: of each two faults, the first in the order is the answer.
+#[test]
+fn each_pair_of_the_corpus_has_its_answer() {
+    for answer in answers() {
+        let mut scenario = get(answer["target"].as_str().unwrap());
+        // Parameters change the path too, so they come before a slash is added to it.
+        for fault in answer["faults"].as_array().unwrap().iter().rev() {
+            let (_, break_it) = FAULTS.iter().find(|(name, _)| fault == name).unwrap();
+            break_it(&mut scenario);
+        }
+        let response = scenario.answer();
+        let body: Value = serde_json::from_slice(response.body()).unwrap();
+        let told =
+            (json!(response.status().as_u16()), &body["error"]["code"], &body["error"]["type"]);
+        assert_eq!(told, (answer["status"].clone(), &answer["code"], &answer["type"]), "{answer}");
+    }
 }
 
 fn exhaust(scenario: &mut Scenario) {
@@ -59,16 +92,17 @@ fn applies(target: &str, fault: &str) -> bool {
 #[test]
 fn the_first_fault_in_order_is_the_answer() {
     let mut combinations = 0;
+    let codes: BTreeMap<_, _> = FAULTS.iter().map(|(fault, _)| *fault).zip(codes()).collect();
     for target in ["/v1/account", "/v1/calls", "/v1/calls/call_1"] {
         let faults: Vec<_> = FAULTS.iter().filter(|fault| applies(target, fault.0)).collect();
         for subset in 0..1_u32 << faults.len() {
             let present = || faults.iter().enumerate().filter(|(bit, _)| subset >> bit & 1 == 1);
             let mut scenario = get(target);
             // Parameters change the path too, so they come before a slash is added to it.
-            for (_, (_, _, break_it)) in present().rev() {
+            for (_, (_, break_it)) in present().rev() {
                 break_it(&mut scenario);
             }
-            let first = present().next().map(|(_, (_, code, _))| code.clone());
+            let first = present().next().map(|(_, (fault, _))| codes[fault].clone());
             let names: Vec<_> = present().map(|(_, fault)| fault.0).collect();
             match (scenario.serve(), first) {
                 (Ok(response), None) => assert_eq!(response.status(), 200),
@@ -97,21 +131,8 @@ fn operations_list_their_codes_in_that_order() {
 /// and neither does one without a valid credential.
 #[test]
 fn what_counts_against_the_quota() {
-    let counts: [(&str, bool); 11] = [
-        ("path", false),
-        ("method", false),
-        ("credential", false),
-        ("rate", false),
-        ("closing", true),
-        ("subscription", true),
-        ("plan", true),
-        ("scope", true),
-        ("parameters", true),
-        ("cursor", true),
-        ("resource", true),
-    ];
-    for ((name, _, break_it), (same, counted)) in FAULTS.iter().zip(counts) {
-        assert_eq!(*name, same);
+    for (name, break_it) in &FAULTS {
+        let counted = answer_to(name)["counts"] == true;
         let target = match *name {
             "resource" => "/v1/calls/call_1",
             _ => "/v1/calls",

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::SigningSecret;
+use serde_json::Value;
 
 pub mod dice;
 pub mod simulation;
@@ -40,4 +41,14 @@ pub fn nanos(nanos: u64) -> Timestamp {
 #[track_caller]
 pub fn secret(text: &str) -> SigningSecret {
     SigningSecret::parse(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Returns the cases of a file of the corpus, `tests/vectors`.
+#[track_caller]
+pub fn corpus(text: &str) -> Vec<Value> {
+    let file: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(file["format"], 1);
+    let cases = file["cases"].as_array().unwrap().clone();
+    assert!(cases.len() > 20, "{} cases", cases.len());
+    cases
 }

@@ -9,6 +9,8 @@ use call_assistant::webhook::sender::{
     RETENTION, RETRY_WAITS, RecoveryFilter, RedeliverError,
 };
 use http::StatusCode;
+use serde_json::json;
+use support::corpus;
 
 use super::{BEFORE_LAST, answered, at, attempted, event, failed_before, record, start};
 
@@ -100,6 +102,41 @@ fn every_sequence_of_outcomes_follows_the_table() {
     assert_eq!(walked, sequences);
     // All but the sequences with an `Unsent` and no end: those without one end, and more.
     assert!(ended > 5_usize.pow(MAX_ATTEMPTS.into()), "{ended}");
+}
+
+/// DEL-3, DEL-4, DEL-6, DEL-7, D-53 to D-55, D-57: what an independent program writes down of each attempt.
+#[test]
+fn each_ledger_of_the_corpus_is_kept() {
+    for case in corpus(include_str!("../../vectors/ledger.json")) {
+        let mut endpoint = EndpointHealth::new(1, start());
+        let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
+        for step in case["steps"].as_array().unwrap() {
+            let row = format!("{}: {step}", case["name"]);
+            let now = at(step["at"].as_u64().unwrap());
+            match step["do"].as_str().unwrap() {
+                "enable" => drop(endpoint.enable(now)),
+                "accept" => delivery = Delivery::accept(&event(start()), &endpoint, now),
+                _ => {
+                    let ends = at(step["ends"].as_u64().unwrap());
+                    let outcome = step["answer"].as_str().map_or_else(
+                        || answered(u16::try_from(step["answer"].as_u64().unwrap()).unwrap()),
+                        |word| word.parse().unwrap(),
+                    );
+                    let report = attempted(&mut delivery, &endpoint, outcome, now, ends);
+                    let _ = endpoint.record(report, ends).unwrap();
+                    assert_eq!(json!(delivery.attempts()), step["attempts"], "{row}");
+                    assert_eq!(delivery.due(ends), step["due"].as_u64().map(at), "{row}");
+                }
+            }
+            if step["do"] != "enable" {
+                assert_eq!(json!(delivery.status()), step["status"], "{row}");
+            }
+            assert_eq!(json!(endpoint.disabled()), step["disabled"], "{row}");
+            if endpoint.is_active() {
+                assert_eq!(json!(endpoint.failures()), step["failures"], "{row}");
+            }
+        }
+    }
 }
 
 /// The numbers themselves, as the specification writes them. DEL-4, DEL-5, DEL-9.
