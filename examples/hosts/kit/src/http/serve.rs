@@ -8,7 +8,9 @@
 //! - a body is read by [`read_body`] only, with a limit on its size and on the time for all of it;
 //! - the number of connections is limited. A new connection replaces the one that has been idle for
 //!   longest, so idle clients block nobody. One whose request's body is still to come is idle;
-//! - a lack of file descriptors is treated in the same way.
+//! - a lack of file descriptors is treated in the same way;
+//! - a client that asks too often is told so a moment later. Its connection is idle until then. Else refusals at full
+//!   speed would take more of this process than what is refused.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -18,7 +20,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::{Extensions, Method, Request, Response};
+use http::{Extensions, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::server::conn::http1;
@@ -26,7 +28,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::peer::Peer;
 use crate::log;
@@ -48,6 +50,9 @@ const HEAD: usize = 64 * 1024;
 
 /// The most fields in a head. More are answered by the HTTP library too.
 const FIELDS: usize = 256;
+
+/// How long an answer with status 429 is held back: 250 ms.
+const HELD_BACK: Duration = Duration::from_millis(250);
 
 /// How long running requests may take after shutdown is requested.
 const GRACE: Duration = Duration::from_secs(5);
@@ -86,12 +91,12 @@ where
         let Ok((stream, peer)) = accepted else {
             // Mostly too many open files. Some other peer's failure is as harmless to repeat.
             connections.close_oldest_idle();
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            sleep(Duration::from_millis(20)).await;
             continue;
         };
         while connections.open() >= limits.connections && !connections.close_oldest_idle() {
             // Every one of them is being answered, which does not take long.
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            sleep(Duration::from_millis(5)).await;
         }
         let place = connections.enter();
         tokio::spawn(converse(stream, peer, place, limits, handler.clone(), shutdown.clone()));
@@ -99,7 +104,7 @@ where
     drop(listener);
     let began = Instant::now();
     while connections.open() > 0 && began.elapsed() < GRACE {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        sleep(Duration::from_millis(10)).await;
         if began.elapsed() >= LAST_WORDS {
             while connections.close_oldest_idle() {}
         }
@@ -131,6 +136,9 @@ async fn converse<H, F, B>(
         async move {
             let answer = answer.await;
             place.idle();
+            if answer.status() == StatusCode::TOO_MANY_REQUESTS {
+                sleep(HELD_BACK).await;
+            }
             Ok::<_, Infallible>(answer)
         }
     });
@@ -152,7 +160,7 @@ async fn converse<H, F, B>(
     tokio::select! {
         _ = connection => {}
         () = place.closed.notified() => {}
-        () = tokio::time::sleep(GRACE) => {}
+        () = sleep(GRACE) => {}
     }
 }
 

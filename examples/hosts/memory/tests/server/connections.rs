@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use tokio::sync::Notify;
@@ -33,9 +33,6 @@ fn serving_on(
     body: Bytes,
     ready: Arc<Notify>,
 ) -> impl Sized {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    listener.set_nonblocking(true).unwrap();
-    let (trigger, stop) = shutdown::manual();
     let body = Arc::new(Mutex::new(Some(body)));
     let answer = move |_, _| {
         let (ready, body) = (Arc::clone(&ready), Arc::clone(&body));
@@ -45,6 +42,18 @@ fn serving_on(
             Response::new(Full::new(body.unwrap()))
         }
     };
+    answering(listener, patience, answer)
+}
+
+/// Runs the examples' server, which answers so.
+fn answering<H, F>(listener: TcpListener, patience: Duration, answer: H) -> impl Sized
+where
+    H: Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let (trigger, stop) = shutdown::manual();
     let guard = runtime.enter();
     let listener = tokio::net::TcpListener::from_std(listener).unwrap();
     drop(guard);
@@ -79,21 +88,14 @@ fn who_asks_for_nothing_makes_room() {
 // Nor does who announces a body and sends none of it keep anybody out.
 #[test]
 fn a_body_that_does_not_come_makes_room() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let guard = runtime.enter();
-    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-    drop(guard);
     let answer = |request: Request<Incoming>, _| async move {
         let (head, body) = request.into_parts();
         let read = read_body(&head.extensions, body, 9, PATIENCE * 60).await;
         Response::new(Full::new(read.unwrap_or_default()))
     };
-    let (_trigger, stop) = shutdown::manual();
-    let limits = Limits { connections: CONNECTIONS, patience: PATIENCE * 60 };
-    runtime.spawn(serve(listener, limits, answer, stop));
+    let _running = answering(listener, PATIENCE * 60, answer);
 
     let head = format!("POST / HTTP/1.1\r\nHost: {address}\r\nContent-Length: 4\r\n\r\n");
     let slow = |_| {
@@ -113,6 +115,36 @@ fn a_body_that_does_not_come_makes_room() {
     }
     assert!(answer.starts_with(b"HTTP/1.1 200"));
     assert_eq!(slow[0].read(&mut [0]).unwrap_or(0), 0, "the oldest was shown out");
+}
+
+// Nor does who asks again and again after a refusal: that comes later, and its connection is idle until then.
+#[test]
+fn refusals_are_held_back_and_make_room() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let answer = |request: Request<Incoming>, _| async move {
+        let mut answer = Response::new(Full::new(Bytes::new()));
+        if request.uri().path() == "/often" {
+            *answer.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        }
+        answer
+    };
+    let _running = answering(listener, PATIENCE, answer);
+    let ask = |path: &str| {
+        let mut stream = connect(&address);
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        stream
+    };
+    let began = Instant::now();
+    assert_eq!(Answer::read(&mut ask("/often")).status, 429);
+    assert!(began.elapsed() >= Duration::from_millis(250), "{:?}", began.elapsed());
+    // Where the machine is slow, they are answered before the others come.
+    let makes_room = |_| {
+        let mut refused: Vec<TcpStream> = (0..CONNECTIONS).map(|_| ask("/often")).collect();
+        assert_eq!(Answer::read(&mut ask("/")).status, 200);
+        refused[0].read(&mut [0]).unwrap_or(0) == 0
+    };
+    assert!((0..20).any(makes_room), "the oldest was never shown out");
 }
 
 #[test]
