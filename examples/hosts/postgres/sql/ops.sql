@@ -112,14 +112,16 @@ WHERE disabled IS DISTINCT FROM 'deleted'
 GROUP BY 1;
 
 -- name: monitoring_state
--- Shards that nobody owns, recoveries that have not ended, and what operators have set.
+-- Shards that nobody owns, recoveries that have not ended, what operators have set, and whether a version with migrations
+-- behind $1 has migrated.
 SELECT
     (SELECT count(*) FROM shards WHERE expires_at < clock_timestamp()) AS unowned,
     (SELECT count(*) FROM recoveries WHERE ended_at IS NULL) AS recoveries,
     (SELECT count(*) FROM levers WHERE per_second = 0) AS paused,
     (SELECT count(*) FROM levers WHERE per_second > 0) AS throttled,
     (SELECT coalesce(greatest(extract(epoch FROM clock_timestamp() - min(set_at)), 0), 0)::bigint
-        FROM levers) AS oldest_lever;
+        FROM levers) AS oldest_lever,
+    EXISTS (SELECT FROM migrations WHERE number > $1) AS has_later;
 
 -- name: monitoring_turn
 -- A row if it is time to count: $1 seconds after the last count, and $2 times what it took. Whether nobody else counts:

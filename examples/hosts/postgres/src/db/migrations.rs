@@ -35,6 +35,11 @@ statements! { "migrate"
     fn wait_briefly() = batch;
 }
 
+/// Returns the number of the last migration of this build. Behind it are those of later versions.
+pub(crate) fn latest_migration() -> i32 {
+    MIGRATIONS.last().map_or(0, |migration| migration.number)
+}
+
 /// How long a migration that did not get its locks waits before the next try.
 const AGAIN: Duration = Duration::from_millis(250);
 

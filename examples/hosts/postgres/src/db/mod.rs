@@ -19,6 +19,7 @@ pub use columns::{At, delivery_of, endpoint_of};
 pub(crate) use columns::{columns, span};
 #[cfg(test)]
 pub(crate) use migrations::DECLARED;
+pub(crate) use migrations::latest_migration;
 pub use migrations::{MigrationError, MigrationStatus, check, migrate, status};
 pub use pool::{Database, DbError, OPTIONS, Session};
 pub use step::StepError;

@@ -1,7 +1,7 @@
 //! What this process counts and knows of itself, for monitoring.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ struct Inner {
     idle: Mutex<Option<&'static str>>,
     keys: Mutex<Lacking>,
     unreadable: Mutex<Unreadable>,
+    /// Whether a later version has migrated the database.
+    has_later: AtomicBool,
     /// The roles that this process's login lacks.
     rights: Mutex<Vec<String>>,
 }
@@ -157,6 +159,11 @@ impl Counted {
         unreadable.before = std::mem::take(&mut unreadable.now);
     }
 
+    /// Notes whether a later version has migrated the database.
+    pub(crate) fn sees_later_version(&self, has_later: bool) {
+        self.0.has_later.store(has_later, Ordering::Relaxed);
+    }
+
     /// Notes which roles this process's login lacks.
     pub(crate) fn lacks_rights(&self, lacking: Vec<String>) {
         *lock(&self.0.rights) = lacking;
@@ -169,9 +176,12 @@ impl Counted {
     }
 
     /// Returns for how long the oldest delivery has been due that this process's sender cannot begin: what it forgets is
-    /// late all the same.
+    /// late all the same. While a later version rolls out, it knows when a row is due that this version cannot read.
     pub(crate) fn unreadable_since(&self, now: Timestamp) -> Duration {
         let unsigned = lock(&self.0.keys).due_since.map_or(Duration::ZERO, |since| since.elapsed());
+        if self.0.has_later.load(Ordering::Relaxed) {
+            return unsigned;
+        }
         let unreadable = lock(&self.0.unreadable);
         let due = unreadable.now.values().chain(unreadable.before.values()).min();
         unsigned.max(due.map_or(Duration::ZERO, |due| now.since(*due)))

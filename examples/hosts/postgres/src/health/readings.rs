@@ -14,7 +14,7 @@ use deadpool_postgres::{GenericClient, Object, Transaction};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Counted;
-use crate::db::{At, Class, Database, DbError};
+use crate::db::{At, Class, Database, DbError, latest_migration};
 use crate::sql::{accept, ops as sql, sender};
 use host::log;
 use host::store::{Family, Metrics, Writes};
@@ -104,7 +104,7 @@ impl Readings {
     }
 
     async fn look(&self, database: &Database, counted: &Counted) {
-        let read = read(database).await;
+        let read = read(database, counted).await;
         log::tried("reading for monitoring", &read);
         *self.latest() = match read {
             Ok(read) => {
@@ -150,11 +150,11 @@ pub(super) async fn writes(database: &Database) -> Result<Writes, DbError> {
 }
 
 /// Reads what is stored, with how writes are taken.
-async fn read(database: &Database) -> Result<Read, DbError> {
+async fn read(database: &Database, counted: &Counted) -> Result<Read, DbError> {
     let mut read = database
         .read(async |client: &Object| {
             let (mut families, gauges) = tokio::try_join!(
-                what_is_set(client, At(database.now())),
+                what_is_set(client, counted, At(database.now())),
                 sql::monitoring_gauges(client)
             )?;
             families.extend(gauges.as_ref().map(|gauges| {
@@ -175,9 +175,16 @@ async fn read(database: &Database) -> Result<Read, DbError> {
     Ok(read)
 }
 
-async fn what_is_set(client: &impl GenericClient, now: At) -> Result<Vec<Family>, DbError> {
-    let (state, (oldest,)) =
-        tokio::try_join!(sql::monitoring_state(client), sender::days_oldest(client, now),)?;
+async fn what_is_set(
+    client: &impl GenericClient,
+    counted: &Counted,
+    now: At,
+) -> Result<Vec<Family>, DbError> {
+    let (state, (oldest,)) = tokio::try_join!(
+        sql::monitoring_state(client, latest_migration()),
+        sender::days_oldest(client, now),
+    )?;
+    counted.sees_later_version(state.has_later);
     let mut families = vec![
         Family::gauge(
             "call_assistant_shards_unowned",

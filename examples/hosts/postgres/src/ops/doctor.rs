@@ -313,7 +313,7 @@ async fn of_work(database: &Database) -> Result<Vec<Check>, DbError> {
     let now = At(database.now());
     let (state, (oldest,)) = database
         .read(async |client: &Object| {
-            let state = sql::monitoring_state(client).await?;
+            let state = sql::monitoring_state(client, db::latest_migration()).await?;
             Ok::<_, DbError>((state, sender::days_oldest(client, now).await?))
         })
         .await?;

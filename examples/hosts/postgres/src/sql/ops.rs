@@ -40,8 +40,16 @@ row! {
 }
 
 row! {
-    /// Shards that nobody owns, recoveries that have not ended, and what operators have set.
-    struct State { unowned: i64, recoveries: i64, paused: i64, throttled: i64, oldest_lever: i64, }
+    /// Shards that nobody owns, recoveries that have not ended, what operators have set, and whether a later version has
+    /// migrated.
+    struct State {
+        unowned: i64,
+        recoveries: i64,
+        paused: i64,
+        throttled: i64,
+        oldest_lever: i64,
+        has_later: bool,
+    }
 }
 
 row! {
@@ -61,7 +69,7 @@ statements! { "ops"
     fn monitoring_hour();
     fn monitoring_roles(roles: &[&str]) -> Vec<String>;
     fn monitoring_secrets() -> Vec<(Vec<u8>, i64)>;
-    fn monitoring_state() -> State;
+    fn monitoring_state(latest: i32) -> State;
     fn monitoring_turn(seconds: f64, times: f64) -> Option<bool>;
     fn monitoring_unreadable(sender: &str, sealed_by: &[Vec<u8>]) -> (i64, f64);
     fn monitoring_whole_tables() = batch;

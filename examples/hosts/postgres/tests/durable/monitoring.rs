@@ -571,6 +571,13 @@ async fn a_damaged_row_is_named_and_counted_and_mended() {
         let late = values(sender.metrics());
         late.get("call_assistant_sender_oldest_due_seconds").filter(|late| **late > 1.0).copied()
     });
+    // A later version has migrated: when such a row is due, that version knows.
+    service.run("INSERT INTO migrations (number, digest) VALUES (1000, 'later')").await;
+    eventually("nothing is late", || {
+        let late = values(sender.metrics());
+        late.get("call_assistant_sender_oldest_due_seconds").filter(|late| **late == 0.0).copied()
+    });
+    shows(sender.metrics(), &[("unreadable_rows", 3.0)]);
     assert_eq!(ready(sender.metrics()), 200);
     assert_eq!(ready(service.api.dashboard()), 200);
 

@@ -395,7 +395,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("ops/monitoring_hour", ""),
     ("ops/monitoring_roles", "'{call_assistant_api,call_assistant_operator}'"),
     ("ops/monitoring_secrets", ""),
-    ("ops/monitoring_state", ""),
+    ("ops/monitoring_state", "1"),
     ("ops/doctor_server", ""),
     ("store/journal_insert", "'ada', 'key.revoked', ':account', 'cred_17', NULL, NULL"),
     ("store/journal_after", "'0', 0, 1000"),
