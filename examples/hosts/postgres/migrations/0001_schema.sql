@@ -59,6 +59,7 @@ CREATE TABLE keys (
 ) WITH (fillfactor = 80);
 
 CREATE INDEX keys_account ON keys (account_id, position);
+CREATE INDEX keys_working ON keys (account_id, expires_at) WHERE revoked_at IS NULL;
 
 -- The requests of each credential under each quota.
 CREATE TABLE request_windows (

@@ -7,11 +7,17 @@ UPDATE accounts SET
 WHERE id = $1 AND NOT EXISTS (SELECT FROM erased_accounts AS e WHERE e.id = $1);
 
 -- name: accounts_count_keys
--- How many keys of an account work at $2, and how many were made since $3.
-SELECT count(*) FILTER (WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)) AS working,
-    count(*) FILTER (WHERE created_at >= $3) AS made
-FROM keys
-WHERE account_id = $1;
+-- How many keys of an account work at $2, and how many of its latest were made since $3: a thousand of each kind are
+-- counted at most.
+SELECT
+    (SELECT count(*) FROM (
+        (SELECT FROM keys WHERE account_id = $1 AND revoked_at IS NULL AND expires_at IS NULL LIMIT 1000)
+        UNION ALL
+        (SELECT FROM keys WHERE account_id = $1 AND revoked_at IS NULL AND expires_at > $2 LIMIT 1000)
+    ) AS counted) AS working,
+    (SELECT count(*) FILTER (WHERE created_at >= $3) FROM (
+        SELECT created_at FROM keys WHERE account_id = $1 ORDER BY position DESC LIMIT 1000
+    ) AS latest) AS made;
 
 -- name: accounts_insert
 INSERT INTO accounts (id, business_name, timezone, plan, subscription_active, closing)

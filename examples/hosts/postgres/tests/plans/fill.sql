@@ -11,6 +11,12 @@ SELECT 'cred_' || n, 'acct_' || n % 5000, sha256(n::text::bytea), n % 10 <> 0, '
     '{calls:read}', '2026-01-01 00:00+00'
 FROM generate_series(0, 9999) AS n;
 
+INSERT INTO keys (id, account_id, digest, livemode, name, hint, scopes, created_at, expires_at, revoked_at)
+SELECT 'cred_' || n, 'acct_0', sha256(n::text::bytea), true, 'a key', 'abcd', '{calls:read}', '2026-01-01 00:00+00',
+    CASE n % 3 WHEN 0 THEN timestamptz '2026-02-01 00:00+00' WHEN 1 THEN '2027-01-01 00:00+00' END,
+    CASE n % 2 WHEN 0 THEN timestamptz '2026-02-01 00:00+00' END
+FROM generate_series(10000, 29999) AS n;
+
 INSERT INTO request_windows
 SELECT 'cred_' || n / 2, CASE n % 2 WHEN 0 THEN 'reads' ELSE 'account' END, '2026-03-30 00:00+00',
     ARRAY(SELECT 1000000 * i FROM generate_series(1, 60 + n % 3) AS i)
