@@ -770,8 +770,9 @@ RETURNING id, account_id, endpoint_id, per_second, set_by, set_at;
 -- name: logins_end
 UPDATE logins SET ended = true WHERE account_id = $1 AND NOT ended;
 
--- name: logins_one
-SELECT account_id AS account, expires_at, ended FROM logins WHERE digest = $1;
+-- name: logins_of
+-- Logins, in one look-up for all requests that wait.
+SELECT digest, account_id AS account, expires_at, ended FROM logins WHERE digest = ANY ($1);
 
 -- name: logins_write
 -- The end of a login stays. Those that expired long ago go.

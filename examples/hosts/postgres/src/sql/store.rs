@@ -343,6 +343,11 @@ row! {
 }
 
 row! {
+    /// A login, by the digest of its secret.
+    struct FoundLogin { digest: Vec<u8>, ..read: Result<LoginRow, DbError>, }
+}
+
+row! {
     for LoginRow { account: Option<Parsed<AccountId>>, expires_at: At, ended: bool, }
 }
 
@@ -451,7 +456,7 @@ statements! { "store"
     ) -> Option<StoredLever>;
     fn levers_undo(id: i64) -> Option<StoredLever>;
     fn logins_end(account: &str);
-    fn logins_one(digest: &[u8]) -> Option<LoginRow>;
+    fn logins_of(digests: &[&[u8]]) -> Vec<FoundLogin>;
     fn logins_write(digest: &[u8], account: Option<&str>, expires_at: At, ended: bool);
     fn recoveries_all(account: &str) -> Vec<ListedRecovery>;
     fn recoveries_endpoints(account: Option<&str>, after: i32, most: i64) -> Vec<ToRecover>;

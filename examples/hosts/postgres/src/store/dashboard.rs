@@ -529,7 +529,9 @@ impl Store for Postgres {
     }
 
     async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {
-        self.dashboard.read(async |client| logins::one(client, digest).await).await
+        let database = self.dashboard.clone();
+        let look_up = move |digests| logins::look_up(database.clone(), digests);
+        self.logins.ask(digest, 1, look_up).await
     }
 
     async fn write_login(&self, by: By, digest: [u8; 32], row: LoginRow) -> Done<()> {

@@ -1,17 +1,33 @@
 //! Logins of the dashboard that every process has to know.
 
+use std::collections::HashMap;
+
 use call_assistant::id::AccountId;
 use deadpool_postgres::GenericClient;
 
 use super::{accounts, breaks_reference};
-use crate::db::At;
+use crate::db::{At, Database, DbError};
 use crate::sql::store as sql;
 use host::store::LoginRow;
 use host::store::{Done, Refused};
 
-/// Finds a login by the digest of its secret.
-pub(super) async fn one(client: &impl GenericClient, digest: [u8; 32]) -> Done<Option<LoginRow>> {
-    Ok(sql::logins_one(client, &digest).await?)
+/// Finds logins by the digests of their secrets.
+pub(super) async fn look_up(
+    database: Database,
+    digests: Vec<[u8; 32]>,
+) -> Done<Vec<Done<Option<LoginRow>>>> {
+    let rows = database.read(async |client| {
+        let asked: Vec<&[u8]> = digests.iter().map(<[u8; 32]>::as_slice).collect();
+        sql::logins_of(client, &asked).await
+    });
+    let found = rows.await?.into_iter().map(|row| (row.digest, row.read));
+    let found: HashMap<Vec<u8>, Result<LoginRow, DbError>> = found.collect();
+    let one = |digest: &[u8; 32]| match found.get(digest.as_slice()) {
+        Some(Ok(row)) => Ok(Some(row.clone())),
+        Some(Err(error)) => Err(Refused::Unavailable(error.to_string())),
+        None => Ok(None),
+    };
+    Ok(digests.iter().map(one).collect())
 }
 
 /// Writes a login, and forgets those that expired a day ago: no process's clock is that wrong.

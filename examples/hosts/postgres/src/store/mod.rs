@@ -31,7 +31,8 @@ use crate::health::{Counted, Health, Login};
 use crate::key_ring::KeyRing;
 use host::http::shares::OWNERS;
 use host::log;
-use host::store::{EndpointLimit, Refused};
+use host::store::together::Together;
+use host::store::{EndpointLimit, LoginRow, Refused};
 use host::store::{Listed, Unreadable};
 
 /// The most connections of the public API, of the dashboard and of monitoring in a process. They are made when they
@@ -50,6 +51,8 @@ pub(crate) struct Postgres {
     ring: KeyRing,
     endpoint_limit: EndpointLimit,
     shared: Shared,
+    /// Look-ups of logins, shared by the requests that wait.
+    logins: Together<[u8; 32], Option<LoginRow>>,
     /// One endpoint is parked at a time: it may have much, and takes a connection.
     parking: Arc<Mutex<()>>,
     /// Whether this process can do its work.
@@ -74,6 +77,7 @@ impl Postgres {
             ring,
             endpoint_limit: EndpointLimit::default(),
             shared: Shared::default(),
+            logins: Together::default(),
             parking: Arc::default(),
         })
     }

@@ -43,6 +43,7 @@ const SEVERAL: &[(&str, &str)] = &[
     ("store/api_keys", "the key of each request, by its digest"),
     ("store/api_note_use", "the key of each request, by its id"),
     ("store/api_page", "a page of each request, by an index range of its account"),
+    ("store/logins_of", "the login of each request, by its digest"),
     ("store/deliveries_reach", "deliveries of each endpoint that it names, by an index range"),
     // The owner of a shard, over endpoints of its shards: by rows that it names, or by the shard.
     ("queue/insert_alerts", "endpoints that one commit of a sender writes"),
