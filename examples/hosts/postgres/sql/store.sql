@@ -250,7 +250,8 @@ RETURNING set_config('synchronous_commit', 'off', true);
 --
 -- Late calls are in no order within the bounds. If few are, those are sorted, else the list is walked. A walk looks at
 -- five thousand calls at most, whatever the bounds leave out of them. If it has found too few for the page by then, its
--- last row has no body, but the place to which it has come. The rows of a page come in no order.
+-- last row has no body, but the place to which it has come. The walk of late calls reads the index alone, and looks up
+-- what it finds. The rows of a page come in no order.
 SELECT asked.nth, page.account_id, page.livemode, page.body, page.started_at, page.id
 FROM unnest($1::text[], $2::boolean[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::bigint[])
     WITH ORDINALITY AS asked (account_id, live, since, until, at, id, rows, nth)
@@ -297,9 +298,9 @@ CROSS JOIN LATERAL (
             AND NOT late_calls.are_many
         ORDER BY started_at DESC, id DESC LIMIT asked.rows
     ) UNION ALL (
-        SELECT account_id, livemode, body, NULL::timestamptz AS started_at, NULL::text AS id
+        SELECT account_id, livemode, found.body, NULL::timestamptz AS started_at, NULL::text AS id
         FROM (
-            SELECT account_id, livemode, created_at, body
+            SELECT account_id, livemode, created_at, id
             FROM calls
             WHERE account_id = asked.account_id AND livemode = asked.live
                 AND created_at - started_at NOT BETWEEN interval '0' AND interval '1 hour' -- as in `late`
@@ -307,6 +308,11 @@ CROSS JOIN LATERAL (
                 AND late_calls.are_many
             ORDER BY started_at DESC, id DESC LIMIT 5000
         ) AS walked
+        CROSS JOIN LATERAL (
+            SELECT body FROM calls
+            WHERE calls.account_id = walked.account_id AND calls.id = walked.id
+            OFFSET 0
+        ) AS found
         WHERE created_at >= asked.since AND created_at < asked.until
         UNION ALL
         (
