@@ -101,7 +101,9 @@ fn ranges() {
         let found = [99, 100, 199, 200, 201].map(|nanos| range.contains(at(nanos)));
         assert_eq!(found, inside, "{range:?}");
         assert_eq!((range.created_after(), range.created_before()), (after, before), "{range:?}");
-        assert_eq!(query(&within(list(100), after, before)).created(), range, "{range:?}");
+        let query = query(&within(list(100), after, before));
+        assert_eq!(query.created(), range, "{range:?}");
+        assert_eq!(query.is_filtered(), range != CreatedRange::ALL, "{range:?}");
     }
 }
 

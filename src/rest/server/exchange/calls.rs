@@ -105,6 +105,14 @@ impl CallsQuery {
         self.created
     }
 
+    /// Returns whether the list has a filter: a store may then have to look at more rows than
+    /// [`rows_to_read`](Self::rows_to_read) to find them.
+    #[must_use]
+    pub fn is_filtered(&self) -> bool {
+        let Self { created, context: _, owner: _, after: _, limit: _, cursor_key: _ } = self;
+        *created != CreatedRange::ALL
+    }
+
     /// Returns the number of rows to select: one more than the page holds, to know whether there
     /// is a next page.
     #[must_use]

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use call_assistant::id::AccountId;
 use call_assistant::model;
-use call_assistant::rest::CreatedRange;
 use call_assistant::rest::server::{
     AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, Received,
 };
@@ -95,8 +94,7 @@ impl ApiStore for Postgres {
         let database = self.api.clone();
         let read = move |pages| calls::pages(database.clone(), pages);
         let most = asked.rows_to_read();
-        let weight =
-            if asked.created() == CreatedRange::ALL { most } else { most.max(BOUNDED_PAGE) };
+        let weight = if asked.is_filtered() { most.max(BOUNDED_PAGE) } else { most };
         calls::page_of(self.shared.pages.ask(Page::of(asked), weight, read).await?, most)
     }
 
