@@ -3,7 +3,7 @@
 //! The crate asks for no feature of the library, so that the tests of each set of features are of
 //! that set and no other.
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions)]
-#![allow(clippy::panic, clippy::unwrap_used)]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 use std::time::Duration;
 

@@ -118,11 +118,18 @@ pub fn check() -> ExitCode {
         Side::Sender { control, output } => {
             held(&output, "sender", sender::CASES, || Sender::new(&control.unwrap_or_default()))
         }
-        Side::Client { command, output } => held(&output, "client", client::CASES, || {
+        Side::Client { command, output } => {
             let folder = std::env::temp_dir().join(format!("check-{}", std::process::id()));
-            std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-            Ok(Client::new(&command.unwrap_or_default(), folder))
-        }),
+            let done = held(&output, "client", client::CASES, || {
+                // A process of the same number may have been killed, and have left what its clients kept.
+                let _ = std::fs::remove_dir_all(&folder);
+                std::fs::create_dir(&folder)
+                    .map_err(|error| format!("{}: {error}", folder.display()))?;
+                Ok(Client::new(&command.unwrap_or_default(), folder.clone()))
+            });
+            let _ = std::fs::remove_dir_all(&folder);
+            done
+        }
     };
     ended("check", done)
 }

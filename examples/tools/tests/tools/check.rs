@@ -148,6 +148,16 @@ fn an_endpoint_that_is_away_breaks_every_rule() {
     assert!(told.stdout.contains("a ping: 127.0.0.1:"), "{}", told.stdout);
 }
 
+/// A later process with the same number would take for copied what a client of this one has kept.
+#[test]
+fn a_check_of_a_client_leaves_nothing_behind() {
+    let folder = Folder::new();
+    let mut command = example("check");
+    command.args(["client", "echo > $STATE", "--only", "walk.no_calls"]);
+    run(command.env("TMPDIR", folder.path("")), b"").is(0, "");
+    assert_eq!(std::fs::read_dir(folder.path("")).unwrap().count(), 0);
+}
+
 #[test]
 fn a_wrong_command_line_of_a_check_is_named() {
     for name in ["check", "receiver-check"] {
