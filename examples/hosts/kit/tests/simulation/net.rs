@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use call_assistant::Timestamp;
 use call_assistant::webhook::sender::Outcome;
 use host::post::Sent;
 use host::sender::{Begun, Post, Slot};
@@ -38,6 +39,8 @@ struct Inner {
     attempts: u64,
     /// The highest number of an attempt.
     most: u8,
+    /// When the store went back last: what came back was due long ago.
+    went_back: Timestamp,
 }
 
 impl Net {
@@ -52,7 +55,8 @@ impl Net {
         let prompt = (good.map(|each| each.number.into()).collect(), plan.patience());
         let dice = Dice::new(plan.seed);
         let (answers, wrong) = (HashMap::new(), Vec::new());
-        let inner = Mutex::new(Inner { dice, answers, wrong, attempts: 0, most: 0 });
+        let went_back = Timestamp::MIN;
+        let inner = Mutex::new(Inner { dice, answers, wrong, attempts: 0, most: 0, went_back });
         Self { time, manners, prompt, inner, trace }
     }
 
@@ -69,6 +73,10 @@ impl Net {
 
     pub(crate) fn wrong(&self) -> Vec<String> {
         self.inner.lock().unwrap().wrong.clone()
+    }
+
+    pub(crate) fn went_back(&self, now: Timestamp) {
+        self.inner.lock().unwrap().went_back = now;
     }
 
     pub(crate) fn blame(&self, wrong: String) {
@@ -129,7 +137,8 @@ impl Post for Poster {
         }
         // As it is stored: when the attempt was to begin.
         let due = self.store.due(begun.key.delivery, begun.at.now);
-        let waited = due.map_or(Duration::ZERO, |due| begun.at.now.since(due));
+        let since = net.inner.lock().unwrap().went_back;
+        let waited = due.map_or(Duration::ZERO, |due| begun.at.now.since(due.max(since)));
         if net.prompt.0.contains(&endpoint) && net.prompt.1 < waited {
             net.blame(format!("delivery {} waited {waited:?}", begun.key.delivery));
         }

@@ -30,6 +30,9 @@ const GRACE: Duration = Duration::from_secs(15);
 /// How far before something happens leases are renewed.
 const BEFORE: Duration = Duration::from_millis(900);
 
+/// How long it takes at most until each sender has renewed its leases, and sees that the store went back.
+const AWAKE: Duration = Duration::from_secs(5);
+
 pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) time: Time,
@@ -48,6 +51,8 @@ pub(crate) struct World {
     still: BTreeSet<usize>,
     started: usize,
     held: u64,
+    /// Until when all leases are renewed, one by one.
+    awake: Duration,
 }
 
 /// What is known of a process.
@@ -97,6 +102,7 @@ impl World {
             still: BTreeSet::new(),
             started: 0,
             held: 0,
+            awake: Duration::ZERO,
         };
         for _ in 0..world.plan.senders {
             world.start();
@@ -159,7 +165,7 @@ impl World {
             return false;
         }
         let mut at = beat;
-        if beat + 3 * BEFORE < next {
+        if beat + 3 * BEFORE < next && self.awake < now {
             let mut tables = self.store.tables();
             if tables.is_shared(SHARDS, &self.live(), self.store.since_start()) {
                 at = next - BEFORE;
@@ -344,6 +350,10 @@ impl World {
     fn went_back(&mut self) {
         self.trace.say(|| "the store went back".to_owned());
         let now = self.store.now();
+        self.net.went_back(now);
+        self.awake = self.time.now() + AWAKE;
+        // Whoever has seen it by then looks again, as those do who look all the time.
+        self.later(AWAKE, What::Stir);
         let span = Duration::from_secs(60);
         self.lost.push([now.saturating_sub(span), now.saturating_add(span)]);
     }
