@@ -20,6 +20,9 @@ use crate::trace::Trace;
 /// The time of an attempt.
 const PATIENCE: u64 = 10_000;
 
+/// The most redeliveries of an endpoint in flight: three quarters of its attempts.
+const REDELIVERIES: u32 = 6;
+
 /// All receivers.
 #[derive(Debug)]
 pub(crate) struct Net {
@@ -35,6 +38,8 @@ pub(crate) struct Net {
 struct Inner {
     dice: Dice,
     answers: HashMap<(u64, String), Answers>,
+    /// How many redeliveries of an endpoint a process has in flight.
+    manual: BTreeMap<(usize, u64), u32>,
     wrong: Vec<String>,
     attempts: u64,
     /// The highest number of an attempt.
@@ -54,9 +59,10 @@ impl Net {
         let good = plan.endpoints.iter().filter(|each| !plan.is_limited() && is_good(each.account));
         let prompt = (good.map(|each| each.number.into()).collect(), plan.patience());
         let dice = Dice::new(plan.seed);
-        let (answers, wrong) = (HashMap::new(), Vec::new());
+        let (answers, manual, wrong) = (HashMap::new(), BTreeMap::new(), Vec::new());
         let went_back = Timestamp::MIN;
-        let inner = Mutex::new(Inner { dice, answers, wrong, attempts: 0, most: 0, went_back });
+        let inner =
+            Mutex::new(Inner { dice, answers, manual, wrong, attempts: 0, most: 0, went_back });
         Self { time, manners, prompt, inner, trace }
     }
 
@@ -81,6 +87,17 @@ impl Net {
 
     pub(crate) fn blame(&self, wrong: String) {
         self.inner.lock().unwrap().wrong.push(wrong);
+    }
+
+    /// Counts redeliveries of an endpoint that a process has in flight. New events have room beside them.
+    fn redelivers(&self, of: (usize, u64), change: impl FnOnce(u32) -> u32) {
+        let mut inner = self.inner.lock().unwrap();
+        let count = inner.manual.entry(of).or_default();
+        *count = change(*count);
+        if *count > REDELIVERIES {
+            let wrong = format!("{count} redeliveries of endpoint {} are in flight", of.1);
+            inner.wrong.push(wrong);
+        }
     }
 
     /// Returns how long a receiver takes, and its outcome.
@@ -161,7 +178,10 @@ impl Post for Poster {
             answers.gone += u32::from(outcome == Outcome::Answered(StatusCode::GONE));
         }
         let took = Duration::from_millis(took);
+        let (of, is_manual) = ((self.process, endpoint), u32::from(begun.attempt.is_manual()));
+        net.redelivers(of, |count| count + is_manual);
         net.time.sleep(took).await;
+        net.redelivers(of, |count| count - is_manual);
         let at = begun.at.now.saturating_add(took);
         Sent { took, ..Sent::without_answer(outcome, at) }
     }

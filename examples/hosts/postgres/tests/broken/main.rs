@@ -52,7 +52,7 @@ enum Fault {
 }
 
 /// Within how many days the simulation finds which fault. The hosts above have the first twelve.
-const SIMULATED: [(&str, u32); 28] = [
+const SIMULATED: [(&str, u32); 29] = [
     ("BeforeCommit", 500),
     ("DeliveryAlone", 500),
     ("DroppedReport", 500),
@@ -80,6 +80,7 @@ const SIMULATED: [(&str, u32); 28] = [
     ("OneAccount", 5_000),
     ("ReadBefore", 5_000),
     ("RecoveryStops", 5_000),
+    ("RedeliveriesFirst", 5_000),
     ("RetryForgotten", 5_000),
     ("Starved", 5_000),
 ];

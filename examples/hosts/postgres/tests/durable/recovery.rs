@@ -176,27 +176,6 @@ async fn few_of_many_are_recovered() {
     assert_eq!(service.receiver.got("/hook").len(), 3);
 }
 
-// However many are made due, new events find room: a quarter of what may be in flight.
-#[tokio::test(flavor = "multi_thread")]
-async fn new_events_find_room_beside_a_recovery() {
-    let service = Service::new().await;
-    let endpoint = service.endpoint("/hook", &[Reply::Held(204)]);
-    miss(&service, &endpoint, 200, "skipped").await;
-    let slow = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
-    let _sender = service.world.start("sender", &slow);
-    let got = || service.receiver.got("/hook").len();
-    service.api.ask("POST", &format!("{endpoint}/recover"), &json!({}), 202);
-    service.becomes("SELECT count(*) FROM deliveries", 64).await;
-    eventually("six of them", || (got() == 6).then_some(()));
-    for more in 1..=2 {
-        service.ping(&endpoint);
-        eventually("the ping", || (got() == 6 + more).then_some(()));
-    }
-    service.receiver.release();
-    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 202).await;
-    assert_eq!(got(), 202);
-}
-
 // After an outage of ours: each endpoint that has missed something, by one action or one command.
 #[tokio::test(flavor = "multi_thread")]
 async fn many_endpoints_are_recovered_at_once() {
