@@ -7,7 +7,8 @@
 An owner does what the page allows with 32 connections, and then asks for all of it with 32. With `--late`, a customer
 with so many imported calls (by `psql`, of a host whose banner says where its database is) asks for pages whose bounds
 leave nearly all out, 64 at a time by 8 keys. Before and meanwhile, another tenant uses the public API and an operator the
-dashboard: each has one connection of its own, and a process of its own measures.
+dashboard: each has one connection of its own, and a process of its own measures. The control is the same flood of another
+host on the same machine: what it does to the tenant is the machine's.
 """
 
 import argparse
@@ -190,7 +191,21 @@ def in_process(*args):
     return told
 
 
-def late(host, calls, seconds):
+def owning(steps, seconds):
+    def begin(host):
+        owner, all_of_it = host.owner(), steps()
+        turned = [all_of_it[nth:] + all_of_it[:nth] for nth in range(len(all_of_it))]
+        works = [(owner, turned[nth % len(turned)]) for nth in range(32)]
+        return in_process(host.line["dashboard"], works, seconds)
+
+    return begin
+
+
+def late(calls, seconds):
+    return lambda host: late_of(host, calls, seconds)
+
+
+def late_of(host, calls, seconds):
     database = re.search(r"psql (\S+)", host.log.read_text())[1]
     sql = f"""INSERT INTO calls (account_id, livemode, id, started_at, created_at, body)
         SELECT '{OWNER}', true, 'call_late_' || n, t, t + interval '40 days', b.body
@@ -210,30 +225,34 @@ def main():
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        host = Host(options.command, folder)
+        hosts = []
         try:
-            wrong = run(host, options)
+            for name in ("host", "control"):
+                pathlib.Path(folder, name).mkdir()
+                hosts.append(Host(options.command, pathlib.Path(folder, name)))
+            wrong = run(*hosts, options)
         finally:
-            host.process.terminate()
-            host.process.wait()
+            for host in hosts:
+                host.process.terminate()
+                host.process.wait()
     print("\n".join(wrong) or "right")
     sys.exit(bool(wrong))
 
 
-def run(host, options):
+def run(host, control, options):
     before, resident = host.beside(10), host.memory()
     print("before", json.dumps(before), f"{resident:.0f} MiB")
     phases, asking = [], min(options.seconds, 20)
     if options.late:
-        phases.append(("pages past an import", asking, lambda: late(host, options.late, asking)))
+        phases.append(("pages past an import", asking, late(options.late, asking)))
     else:
-        works = lambda steps: [(owner, steps[nth % len(steps) :] + steps[: nth % len(steps)]) for nth in range(32)]
-        owner, url = host.owner(), host.line["dashboard"]
-        phases.append(("makes", options.seconds, lambda: in_process(url, works(makes()), options.seconds)))
-        phases.append(("asks for all", asking, lambda: in_process(url, works(asks()), asking)))
+        phases.append(("makes", options.seconds, owning(makes, options.seconds)))
+        phases.append(("asks for all", asking, owning(asks, asking)))
     wrong = []
     for name, seconds, begin in phases:
-        told = begin()
+        other = begin(control)
+        print(name, "control", json.dumps(host.beside(seconds)), "the flood was told", other.get(timeout=120))
+        told = begin(host)
         seen = host.beside(seconds)
         grown = host.memory("VmHWM") - resident
         print(name, json.dumps(seen), f"{grown:.0f} MiB more at most;", "the flood was told", told.get(timeout=120))
