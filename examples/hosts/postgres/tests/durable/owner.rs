@@ -55,10 +55,10 @@ async fn a_filter_that_matches_little_is_answered_in_steps() {
     };
     let failed = [60_000, 30_000, 3_000, 2_000, 1_000].map(|number| format!("{number:x}"));
     for (query, expected, most) in [
-        ("status=failed", &failed[..], 10),
-        ("type=ping", &[], 10),
+        ("status=failed", &failed[..], 30),
+        ("type=ping", &[], 30),
         ("status=failed&until=2020-01-01T00:00:00Z", &[], 1),
-        ("id=evt_30000", &failed[1..2], 10),
+        ("id=evt_30000", &failed[1..2], 30),
     ] {
         let (found, steps) = walk(query);
         assert_eq!(found, expected, "{query}");

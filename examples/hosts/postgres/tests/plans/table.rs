@@ -55,9 +55,9 @@ pub(crate) const REACHED: &[(&str, f64, &str)] = &[
     (
         "store/deliveries_page",
         20_000.0,
-        "the limit, or what `deliveries_reach` bounds: 10,000, and as many events",
+        "10,000, or what `deliveries_reach` bounds, and as many events",
     ),
-    ("store/deliveries_reach", 4_000.0, "2,000 by two tables"),
+    ("store/deliveries_reach", 2_000.0, "1,000 by two tables"),
     ("store/deliveries_redeliver_ended", 40.0, "one delivery"),
     ("store/deliveries_redeliver_pending", 10.0, "one delivery"),
     ("store/deliveries_send_now", 3.0, "one delivery"),
@@ -423,7 +423,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("store/calls_latest", "':account', 20"),
     (
         "store/deliveries_reach",
-        "'{:endpoint}', '{9223372036854775807}', 2000, '-infinity', 'infinity'",
+        "'{:endpoint}', '{9223372036854775807}', 1000, '-infinity', 'infinity'",
     ),
     ("store/deliveries_redeliver_ended", ":endpoint, :ended"),
     ("store/deliveries_redeliver_pending", ":endpoint, :pending"),
