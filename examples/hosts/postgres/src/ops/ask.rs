@@ -131,6 +131,9 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
         Print::Json => exit::print(json!({ "data": rows }))?,
         Print::Text(columns) => _ = exit::is_read(table(columns, &rows))?,
     }
+    if rows.is_empty() && matches!(print, Print::Text(_)) {
+        last_words("There are none.");
+    }
     if let Some(place) = next_place {
         last_words(&format!("There may be more: --after {place}"));
     }

@@ -341,6 +341,8 @@ async fn a_table_ends_and_says_where_it_goes_on() {
     let rest = run(&["accounts", "list", "--after", place]);
     assert!(rest.out.contains("acct_4") && !rest.out.contains("acct_3"), "{}", rest.out);
     assert_eq!(rest.err, "");
+    let none = run(&["accounts", "list", "--search", "nobody"]);
+    assert_eq!((none.out.lines().count(), &*none.err), (1, "There are none.\n"));
     let found = run(&["accounts", "list", "--search", "fjord d"]).out;
     assert!(found.lines().count() == 2 && found.contains("Fjord Dental"), "{found}");
 
