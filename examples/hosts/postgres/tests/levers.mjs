@@ -98,6 +98,7 @@ try {
   await until("the fleet has the lever, and the only sender, which owns all shards", `/^set *Account acct_\\w+ is paused *set by operator /.test(${text('[data-key="card levers"] li')}) && ${text('[data-key="card processes"]')}.includes("64 shards")`);
   await until("what is pending was counted", `/Pending3Held back3/.test(${text('[data-key="card sending"]')}) && document.querySelector('[data-key="card sending"] .strip').ariaLabel.startsWith("Most pending in the last day: 3 from")`);
   passed += await audit(browser, "the fleet of the durable host");
+  await operators();
   await new Promise((done) => setTimeout(done, 2000));
   assert.equal(got.length, 1, "sent while it is paused");
   const heldBack = `[...document.querySelectorAll(".line")].filter((el) => /held: sending is paused *due .*sent once that is undone/.test(el.textContent)).length`;
