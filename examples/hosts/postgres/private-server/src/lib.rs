@@ -329,8 +329,14 @@ pub fn command_in(folder: &Path, user: Option<(u32, u32)>, program: impl AsRef<O
     command
 }
 
-/// Returns the folder of the newest installed server.
+/// Returns the folder of PostgreSQL's programs: the one that `POSTGRESQL_BIN` names, or that of the newest
+/// installed server.
 pub fn programs() -> Option<PathBuf> {
+    let is_whole =
+        |folder: &PathBuf| folder.join("initdb").is_file() && folder.join("postgres").is_file();
+    if let Some(folder) = std::env::var_os("POSTGRESQL_BIN") {
+        return Some(PathBuf::from(folder)).filter(is_whole);
+    }
     let debian = fs::read_dir("/usr/lib/postgresql").ok().into_iter().flatten().flatten();
     let mut versions: Vec<(u32, PathBuf)> = debian
         .filter_map(|entry| {
@@ -343,10 +349,7 @@ pub fn programs() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path: Vec<PathBuf> = std::env::split_paths(&path).collect();
     let newest = versions.into_iter().rev().map(|(_, folder)| folder);
-    newest
-        .chain(path)
-        .chain(others)
-        .find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
+    newest.chain(path).chain(others).find(is_whole)
 }
 
 /// Finds the user and the group to run the server as, if this process is root.

@@ -23,6 +23,9 @@ const CONNECT: Duration = Duration::from_secs(1);
 /// How long the bare client waits for a statement: 2 s, as the host does.
 const STATEMENT: Duration = Duration::from_secs(2);
 
+/// How often what is stored is asked for: a leader may be lost again.
+const PATIENT: usize = 300;
+
 /// How far apart the bare client and the host may be told of what is lost together: 3 s.
 const NEAR: Duration = Duration::from_secs(3);
 
@@ -240,13 +243,20 @@ fn apart(one: Instant, other: Instant) -> Duration {
 type Stored = (BTreeSet<i64>, BTreeSet<String>);
 
 async fn stored(database: &Database) -> Stored {
-    let session = database.session().await.unwrap();
-    let numbers = session.query("SELECT number FROM beside", &[]).await.unwrap();
+    let numbers = "SELECT number FROM beside";
     let calls = "SELECT id FROM calls WHERE account_id = $1";
-    let calls = session.query(calls, &[&ACCOUNT]).await.unwrap();
-    session.keep();
-    let numbers = numbers.iter().map(|row| row.get(0)).collect();
-    (numbers, calls.iter().map(|row| row.get(0)).collect())
+    for _ in 0..PATIENT {
+        let read = database.read(async |client| {
+            let numbers = client.query(numbers, &[]).await?;
+            Ok::<_, DbError>((numbers, client.query(calls, &[&ACCOUNT]).await?))
+        });
+        if let Ok((numbers, calls)) = read.await {
+            let numbers = numbers.iter().map(|row| row.get(0)).collect();
+            return (numbers, calls.iter().map(|row| row.get(0)).collect());
+        }
+        tokio::time::sleep(PACE).await;
+    }
+    panic!("the database does not say what is stored");
 }
 
 /// Inserts rows as a program does that knows nothing of clusters but their addresses.

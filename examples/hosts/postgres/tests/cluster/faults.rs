@@ -45,11 +45,15 @@ pub(crate) const ALL: [Fault; 13] = [
     Fault::DiskFull,
 ];
 
-/// Longer than the cluster takes to choose another leader, and than the host takes to find it.
+/// How long the host takes to find a leader, and a server to start: 10 s.
 const ENOUGH: Duration = Duration::from_secs(10);
 
-/// Longer than any server is waited for: 20 s.
-const SILENT: Duration = Duration::from_secs(20);
+/// How much longer than its lock lasts nobody hears of a server: 14 s.
+const SILENT: Duration = Duration::from_secs(14);
+
+/// The time that a cluster takes to choose another leader once the lock has ended, and the host to find
+/// it: 4 s.
+const CHOSEN: Duration = Duration::from_secs(4);
 
 /// The kinds after which another server leads, which lacks what had not reached it.
 pub(crate) const LOSING: [Fault; 5] = [
@@ -97,12 +101,12 @@ impl fmt::Display for Fault {
         f.pad(match self {
             Self::LeaderKilled => "leader killed",
             Self::Switchover => "switchover",
-            Self::LeaderStopped => "leader stopped for 20 s",
-            Self::LeaderCutOff => "leader cut off for 20 s",
-            Self::LeaderWithoutEtcd => "leader cut off from etcd for 20 s",
+            Self::LeaderStopped => "leader stopped",
+            Self::LeaderCutOff => "leader cut off",
+            Self::LeaderWithoutEtcd => "leader cut off from etcd",
             Self::StandbyKilled => "synchronous standby killed",
-            Self::StandbyStopped => "synchronous standby stopped for 20 s",
-            Self::StandbyCutOff => "synchronous standby cut off for 20 s",
+            Self::StandbyStopped => "synchronous standby stopped",
+            Self::StandbyCutOff => "synchronous standby cut off",
             Self::StandbyThenLeader => "synchronous standby stopped, leader killed",
             Self::EtcdStopped => "etcd stopped for 15 s",
             Self::AllKilled => "all servers killed",
@@ -129,6 +133,7 @@ impl Fault {
         fleet: &mut Fleet,
         lag: bool,
     ) {
+        let (silent, chosen) = (cluster.ttl() + SILENT, cluster.ttl() + CHOSEN);
         let lag = lag && LOSING.contains(&self);
         if lag {
             cluster.cut(leader, Cut::Servers, true);
@@ -140,11 +145,11 @@ impl Fault {
                 cluster.kill(node);
                 if lag {
                     fleet.signal_senders(Signal::STOP);
-                    fleet.live(ENOUGH).await;
+                    fleet.live(chosen).await;
                     fleet.signal_senders(Signal::CONT);
                     cluster.cut(node, Cut::Servers, false);
                 }
-                fleet.live(ENOUGH).await;
+                fleet.live(if node == leader { chosen } else { ENOUGH }).await;
                 cluster.start_node(node).unwrap();
             }
             Self::Switchover => {
@@ -154,7 +159,7 @@ impl Fault {
             Self::LeaderStopped | Self::StandbyStopped => {
                 let node = if self == Self::LeaderStopped { leader } else { standby };
                 let stopped = cluster.pause(node);
-                fleet.live(SILENT).await;
+                fleet.live(silent).await;
                 cluster.cut(node, Cut::Servers, false);
                 stopped.resume();
             }
@@ -165,7 +170,7 @@ impl Fault {
                     _ => Cut::Everybody,
                 };
                 cluster.cut(node, from, true);
-                fleet.live(SILENT).await;
+                fleet.live(silent).await;
                 cluster.cut(node, from, false);
                 cluster.cut(node, Cut::Servers, false);
             }
@@ -174,7 +179,7 @@ impl Fault {
                 fleet.live(GIVEN_UP).await;
                 cluster.kill(leader);
                 stopped.resume();
-                fleet.live(ENOUGH).await;
+                fleet.live(chosen).await;
                 cluster.start_node(leader).unwrap();
             }
             Self::EtcdStopped => {
@@ -192,7 +197,7 @@ impl Fault {
                         .clone()
                         .filter(|node| *node != leader)
                         .for_each(|node| cluster.start_node(node).unwrap());
-                    fleet.live(ENOUGH).await;
+                    fleet.live(chosen).await;
                     cluster.cut(leader, Cut::Servers, false);
                     cluster.start_node(leader).unwrap();
                 } else {
@@ -211,7 +216,12 @@ impl Fault {
             }
             Self::MinorVersion => {
                 let script = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/minor-version");
-                let output = Command::new(script).arg(cluster.settings(leader)).output().unwrap();
+                let path = std::env::var("PATH").unwrap_or_default();
+                let output = Command::new(script)
+                    .arg(cluster.settings(leader))
+                    .env("PATH", format!("{}:{path}", cluster.managers().display()))
+                    .output()
+                    .unwrap();
                 assert!(output.status.success(), "{output:?}");
                 fleet.live(ENOUGH).await;
             }

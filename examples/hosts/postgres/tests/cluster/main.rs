@@ -6,13 +6,15 @@
 //! cargo test --test cluster -- --faults 5 --asynchronous    a leader lost with what was written last
 //! cargo test --test cluster -- --fault MinorVersion     each server restarted, as for a new minor version
 //! cargo test --test cluster -- --fault LeaderStopped --expect 'reads refused'
+//! cargo test --test cluster -- --faults 5 --quorum      a COMMIT waits for any standby
+//! cargo test --test cluster -- --fault LeaderStopped --faults 20 --setting 'failsafe_mode: true'
 //! ```
 //!
 //! With `--expect`, something like this has to be wrong: the host is broken on purpose, and
 //! `CLUSTER_PROGRAM` and `BROKEN` say how.
 //!
-//! It needs Debian's packages patroni, etcd-server and postgresql. `CLUSTER_LOG=1` shows what the
-//! processes of the host write.
+//! It needs Debian's packages patroni, etcd-server and postgresql, or other versions where `PATRONI_BIN`
+//! and `POSTGRESQL_BIN` say. `CLUSTER_LOG=1` shows what the processes of the host write.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::disallowed_methods,
@@ -43,7 +45,7 @@ use testing::running::{File, Running};
 use crate::beside::{Beside, Lost};
 use crate::faults::Fault;
 use crate::fleet::{EACH, Fleet, program};
-use crate::servers::Cluster;
+use crate::servers::{Cluster, Mode};
 
 /// How much longer the host may refuse than the bare client: 1 s.
 const LONGER: Duration = Duration::from_secs(1);
@@ -73,7 +75,8 @@ struct Plan {
     is_gate: bool,
     faults: Vec<Fault>,
     seed: u64,
-    synchronous: bool,
+    mode: Mode,
+    settings: Vec<String>,
     expected: Option<String>,
 }
 
@@ -85,7 +88,8 @@ fn main() {
         );
         std::process::exit(1);
     }
-    let cluster = Cluster::start(plan.synchronous).unwrap_or_else(|error| panic!("{error}"));
+    let cluster =
+        Cluster::start(plan.mode, &plan.settings).unwrap_or_else(|error| panic!("{error}"));
     cluster.follow(|leads| println!("{leads}"));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (seed, expected) = (plan.seed, plan.expected.clone());
@@ -105,7 +109,8 @@ fn main() {
 
 fn plan() -> Plan {
     let gate = vec![Fault::LeaderKilled, Fault::Switchover];
-    let mut plan = Plan { is_gate: true, faults: gate, seed: 1, synchronous: true, expected: None };
+    let (mode, settings, expected) = (Mode::On, Vec::new(), None);
+    let mut plan = Plan { is_gate: true, faults: gate, seed: 1, mode, settings, expected };
     let mut count = 0;
     let mut arguments = std::env::args().skip(1);
     while let Some(flag) = arguments.next() {
@@ -113,7 +118,9 @@ fn plan() -> Plan {
         match flag.as_str() {
             "--faults" => count = value().parse().expect("a number"),
             "--seed" => plan.seed = value().parse().expect("a number"),
-            "--asynchronous" => plan.synchronous = false,
+            "--asynchronous" => plan.mode = Mode::Off,
+            "--quorum" => plan.mode = Mode::Quorum,
+            "--setting" => plan.settings.push(value()),
             "--fault" => {
                 let name = value();
                 let fault = faults::named(&name).expect("the name of a fault");
@@ -125,7 +132,11 @@ fn plan() -> Plan {
         }
     }
     if count > 0 {
-        let kinds: &[Fault] = if plan.synchronous { &faults::ALL } else { &faults::LOSING };
+        let kinds: &[Fault] = match plan.mode {
+            _ if !plan.is_gate => &plan.faults,
+            Mode::Off => &faults::LOSING,
+            Mode::On | Mode::Quorum => &faults::ALL,
+        };
         (plan.is_gate, plan.faults) = (false, faults::in_turn(kinds, count, plan.seed));
     }
     plan
@@ -165,9 +176,12 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
     for fault in &plan.faults {
         println!("{} s: {fault}", first_fault.elapsed().as_secs());
         let (began, at) = (Instant::now(), clock::now());
-        let steady = cluster.steady_within(PATIENCE).expect("the cluster is whole");
+        let Some(steady) = cluster.steady_within(PATIENCE) else {
+            wrong.push(format!("{fault}: the cluster is not whole before it"));
+            break;
+        };
         let said_before = fleet.went_back();
-        fault.happen(&mut cluster, steady, &mut fleet, !plan.synchronous).await;
+        fault.happen(&mut cluster, steady, &mut fleet, plan.mode == Mode::Off).await;
         if cluster.steady_within(PATIENCE).is_none() {
             wrong.push(format!("{fault}: the cluster is not whole again"));
             break;
@@ -192,6 +206,10 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
             );
             spans.push([at, clock::now()]);
             wrong.extend(unsaid(&said_before, &fleet.went_back()));
+            if plan.mode != Mode::Off && !cluster.takes_back() && *fault != Fault::StandbyThenLeader
+            {
+                wrong.push(format!("{fault}: the cluster has lost {rows} acknowledged rows"));
+            }
         }
     }
     let unlike = beside.ready.unlike(&beside.reads, first_fault);
@@ -279,7 +297,7 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
          acknowledged and lost: {rows} rows of the bare client, {calls} calls beside, \
          {lost_of_customers} of {acknowledged} events and calls of customers"
     );
-    if !plan.synchronous && !went_back {
+    if plan.mode == Mode::Off && !went_back {
         wrong.push("the database never went back".to_owned());
     }
     wrong

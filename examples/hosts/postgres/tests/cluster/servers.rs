@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Weak};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
@@ -46,13 +46,51 @@ pub(crate) struct Cluster {
     folder: PathBuf,
     programs: PathBuf,
     user: Option<(u32, u32)>,
-    synchronous: bool,
+    patroni: Patroni,
+    mode: Mode,
+    settings: String,
     has_disks: bool,
     etcd: Option<Child>,
     etcd_ports: [u16; 2],
     nodes: Vec<Node>,
     members: Arc<Vec<Member>>,
     keeper: Option<Child>,
+}
+
+/// Which standbys a COMMIT waits for: the setting `synchronous_mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// None.
+    Off,
+    /// The one that Patroni names.
+    On,
+    /// Any of them.
+    Quorum,
+}
+
+/// The programs of Patroni, and what this version is known for.
+#[derive(Clone, Debug)]
+pub(crate) struct Patroni {
+    folder: PathBuf,
+    version: [u32; 3],
+}
+
+impl Patroni {
+    /// Finds it in the folder that `PATRONI_BIN` names, or in Debian's.
+    fn find() -> Option<Self> {
+        let folder = std::env::var_os("PATRONI_BIN").unwrap_or_else(|| "/usr/bin".into());
+        let folder = PathBuf::from(folder);
+        let said = Command::new(folder.join("patroni")).arg("--version").output().ok()?;
+        let said = String::from_utf8(said.stdout).ok()?;
+        let mut numbers = said.trim().strip_prefix("patroni ")?.split('.').map(str::parse);
+        let version = [numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?];
+        Some(Self { folder, version })
+    }
+
+    /// The shortest `ttl` and `retry_timeout` that it takes: in seconds.
+    fn shortest(&self) -> [u64; 2] {
+        if self.version < [3, 2, 0] { [6, 2] } else { [20, 3] }
+    }
 }
 
 /// Where a server's manager answers.
@@ -104,12 +142,13 @@ impl Paused {
 impl Cluster {
     /// Tells whether Patroni and etcd are installed.
     pub(crate) fn is_installed() -> bool {
-        ["etcd", "patroni"].iter().all(|name| Path::new("/usr/bin").join(name).is_file())
+        Path::new("/usr/bin/etcd").is_file() && Patroni::find().is_some()
     }
 
-    /// Starts etcd and three servers, and waits until one leads and, if the cluster is synchronous,
-    /// another one has all that is acknowledged.
-    pub(crate) fn start(synchronous: bool) -> Result<Self, StartError> {
+    /// Starts etcd and three servers with these more settings, and waits until one leads and, if the cluster
+    /// is synchronous, another one has all that is acknowledged.
+    pub(crate) fn start(mode: Mode, settings: &[String]) -> Result<Self, StartError> {
+        let patroni = Patroni::find().ok_or(StartError::NotInstalled)?;
         let programs = programs().ok_or(StartError::NotInstalled)?;
         let user = user()?;
         let folder = temporary_folder(user)?;
@@ -117,7 +156,9 @@ impl Cluster {
             folder,
             programs,
             user,
-            synchronous,
+            patroni,
+            mode,
+            settings: settings.iter().map(|each| format!("    {each}\n")).collect(),
             has_disks: false,
             etcd: None,
             etcd_ports: [free_port(), free_port()],
@@ -172,7 +213,11 @@ impl Cluster {
     /// a standby that has all that is acknowledged; of any, if the cluster is not synchronous.
     pub(crate) fn steady_within(&self, limit: Duration) -> Option<[usize; 2]> {
         let began = Instant::now();
-        let path = if self.synchronous { "/synchronous" } else { "/replica" };
+        let path = match self.mode {
+            Mode::Off => "/replica",
+            Mode::On => "/synchronous",
+            Mode::Quorum => "/quorum",
+        };
         while began.elapsed() < limit {
             let follows = |member: &&Member| asks(member.rest, "GET", "/replica", "");
             let standby = self.members.iter().position(|member| asks(member.rest, "GET", path, ""));
@@ -185,6 +230,22 @@ impl Cluster {
             sleep(LOOK);
         }
         None
+    }
+
+    /// Returns how long the lock of a leader that is silent lasts.
+    pub(crate) fn ttl(&self) -> Duration {
+        Duration::from_secs(self.patroni.shortest()[0])
+    }
+
+    /// Tells whether a leader that wakes up may take its lock back: what its successor has acknowledged is
+    /// lost then.
+    pub(crate) fn takes_back(&self) -> bool {
+        self.patroni.version < [4, 0, 0]
+    }
+
+    /// Returns the folder of Patroni's programs.
+    pub(crate) fn managers(&self) -> &Path {
+        &self.patroni.folder
     }
 
     /// Returns the numbers of all servers.
@@ -246,7 +307,8 @@ impl Cluster {
     /// Starts a server that was killed.
     pub(crate) fn start_node(&mut self, number: usize) -> Result<(), StartError> {
         let name = self.nodes[number].name.clone();
-        let patroni = self.spawn(&name, "/usr/bin/patroni", &[format!("{name}.yml")])?;
+        let patroni = self.patroni.folder.join("patroni");
+        let patroni = self.spawn(&name, &patroni, &[format!("{name}.yml")])?;
         self.nodes[number].patroni = Some(patroni);
         Ok(())
     }
@@ -318,7 +380,7 @@ impl Cluster {
         ];
         let flags: Vec<String> =
             flags.iter().flat_map(|(flag, value)| [(*flag).into(), (*value).into()]).collect();
-        self.etcd = Some(self.spawn("etcd", "/usr/bin/etcd", &flags)?);
+        self.etcd = Some(self.spawn("etcd", Path::new("/usr/bin/etcd"), &flags)?);
         let began = Instant::now();
         while !asks(self.etcd_ports[0], "GET", "/health", "") {
             if PATIENCE < began.elapsed() {
@@ -348,7 +410,8 @@ impl Cluster {
         let Node { name, port, etcd, replication, rest: rest_link, .. } = node;
         let [etcd, replication, rest_link] = [etcd, replication, rest_link].map(|link| link.port);
         let (folder, programs) = (self.folder.display(), self.programs.display());
-        let synchronous = self.synchronous;
+        let [ttl, retry] = self.patroni.shortest();
+        let (mode, settings) = (format!("{:?}", self.mode).to_lowercase(), &self.settings);
         let text = format!(
             "scope: call-assistant
 name: {name}
@@ -356,12 +419,12 @@ restapi: {{listen: '127.0.0.1:{rest}', connect_address: '127.0.0.1:{rest_link}'}
 etcd3: {{hosts: ['127.0.0.1:{etcd}'], use_proxies: true}}
 bootstrap:
   dcs:
-    ttl: 6
+    ttl: {ttl}
     loop_wait: 1
-    retry_timeout: 2
-    synchronous_mode: {synchronous}
+    retry_timeout: {retry}
+    synchronous_mode: {mode}
     maximum_lag_on_failover: 104857600
-    postgresql:
+{settings}    postgresql:
       use_pg_rewind: true
       parameters:
         max_connections: 200
@@ -392,7 +455,7 @@ postgresql:
     }
 
     /// Starts a program, with its output in a file and its number in another one.
-    fn spawn(&self, name: &str, program: &str, flags: &[String]) -> Result<Child, StartError> {
+    fn spawn(&self, name: &str, program: &Path, flags: &[String]) -> Result<Child, StartError> {
         let io = |what| move |error| StartError::Io(what, error);
         let log = self.folder.join(format!("{name}.log"));
         let log = fs::File::options().create(true).append(true).open(log).map_err(io("a log"))?;

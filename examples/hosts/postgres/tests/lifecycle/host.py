@@ -23,10 +23,12 @@ USER = pwd.getpwnam("postgres" if os.path.isdir("/etc/postgresql") else "nobody"
 
 
 def programs():
-    """The folder of the server's programs, or None: the newest of Debian's first, as in `private-server`.
+    """The folder of the server's programs, or None: `POSTGRESQL_BIN`, or Debian's newest, as in `private-server`.
 
     A program of `PATH` may be a copy without the server's libraries beside it.
     """
+    if folder := os.environ.get("POSTGRESQL_BIN"):
+        return folder
     folders = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda p: int(p.split("/")[-2]))
     found = shutil.which("initdb")
     return folders[-1] if folders else os.path.dirname(os.path.realpath(found)) if found else None
@@ -45,6 +47,11 @@ def port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
+
+
+def answers(port):
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
 
 
 class Receiver:
@@ -164,18 +171,29 @@ class World(contextlib.ExitStack):
                 lines.write(subprocess.run([program, "keygen", "1"], text=True, capture_output=True, check=True).stdout)
         return ring
 
-    def start(self, program, role, *flags):
-        return Process(self, program, role, flags)
+    def start(self, program, role, *flags, url=None):
+        return Process(self, program, role, flags, url or self.url)
+
+    def beside(self, *command, ready):
+        """Runs a program until the end of the test, once its port answers."""
+        log = open(self.path(f"{ready}.log"), "w+")
+        process = subprocess.Popen(command, stdout=log, stderr=log,
+                                   **({"user": USER.pw_uid, "group": USER.pw_gid} if USER else {}))
+        self.callback(process.wait)
+        self.callback(process.kill)
+        until(f"{command[0]} answers", lambda: process.poll() is not None or answers(ready))
+        assert process.poll() is None, open(log.name).read()
 
 
 class Process:
     """A role that goes on."""
 
-    def __init__(self, world, program, role, flags):
+    def __init__(self, world, program, role, flags, url):
         self.log = open(world.path(f"{role}-{time.monotonic_ns()}.log"), "w+")
-        listening = {"api": ["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]}.get(role, [])
+        anywhere = role == "api" and "--listen" not in flags
+        listening = ["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"] if anywhere else []
         self.process = subprocess.Popen(
-            [program, role, "--database", world.url, "--keys", world.ring(program), "--allow-loopback-endpoints",
+            [program, role, "--database", url, "--keys", world.ring(program), "--allow-loopback-endpoints",
              *listening, *flags],
             env=world.environment, stdout=subprocess.PIPE, stderr=self.log, text=True)
         world.callback(self.kill)

@@ -132,6 +132,7 @@ pub(crate) const OF_FEW_ROWS: &[(&str, &str)] = &[
 pub(crate) const REASONS: &[(&str, &str, &str)] = &[
     ("ops/monitoring_count", "reads all of deliveries", "it counts what is pending"),
     ("ops/monitoring_count", "reads all of endpoints", "it counts them"),
+    ("ops/monitoring_count", "sorts", "from PostgreSQL 16 on, a plan shows how DISTINCT counts"),
     (
         "ops/monitoring_count",
         "reads more than it needs of endpoints",
