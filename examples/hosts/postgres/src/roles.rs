@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::cli::{self, Ring, Role};
 use crate::clock;
 use crate::clocks::{self, Clocks};
-use crate::db::{self, Address, Database, DbError, MigrationError, MigrationStatus};
+use crate::db::{self, Address, Class, Database, DbError, MigrationError, MigrationStatus};
 use crate::exit::{self, Ended};
 use crate::health::Counted;
 use crate::health::Login;
@@ -388,6 +388,8 @@ fn status(error: &(dyn Error + 'static)) -> i32 {
     };
     match of_database {
         Some(error) if error.class().may_pass() => exit::AGAIN,
+        Some(error) if error.class() == Class::Pooler => exit::USAGE,
+        None if matches!(error.downcast_ref(), Some(MigrationError::Ignored(_))) => exit::USAGE,
         _ => exit::FAILED,
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use deadpool_postgres::PoolError;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError as DbAnswer, SqlState};
 
 use super::DbError;
 use super::address::{hint, is_of_login};
@@ -28,16 +28,31 @@ pub enum Class {
     Disk,
     /// A refused certificate, or a server without TLS.
     Tls,
+    /// A pooler that refuses a session's settings, or gives the next transaction to another session.
+    Pooler,
     /// A statement that the server has ended, or that another try may get through.
     Ended,
     /// Any other answer.
     Other,
 }
 
+/// How PgBouncer refuses a session with settings. Its code is that of each of its refusals.
+const NO_OPTIONS: &str = "unsupported startup parameter";
+
 impl Class {
+    /// Returns the class of an answer.
+    fn of_answer(answer: &DbAnswer) -> Self {
+        match answer.message().starts_with(NO_OPTIONS) {
+            true => Self::Pooler,
+            false => Self::of(answer.code()),
+        }
+    }
+
     /// Returns the class of an error with this code.
     fn of(code: &SqlState) -> Self {
         match code.code() {
+            // A statement that was prepared is missing, or is there already.
+            "26000" | "42P05" => Self::Pooler,
             "28000" | "28P01" => Self::Login,
             "3D000" => Self::NoDatabase,
             "42501" => Self::Right,
@@ -71,6 +86,7 @@ impl Class {
             Self::Connections => "the database has no connection left",
             Self::Disk => "the database's disk is full",
             Self::Tls => "the database's TLS is refused",
+            Self::Pooler => "a pooler before the database does not keep sessions apart",
             Self::Ended => "the database has ended a statement",
             Self::Other => "the database refuses a statement",
         }
@@ -87,6 +103,9 @@ impl Class {
             Self::Connections => "raise max_connections, or run fewer processes",
             Self::Disk => "add disk; never delete WAL",
             Self::Tls => "look at its certificate, and at --database-ca",
+            Self::Pooler => {
+                "name the server in --database, or pool sessions as docs/scaling.md says"
+            }
             Self::Ended => "try again",
             Self::Other => "see the server's log",
         }
@@ -105,8 +124,8 @@ impl DbError {
     pub fn class(&self) -> Class {
         match self {
             Self::Connect { error: PoolError::Backend(error), .. } | Self::Statement(error) => {
-                match error.code() {
-                    Some(code) => Class::of(code),
+                match error.as_db_error() {
+                    Some(answer) => Class::of_answer(answer),
                     None if is_of_login(error) => Class::Login,
                     None if hint(error).is_empty() => Class::Silent,
                     None => Class::Tls,
@@ -125,16 +144,17 @@ pub(super) fn named_of(error: &PoolError) -> String {
         PoolError::Backend(error) if error.code().is_none() && is_of_login(error) => {
             format!("{}: ", Class::Login)
         }
-        PoolError::Backend(error) => named(error.code()),
+        PoolError::Backend(error) => error.as_db_error().map(named).unwrap_or_default(),
         _ => String::new(),
     }
 }
 
 /// Returns the words of an error's class in front of its own, where its own may not be enough.
-pub(super) fn named(code: Option<&SqlState>) -> String {
-    match code.map(Class::of) {
-        None | Some(Class::Silent | Class::Ended | Class::Other) => String::new(),
-        Some(class) => format!("{class}: "),
+pub(super) fn named(answer: &DbAnswer) -> String {
+    match Class::of_answer(answer) {
+        Class::Silent | Class::Ended | Class::Other => String::new(),
+        class @ Class::Pooler => format!("{class}; {}: ", class.todo()),
+        class => format!("{class}: "),
     }
 }
 
@@ -158,5 +178,14 @@ mod tests {
         for code in [SqlState::INSUFFICIENT_PRIVILEGE, SqlState::UNIQUE_VIOLATION] {
             assert!(!Class::of(&code).may_pass(), "{code:?}");
         }
+    }
+
+    // D-48 has the statuses: what no later try gets through is not to be run again.
+    #[test]
+    fn a_pooler_of_transactions_does_not_pass() {
+        for code in [SqlState::INVALID_SQL_STATEMENT_NAME, SqlState::DUPLICATE_PSTATEMENT] {
+            assert_eq!(Class::of(&code), Class::Pooler, "{code:?}");
+        }
+        assert!(!Class::Pooler.may_pass());
     }
 }

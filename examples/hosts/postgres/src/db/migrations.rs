@@ -6,8 +6,10 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use deadpool_postgres::{GenericClient, Object, PoolError};
 use sha2::{Digest as _, Sha256};
+use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
 
+use super::pool::PROBE;
 use super::rows::row;
 use super::statements::statements;
 use super::{At, Database, DbError, Session, StepError};
@@ -157,8 +159,23 @@ pub async fn check(database: &Database) -> Result<(), MigrationError> {
     })?;
     match database.read(async |client: &Object| settings(client).await).await? {
         Some(ignored) => Err(MigrationError::Ignored(ignored)),
-        None => Ok(()),
+        // A pooler with few connections answers late: then this tells nothing.
+        None => timeout(PROBE, keeps_statements(database)).await.unwrap_or(Ok(())),
     }
+}
+
+/// Runs a prepared statement before and after another connection begins a transaction. A pooler of transactions gives that
+/// the server's session, so that the second run is in a session which lacks the statement.
+async fn keeps_statements(database: &Database) -> Result<(), MigrationError> {
+    let session = database.session().await?;
+    let run = async || settings(&*session).await;
+    run().await?;
+    let Some(mut beside) = database.beside().await else { return Ok(()) };
+    let begun = beside.transaction().await.map_err(DbError::from)?;
+    run().await?;
+    drop(begun);
+    session.keep();
+    Ok(())
 }
 
 /// Applies a migration, unless its locks are not to be had soon. Whether it is applied now.

@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 const HELD: Duration = Duration::from_millis(250);
 
 /// How long a new connection may take, of which its server has said that it leads.
-const PROBE: Duration = Duration::from_secs(1);
+pub(super) const PROBE: Duration = Duration::from_secs(1);
 
 /// How every session is set. The server gives up a little earlier than a step, so that its answer says
 /// why. A statement is planned once a connection, as tests have it planned: over forty days of
@@ -218,6 +218,11 @@ impl Database {
         connected.is_ok_and(|connected| connected.is_ok())
     }
 
+    /// Opens a connection that is none of the pool's.
+    pub(super) async fn beside(&self) -> Option<tokio_postgres::Client> {
+        Some(self.hosts.connect().await.ok()?.0)
+    }
+
     /// Returns how many connections are in use, and how many callers wait for one.
     pub(crate) fn load(&self) -> [usize; 2] {
         let status = self.pool.status();
@@ -313,7 +318,7 @@ impl Drop for Session {
 /// Describes an error with its class and the server's own message, which the error's text leaves out.
 fn describe(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
-        Some(db) => format!("{}{}: {}", named(Some(db.code())), db.code().code(), db.message()),
+        Some(db) => format!("{}{}: {}", named(db), db.code().code(), db.message()),
         None => innermost(error),
     }
 }
