@@ -180,7 +180,6 @@ mod tests {
         }
     }
 
-    // D-48 has the statuses: what no later try gets through is not to be run again.
     #[test]
     fn a_pooler_of_transactions_does_not_pass() {
         for code in [SqlState::INVALID_SQL_STATEMENT_NAME, SqlState::DUPLICATE_PSTATEMENT] {

@@ -9,7 +9,6 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
 
-use super::pool::PROBE;
 use super::rows::row;
 use super::statements::statements;
 use super::{At, Database, DbError, Session, StepError};
@@ -41,6 +40,9 @@ statements! { "migrate"
 pub(crate) fn latest_migration() -> i32 {
     MIGRATIONS.last().map_or(0, |migration| migration.number)
 }
+
+/// How long to try whether sessions are kept apart: 3 s.
+const PROBED: Duration = Duration::from_secs(3);
 
 /// How long a migration that did not get its locks waits before the next try.
 const AGAIN: Duration = Duration::from_millis(250);
@@ -160,7 +162,7 @@ pub async fn check(database: &Database) -> Result<(), MigrationError> {
     match database.read(async |client: &Object| settings(client).await).await? {
         Some(ignored) => Err(MigrationError::Ignored(ignored)),
         // A pooler with few connections answers late: then this tells nothing.
-        None => timeout(PROBE, keeps_statements(database)).await.unwrap_or(Ok(())),
+        None => timeout(PROBED, keeps_statements(database)).await.unwrap_or(Ok(())),
     }
 }
 

@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 const HELD: Duration = Duration::from_millis(250);
 
 /// How long a new connection may take, of which its server has said that it leads.
-pub(super) const PROBE: Duration = Duration::from_secs(1);
+const PROBE: Duration = Duration::from_secs(1);
 
 /// How every session is set. The server gives up a little earlier than a step, so that its answer says
 /// why. A statement is planned once a connection, as tests have it planned: over forty days of
