@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use call_assistant::Timestamp;
 
 use super::record::{Change, Lease, Record};
-use super::{Lost, is_lost};
+use super::{Lost, error, is_lost};
 
 /// Returns each attempt that was begun by whom and when it should not.
 pub(super) fn check(record: &Record, lost: &[Lost]) -> Vec<String> {
@@ -49,7 +49,7 @@ pub(super) fn check(record: &Record, lost: &[Lost]) -> Vec<String> {
                     "delivery {delivery}: {process} sent it at {began} without a lease of shard {shard}"
                 ));
             }
-            if *began < stored {
+            if began.saturating_add(error(lost, *began)) < stored {
                 wrong.push(format!(
                     "delivery {delivery}: {process} sent it at {began}, before the previous result \
                      was stored at {stored}"
