@@ -38,7 +38,7 @@ use crate::support::service::Service;
 /// How long PostgreSQL may differ from what is expected until it counts: it may only be slow. Shorter while
 /// whoever is busy waits for a lock.
 const PATIENCE: Duration = Duration::from_secs(20);
-const STILL: Duration = Duration::from_millis(500);
+const STILL: Duration = Duration::from_secs(5);
 
 /// For how long two may wait for each other, and longer than that.
 const DEADLOCK: (&str, Duration) = ("10ms", Duration::from_millis(60));

@@ -96,7 +96,7 @@ fn no_two_roles_that_are_deployed_share_a_user() {
         assert_eq!(manifests.matches(&format!("key: {role}-database-url }}")).count(), 1, "{role}");
     }
     assert_eq!(compose.matches("postgresql://service:").count(), 1, "who migrates");
-    assert_eq!(manifests.matches("key: database-url }").count(), 1, "who migrates");
+    assert_eq!(manifests.matches("key: database-url }").count(), 2, "who migrates, and grants");
 }
 
 /// Status 2 does not mend itself; each other one may, and with the database away it takes any number of starts.
