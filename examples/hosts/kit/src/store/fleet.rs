@@ -1,4 +1,4 @@
-//! What operators see of all accounts: plain values.
+//! The fleet: all accounts as operators see them, in plain values.
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
@@ -49,7 +49,7 @@ pub struct Fleet {
     pub troubled: Vec<TroubledRow>,
     /// Whether there are more.
     pub more: bool,
-    /// What is pending, and how endpoints stand; `None` before it was counted.
+    /// Pending deliveries and the states of endpoints; `None` before the first count.
     pub gauges: Option<SenderGauges>,
     /// The hours of the last day that were counted, oldest first.
     pub hours: Vec<FleetHour>,

@@ -85,7 +85,7 @@ fn main() -> ExitCode {
     let is_good = match asked.seed {
         Some(seed) => one(seed, asked.is_small),
         None => {
-            // Whoever looks for a fault wants to know which day finds it.
+            // With a fault put back, the day that finds it is the result.
             if !asked.until_found {
                 store::keeps_what_the_port_promises();
                 (0..3).for_each(repeats);

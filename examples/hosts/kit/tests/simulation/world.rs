@@ -55,7 +55,7 @@ pub(crate) struct World {
     awake: Duration,
 }
 
-/// What is known of a process.
+/// A process that sends.
 struct Sender {
     stop: Stop,
     /// Whether its clock agrees with the store's.
@@ -352,7 +352,7 @@ impl World {
         let now = self.store.now();
         self.net.went_back(now);
         self.awake = self.time.now() + AWAKE;
-        // Whoever has seen it by then looks again, as those do who look all the time.
+        // A process that has seen it by then looks again, as those that look all the time do.
         self.later(AWAKE, What::Stir);
         let span = Duration::from_secs(60);
         self.lost.push([now.saturating_sub(span), now.saturating_add(span)]);

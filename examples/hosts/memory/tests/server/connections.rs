@@ -117,7 +117,8 @@ fn a_body_that_does_not_come_makes_room() {
     assert_eq!(slow[0].read(&mut [0]).unwrap_or(0), 0, "the oldest was shown out");
 }
 
-// Nor does who asks again and again after a refusal: that comes later, and its connection is idle until then.
+// A client that repeats a refused request starves nobody either: the refusal comes later, and its connection is idle
+// until then.
 #[test]
 fn refusals_are_held_back_and_make_room() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
