@@ -644,7 +644,7 @@ WHERE began_at > now() - interval '1 day'
 ORDER BY began_at;
 
 -- name: fleet_troubled
--- The endpoints that need somebody, the latest first. What is pending of each, and what it has missed, is counted to $2.
+-- The endpoints that need somebody, the latest first. Pending and missed deliveries of each are counted to $2.
 -- The operator is who has taken note of the latest alert.
 SELECT e.account_id, (SELECT business_name FROM accounts AS a WHERE a.id = e.account_id), e.id AS endpoint_id, e.url, e.disabled AS reason, e.since,
     (SELECT count(*) FROM (SELECT FROM deliveries AS d WHERE d.endpoint = e.number LIMIT $2) AS d) AS waiting,
@@ -673,7 +673,7 @@ ORDER BY journal.writer, id
 LIMIT $3;
 
 -- name: journal_before
--- What is before a row, newest first.
+-- The rows before a row, newest first.
 SELECT writer::text AS writer, id, at, by, action, account_id, target, before::text AS before, after::text AS after
 FROM journal
 WHERE (writer, id) < ($1::text::xid8, $2)

@@ -222,7 +222,7 @@ pub(crate) struct Drain {
     pub(crate) seconds: Duration,
 }
 
-/// What is erased.
+/// The personal data that a command erases.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Which {

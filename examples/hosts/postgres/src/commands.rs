@@ -543,7 +543,7 @@ pub(crate) fn asked(matches: &ArgMatches) -> Option<Role> {
         (false, true) => Print::Json,
         (false, false) => Print::Text(row.rows.1),
     };
-    // A table has an end. What programs read has none, unless they ask for it.
+    // A table has an end. Output for programs has none, unless they ask for it.
     let shown = limit.filter(|_| matches!(print, Print::Text(_))).map(|_| MOST_SHOWN);
     let limit =
         limit.flatten().map(|limit| usize::try_from(*limit).unwrap_or(usize::MAX)).or(shown);
@@ -592,7 +592,7 @@ fn scopes() -> impl Iterator<Item = &'static str> {
     Scope::KNOWN.iter().map(Scope::as_str)
 }
 
-/// Reads a number. Who asks knows the bounds, and refuses a text.
+/// Reads a number. Its caller knows the bounds, and refuses a text.
 #[expect(clippy::unnecessary_wraps, reason = "the type of a reader")]
 fn number(text: &str) -> Result<Value, String> {
     Ok(text.parse::<u64>().map_or(text.into(), Value::from))

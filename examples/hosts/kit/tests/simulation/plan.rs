@@ -202,8 +202,8 @@ impl Plan {
         self.events.sort();
     }
 
-    /// Has endpoints of all shards paused and enabled again before what waits there is due. What comes then waits as
-    /// well, and is not forgotten when what came before is parked. Afterwards nobody looks again in most shards.
+    /// Has endpoints of all shards paused and enabled again before their waiting deliveries are due. New deliveries then
+    /// wait as well, and are not forgotten when the older ones are parked. Afterwards nobody looks again in most shards.
     fn enabled_again(&mut self, new: u32) {
         let at = |millis| CALM + Duration::from_millis(millis);
         for account in new..new + u32::from(SHARDS) {

@@ -68,8 +68,8 @@ fn untold(world: &World, record: &judge::Record) -> Vec<String> {
         .collect()
 }
 
-/// Returns attempts that count as late, where one sender makes all of them and nothing happens to it. What was parked
-/// meanwhile is late.
+/// Returns attempts that count as late, where one sender makes all of them and nothing happens to it. An attempt that
+/// was parked meanwhile is late.
 fn late(world: &World) -> Vec<String> {
     let plan = &world.plan;
     let is_alone = plan.senders == 1 && plan.faults.is_empty() && plan.deeds.is_empty();
