@@ -143,9 +143,11 @@ fn refusals_are_held_back_and_make_room() {
     let makes_room = |_| {
         let mut refused: Vec<TcpStream> = (0..CONNECTIONS).map(|_| ask("/often")).collect();
         assert_eq!(Answer::read(&mut ask("/")).status, 200);
-        refused[0].read(&mut [0]).unwrap_or(0) == 0
+        // Any of them may have become idle first.
+        let answered = |stream: &mut TcpStream| stream.read(&mut [0]).unwrap_or(0) > 0;
+        !refused.iter_mut().all(answered)
     };
-    assert!((0..20).any(makes_room), "the oldest was never shown out");
+    assert!((0..20).any(makes_room), "none was ever shown out");
 }
 
 #[test]
