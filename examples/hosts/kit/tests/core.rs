@@ -33,6 +33,8 @@ struct World {
     endpoint: EndpointHealth,
     /// The endpoint when its deliveries were accepted.
     accepted_by: EndpointHealth,
+    /// The stored rows that somebody else has changed.
+    changed: BTreeMap<u64, Delivery>,
 }
 
 fn event(now: Timestamp) -> EventBody {
@@ -46,7 +48,8 @@ impl World {
         let now = Timestamp::from_unix(1_770_000_000).unwrap();
         let at = Moment { now, steady: Duration::from_secs(100), is_true: true };
         let (core, endpoint) = (Core::new(0), EndpointHealth::new(7, now));
-        let mut world = Self { core, at, endpoint, accepted_by: endpoint };
+        let mut world =
+            Self { core, at, endpoint, accepted_by: endpoint, changed: BTreeMap::new() };
         let owned = Owned { shards: [(3, 1)].into(), until: Duration::MAX };
         assert!(world.hears(Event::Owned(owned)).is_empty());
         world
@@ -72,7 +75,22 @@ impl World {
     }
 
     fn delivery(&self, number: u64) -> Delivery {
-        Delivery::accept(&event(self.at.now), &self.accepted_by, self.at.now).with_id(number)
+        let new = || Delivery::accept(&event(self.at.now), &self.accepted_by, self.at.now);
+        self.changed.get(&number).copied().unwrap_or_else(|| new().with_id(number))
+    }
+
+    /// Has the endpoint paused and enabled, and deliveries redelivered that were parked meanwhile.
+    fn redelivered(&mut self, numbers: impl IntoIterator<Item = u64>) {
+        let now = self.at.now;
+        let mut rows: Vec<_> = numbers.into_iter().map(|number| self.delivery(number)).collect();
+        let _ = self.endpoint.pause(now);
+        rows.iter_mut().for_each(|row| _ = row.park(&self.endpoint, now));
+        let _ = self.endpoint.enable(now).unwrap();
+        for mut row in rows {
+            row.redeliver(&self.endpoint, now).unwrap();
+            self.changed.insert(row.id(), row.into_stored());
+        }
+        self.accepted_by = self.endpoint;
     }
 
     /// Tells of deliveries that became pending.
@@ -110,8 +128,13 @@ impl World {
 
     /// Returns attempts in flight of these deliveries.
     fn begins(&mut self, numbers: impl IntoIterator<Item = u64>) -> Vec<Begun> {
-        let mut commands: VecDeque<Command> = self.finds(numbers).into();
-        let mut begun = Vec::new();
+        let commands = self.finds(numbers);
+        self.posts(commands)
+    }
+
+    /// Returns the attempts in flight after commands that read.
+    fn posts(&mut self, commands: Vec<Command>) -> Vec<Begun> {
+        let (mut commands, mut begun) = (VecDeque::from(commands), Vec::new());
         while let Some(command) = commands.pop_front() {
             match command {
                 Command::Post(each) => begun.push(*each),
@@ -133,7 +156,7 @@ impl World {
         commands
     }
 
-    /// Stores a batch: the rows are as they were begun.
+    /// Stores a batch: the rows are as they were begun, unless somebody else has changed them.
     fn stored(&mut self, batch: Vec<Ended>, how: How) -> Vec<Command> {
         let ended: Vec<_> = batch
             .iter()
@@ -146,7 +169,9 @@ impl World {
                 response: None,
             })
             .collect();
-        let rows = batch.iter().map(|ended| (ended.key.delivery, ended.row)).collect();
+        let stored = |id, row| self.changed.get(&id).copied().unwrap_or(row);
+        let rows = batch.iter().map(|ended| (ended.key.delivery, ended.row));
+        let rows = rows.map(|(id, row)| (id, stored(id, row))).collect();
         let endpoints = [(7, self.endpoint)].into();
         let settled = RetrySchedule::default().settle(&ended, &rows, &endpoints);
         self.hears(Event::Stored(batch, how, Box::new(Ok(settled))))
@@ -296,6 +321,43 @@ fn what_is_parked_takes_one_transaction_at_a_time_and_holds_up_nothing_of_an_ena
     assert!(matches!(commands.as_slice(), [Command::Park(7)]), "{commands:?}");
     assert!(world.hears(Event::Parked(7, Ok(()))).is_empty());
     assert_eq!(world.core.wait(world.at), Some(Duration::from_secs(10)), "for the retry");
+}
+
+// A delivery is redelivered between the plan and the read, or between the attempt and its result. The room is that of
+// what begins, not that of what was planned.
+#[test]
+fn six_redeliveries_of_an_endpoint_are_in_flight_whatever_they_were_planned_as() {
+    for is_in_flight in [false, true] {
+        let (mut world, all) = (World::new(), 1..=8);
+        let commands = if is_in_flight {
+            let begun = world.begins(all.clone());
+            assert_eq!(begun.len(), 8, "first attempts have all the room");
+            world.redelivered(all);
+            for each in begun {
+                assert!(world.ends(each, Outcome::Reset).is_empty());
+            }
+            world.passes(5 * MS);
+            let (stored, how) = batch(world.turns());
+            world.stored(stored, how)
+        } else {
+            let commands = world.finds(all.clone());
+            world.redelivered(all);
+            commands
+        };
+        let mut begun = world.posts(commands);
+        assert!(begun.iter().all(|each| each.attempt.is_manual()), "in flight: {is_in_flight}");
+        assert_eq!(begun.len(), 6, "in flight: {is_in_flight}");
+        // A new event has the rest.
+        assert_eq!(world.begins([9]).len(), 1, "in flight: {is_in_flight}");
+        // Once one is stored, the next begins.
+        let first = begun.remove(0);
+        world.changed.remove(&first.key.delivery);
+        assert!(world.ends(first, Outcome::Answered(StatusCode::OK)).is_empty());
+        world.passes(5 * MS);
+        let (stored, how) = batch(world.turns());
+        let commands = world.stored(stored, how);
+        assert_eq!(world.posts(commands).len(), 1, "in flight: {is_in_flight}");
+    }
 }
 
 #[test]

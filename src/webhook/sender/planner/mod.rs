@@ -71,7 +71,8 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// planner, or a new one. A new planner learns which endpoints are slow from two attempts of each. Until
 /// then the other limits hold, so slowness is not stored. A planner may be outdated:
 /// [`Delivery::begin`](super::Delivery::begin) refuses a delivery that has ended, or is leased to another
-/// sender, which costs one step.
+/// sender, which costs one step. A delivery may have become another [kind](DueKind) than planned: release it
+/// with that kind instead of beginning it, for each kind has its own room.
 ///
 /// # Which endpoint is next
 /// - Accounts that wait take turns, one delivery each: first the account with the fewest attempts

@@ -316,6 +316,10 @@ impl Core {
             }
             Err(_) => return self.put_back(planned, None, out),
         };
+        if planned.kind != kind_of(&read.delivery) {
+            // It became another kind since it was planned, and each kind has its own room.
+            return self.put_back(planned, again_at(planned.due), out);
+        }
         let ToBegin { name, opened, body, traceparent, .. } = read;
         if opened.destination.is_none() {
             // This sender may not call it, nor does waiting change that.
