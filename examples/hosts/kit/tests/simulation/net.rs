@@ -116,6 +116,7 @@ impl Net {
             Manner::Good => good,
             Manner::Slow => (inner.dice.below(PATIENCE), good.1),
             Manner::Late(took) => (took, good.1),
+            Manner::Overloaded(took) => (took, Outcome::Answered(StatusCode::SERVICE_UNAVAILABLE)),
             Manner::Silent => (PATIENCE, Outcome::TimedOut),
             Manner::Failing => (quick, Outcome::Answered(StatusCode::BAD_GATEWAY)),
             Manner::Refusing => (quick, Outcome::Refused),

@@ -54,6 +54,8 @@ pub(crate) enum Manner {
     Slow,
     /// It takes so many milliseconds, and answers well.
     Late(u64),
+    /// It takes so many milliseconds, and answers 503.
+    Overloaded(u64),
     Silent,
     Failing,
     Refusing,
@@ -122,6 +124,7 @@ impl Plan {
         match seed % 16 {
             3 => plan.enabled_again(new),
             5 => plan.numbers_again(&mut dice, accounts),
+            7 => plan.redelivered_in_flight(new),
             11 => plan.number_in_hand(new),
             13 => plan.overtaken(&mut dice, new),
             _ => {}
@@ -229,6 +232,15 @@ impl Plan {
         let at = CALM + Duration::from_millis(1_500);
         self.events.extend([(at, new + 1); 2]);
         self.events.sort();
+    }
+
+    /// Has deliveries recovered that are in flight. Their results are late, and they are redeliveries from then on.
+    fn redelivered_in_flight(&mut self, new: u32) {
+        let endpoint = self.add(new, Manner::Overloaded(6_000));
+        self.events.extend([(CALM, new); 8]);
+        self.events.sort();
+        let deeds = [Deed::Pause(endpoint), Deed::Enable(endpoint), Deed::Recover(endpoint)];
+        self.deeds.extend((1..).map(|nth| CALM + Duration::from_secs(nth)).zip(deeds));
     }
 
     /// Adds an endpoint, and returns its number.

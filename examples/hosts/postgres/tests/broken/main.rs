@@ -52,7 +52,7 @@ enum Fault {
 }
 
 /// Within how many days the simulation finds which fault. The hosts above have the first twelve.
-const SIMULATED: [(&str, u32); 29] = [
+const SIMULATED: [(&str, u32); 30] = [
     ("BeforeCommit", 500),
     ("DeliveryAlone", 500),
     ("DroppedReport", 500),
@@ -72,6 +72,7 @@ const SIMULATED: [(&str, u32); 29] = [
     ("EndpointUnlocked", 5_000),
     ("ForgottenAlert", 5_000),
     ("ForgottenRetries", 5_000),
+    ("KindAsPlanned", 5_000),
     ("LeaseTooLong", 5_000),
     ("LoggedTwice", 5_000),
     ("LostReport", 5_000),
