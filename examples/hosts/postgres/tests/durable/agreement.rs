@@ -1,7 +1,8 @@
 //! The simulation's store is held to the truth: the same steps of the port by two to four sessions, in the same order,
 //! over it and over PostgreSQL. Both give the same rows, refuse the same, and have the same sessions wait.
 //!
-//! It takes longest of the tests of this folder, so its name is among the first, as tests begin by their names.
+//! Most of an interleaving's time passes while somebody waits, so several run at once, each over a server of its own.
+//! The test takes longest of this folder, so its name is among the first, as tests begin by their names.
 //!
 //! The variable `TRUTH` says how many interleavings, and `TRUTH_FROM` the first. One that differs is told as the
 //! fewest steps that still do.
@@ -11,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -31,7 +33,9 @@ use host::store::plan::Plan;
 use http::StatusCode;
 use serde_json::json;
 use testing::store::{Calm, EndpointRow, Place, Store, Time};
+use tokio::runtime;
 use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
 
 use crate::support::service::Service;
 
@@ -40,11 +44,15 @@ use crate::support::service::Service;
 const PATIENCE: Duration = Duration::from_secs(20);
 const STILL: Duration = Duration::from_secs(5);
 
+/// How long an answer may take until the server is asked who waits.
+const SOON: Duration = Duration::from_millis(20);
+
 /// For how long two may wait for each other, and longer than that.
 const DEADLOCK: (&str, Duration) = ("10ms", Duration::from_millis(60));
 
-/// How long an interleaving is.
+/// How long an interleaving is, and how many run at once.
 const TURNS: u64 = 16;
+const LANES: usize = 3;
 
 /// A step of a session.
 #[derive(Clone, Debug)]
@@ -352,8 +360,10 @@ impl Sessions {
         is_free
     }
 
-    fn hear(&mut self, came: &mut Came) {
-        while let Ok((nth, said)) = self.done.try_recv() {
+    /// Hears all that was said since.
+    fn hear(&mut self, came: &mut Came, first: Option<(usize, String)>) {
+        let others = std::iter::from_fn(|| self.done.try_recv().ok());
+        for (nth, said) in first.into_iter().chain(others) {
             came.said.insert(nth, said);
             self.busy[nth] = false;
         }
@@ -387,29 +397,33 @@ fn simulated(store: &Store, rows: &Rows, turns: &[Turn]) -> Vec<(Turn, Came)> {
             break;
         }
         let mut came = Came::default();
-        sessions.hear(&mut came);
+        sessions.hear(&mut came, None);
         taken.push((turn.clone(), came));
     }
     taken
 }
 
 /// Runs it over PostgreSQL. Returns where it differs.
-async fn real(world: &World, rows: &Rows, taken: &[(Turn, Came)]) -> Option<String> {
+async fn real(world: &World, taken: &[(Turn, Came)]) -> Option<String> {
     let count = taken.iter().map(|((nth, _), _)| nth + 1).max().unwrap_or(0);
-    let (mut sessions, work) = Sessions::new(&world.database, rows, count);
+    let (mut sessions, work) = Sessions::new(&world.database, &world.rows, count);
     let tasks: Vec<_> = work.into_iter().map(tokio::spawn).collect();
     let mut unlike = None;
     for (nth, (turn, expected)) in taken.iter().enumerate() {
         if expected.said.values().any(|said| said == "refused") {
             // Of those that wait for each other, the last is ended: the others have looked before.
-            tokio::time::sleep(DEADLOCK.1).await;
+            sleep(DEADLOCK.1).await;
         }
         assert!(sessions.tell(turn));
         let (mut since, mut came) = (Instant::now(), Came::default());
         let limit = since + PATIENCE;
         loop {
             let before = came.clone();
-            sessions.hear(&mut came);
+            let first = match came.said.len() < expected.said.len() {
+                true => timeout(SOON, sessions.done.recv()).await.ok().flatten(),
+                false => None,
+            };
+            sessions.hear(&mut came, first);
             let is_still = world.waiting(came.waiting.len()).await;
             if is_still && came == *expected {
                 break;
@@ -434,15 +448,16 @@ async fn real(world: &World, rows: &Rows, taken: &[(Turn, Came)]) -> Option<Stri
     unlike
 }
 
-/// The database, and what is the same in all interleavings.
+/// The database, and its rows at the beginning of each interleaving.
 struct World {
     database: Database,
     watching: Database,
     service: Service,
-    shards: Vec<u16>,
-    recoveries: Vec<u64>,
+    rows: Rows,
+    events: Vec<EventBody>,
     signer: Signer,
-    accepted: std::sync::atomic::AtomicU64,
+    /// Makes the rows those of the beginning again. An interleaving writes no others.
+    reset: String,
 }
 
 impl World {
@@ -459,17 +474,51 @@ impl World {
         let options = options.replace(' ', "%20").replace('=', "%3D");
         let url = format!("{}?options={options}", service.world.server.url());
         let database = Database::new(&url, 4).unwrap().unhurried();
-        // No table is locked to be made shorter while sessions wait for rows of it.
-        service.run("ALTER TABLE deliveries SET (vacuum_truncate = false)").await;
-        let session = service.world.database.session().await.unwrap();
+        let watching = service.world.database.clone();
+        let session = watching.session().await.unwrap();
         let sql = "SELECT id FROM recoveries ORDER BY endpoint";
         let found = session.query(sql, &[]).await.unwrap();
         let recoveries = found.iter().map(|row| row.get::<_, i64>(0).cast_unsigned()).collect();
         session.keep();
-        let (watching, signer) =
-            (service.world.database.clone(), Signer::new(SigningSecret::from_random([1; 32])));
-        let accepted = 0.into();
-        Self { database, watching, service, shards, recoveries, signer, accepted }
+
+        let accepted = watching.change(async |change| {
+            let now = queue::started_at(change).await?;
+            let (mut events, mut deliveries) = (Vec::new(), Vec::new());
+            for event in [event(1, now), event(2, now)] {
+                let accepted = queue::accept(change, &event, None, None, now).await?;
+                let queue::Accepted::New(new) = accepted else { panic!("{accepted:?}") };
+                let stored = |(_, id, row): (_, i64, Delivery)| row.with_id(id.cast_unsigned());
+                deliveries.extend(new.into_iter().map(stored).map(Delivery::into_stored));
+                events.push(event);
+            }
+            Ok::<_, DbError>((events, deliveries))
+        });
+        let (events, mut deliveries) = accepted.await.unwrap();
+        deliveries.sort_by_key(Delivery::id);
+        // No table is locked to be made shorter while sessions wait for rows of it.
+        let copy = "ALTER TABLE deliveries SET (vacuum_truncate = false);
+            CREATE TABLE beginning AS TABLE deliveries";
+        service.run(copy).await;
+        // Of one day: the table has a partition for each.
+        let reset = format!(
+            "DELETE FROM ended WHERE event_created_at >= '{}';
+            DELETE FROM deliveries;
+            INSERT INTO deliveries TABLE beginning;
+            UPDATE endpoints SET disabled = NULL, since = '2026-01-01', failures = 0,
+                generation = 0, version = 0, first_failures = 0, first_failed_at = NULL, reminders = 0;
+            UPDATE recoveries SET counted = 0, counted_to = 0, searched_to = NULL",
+            events[0].created_at().floor_to_micros()
+        );
+        service.run(&reset).await;
+        let mut change = Changes::change(&database).await.unwrap();
+        let endpoints = change.endpoints(&[0, 1], Lock::No).await.unwrap().into_iter().collect();
+        change.roll_back().await;
+        // Whatever waits is due.
+        let now = events[0].created_at().saturating_add(Duration::from_secs(86_400));
+        let now = now.floor_to_micros();
+        let rows = Rows { deliveries, endpoints, recoveries, shards, now };
+        let signer = Signer::new(SigningSecret::from_random([1; 32]));
+        Self { database, watching, service, rows, events, signer, reset }
     }
 
     /// Tells whether so many sessions wait for a lock.
@@ -479,47 +528,17 @@ impl World {
         }
         let sql = "SELECT count(*) FROM pg_stat_activity
             WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'";
-        let waiting = self
-            .watching
-            .read(async |client| Ok::<i64, DbError>(client.query_one(sql, &[]).await?.try_get(0)?));
+        let waiting = self.watching.read(async |client| {
+            let sql = client.prepare_cached(sql).await?;
+            Ok::<i64, DbError>(client.query_one(&sql, &[]).await?.try_get(0)?)
+        });
         usize::try_from(waiting.await.unwrap()) == Ok(count)
     }
 
-    /// Returns both stores' rows of a new interleaving.
-    async fn rows(&self) -> (Rows, Store, Rows) {
-        let reset = "DELETE FROM deliveries;
-            UPDATE endpoints SET disabled = NULL, since = '2026-01-01', failures = 0,
-                generation = 0, version = 0, first_failures = 0, first_failed_at = NULL, reminders = 0;
-            UPDATE recoveries SET counted = 0, counted_to = 0, searched_to = NULL";
-        self.service.run(reset).await;
-        let events = self.accepted.fetch_add(2, std::sync::atomic::Ordering::Relaxed);
-        let accepted = self.watching.change(async |change| {
-            let now = queue::started_at(change).await?;
-            let mut all = Vec::new();
-            for number in [events, events + 1] {
-                let event = event(number, now);
-                let accepted = queue::accept(change, &event, None, None, now).await?;
-                let queue::Accepted::New(new) = accepted else { panic!("{accepted:?}") };
-                all.push((event, new));
-            }
-            Ok::<_, DbError>(all)
-        });
-        let (mut deliveries, mut events) = (Vec::new(), Vec::new());
-        for (event, new) in accepted.await.unwrap() {
-            let numbered = new.into_iter().map(|(_, id, row)| row.with_id(id.cast_unsigned()));
-            deliveries.extend(numbered.map(Delivery::into_stored));
-            events.push(event);
-        }
-        deliveries.sort_by_key(Delivery::id);
-        let mut change = Changes::change(&self.database).await.unwrap();
-        let endpoints = change.endpoints(&[0, 1], Lock::No).await.unwrap().into_iter().collect();
-        change.roll_back().await;
-        let accepted_at = events[0].created_at().floor_to_micros();
-        // Whatever waits is due.
-        let now = accepted_at.saturating_add(Duration::from_secs(86_400));
-        let (recoveries, shards) = (self.recoveries.clone(), self.shards.clone());
-        let real = Rows { deliveries, endpoints, recoveries, shards, now };
-
+    /// Returns the simulation's store at the beginning of an interleaving.
+    async fn simulated(&self) -> (Store, Rows) {
+        let (real, now) = (&self.rows, self.rows.now);
+        let accepted_at = self.events[0].created_at().floor_to_micros();
         let store = Store::new(Time::default(), Arc::new(Calm), accepted_at, 16);
         for ((number, health), shard) in real.endpoints.iter().zip(&real.shards) {
             let names = Names { account: "acct_1".into(), endpoint: "we".into(), shard: *shard };
@@ -528,8 +547,8 @@ impl World {
             store.add_endpoint(*number, EndpointRow { health: *health, account: 1, opened });
         }
         let mut ids = Vec::new();
-        for event in events {
-            ids.extend(store.accept(1, |_| event).await.unwrap().1);
+        for event in &self.events {
+            ids.extend(store.accept(1, |_| event.clone()).await.unwrap().1);
         }
         let mut change = store.change().await.unwrap();
         for (number, health) in &real.endpoints {
@@ -544,8 +563,7 @@ impl World {
         };
         let recoveries = store.tables().rows().filter_map(of).collect();
         let deliveries = real.deliveries.iter().zip(ids).map(|(row, id)| row.with_id(id)).collect();
-        let simulated = Rows { deliveries, recoveries, ..real.clone() };
-        (simulated, store, real)
+        (store, Rows { deliveries, recoveries, ..real.clone() })
     }
 
     /// Runs an interleaving over both, and returns the turns that were taken, and where they differ.
@@ -556,9 +574,10 @@ impl World {
         let looks = [Action::Lock(15), Action::Endpoints(3, Lock::No), Action::Recovery(0)];
         let looks = looks.into_iter().map(|action| (0, action));
         let all: Vec<Turn> = turns.iter().cloned().chain(ends).chain(looks).collect();
-        let (simulated_rows, store, real_rows) = self.rows().await;
-        let taken = simulated(&store, &simulated_rows, &all);
-        let unlike = real(self, &real_rows, &taken).await;
+        let (store, rows) = self.simulated().await;
+        let taken = simulated(&store, &rows, &all);
+        self.service.run(&self.reset).await;
+        let unlike = real(self, &taken).await;
         (taken, unlike)
     }
 
@@ -578,9 +597,9 @@ impl World {
 
     /// Has the statements of each connection prepared, so that they are sent in the order in which they stand.
     async fn warm(&self) {
-        let (_, _, rows) = self.rows().await;
         let all = [Becomes::Failed, Becomes::Delivered, Becomes::Parked, Becomes::Redelivered];
-        let mut sessions: Vec<_> = (0..4).map(|_| Session::new(&self.database, &rows)).collect();
+        let mut sessions: Vec<_> =
+            (0..4).map(|_| Session::new(&self.database, &self.rows)).collect();
         // Each has its connection before any of them has a lock.
         for session in &mut sessions {
             session.act(&Action::Count(0)).await;
@@ -644,33 +663,52 @@ impl Dice {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_simulations_store_does_what_postgresql_does() {
-    let number = |name, or| std::env::var(name).map_or(or, |text| text.parse::<u64>().unwrap());
-    let (count, from) = (number("TRUTH", 1_000), number("TRUTH_FROM", 1));
+/// Runs interleavings, and counts turns: all, those in which somebody waits, and what was refused or outdated.
+async fn lane(next: &AtomicU64, end: u64) -> [usize; 4] {
     let world = World::new().await;
     world.warm().await;
-    let (mut taken_turns, mut waits, mut refused, mut outdated) = (0, 0, 0, 0);
-    for seed in from..from + count {
+    let mut counts = [0; 4];
+    loop {
+        let seed = next.fetch_add(1, Ordering::Relaxed);
+        if end <= seed {
+            return counts;
+        }
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let sessions = 2 + dice.nth(3);
         let turns: Vec<Turn> = (0..TURNS).map(|_| (dice.nth(sessions), dice.action())).collect();
         let (taken, unlike) = world.run(&turns).await;
         if let Some(unlike) = unlike {
+            next.store(end, Ordering::Relaxed);
             println!("interleaving {seed} differs: {unlike}");
             let (turns, unlike) = world.smallest(turns, unlike).await;
             panic!("interleaving {seed}: {turns:#?}\n{unlike}");
         }
         for (_, came) in &taken {
-            taken_turns += 1;
-            waits += u32::from(!came.waiting.is_empty());
-            refused += u32::from(came.said.values().any(|said| said == "refused"));
-            outdated += u32::from(came.said.values().any(|said| said == "outdated"));
+            let says = |what: &str| came.said.values().any(|said| said == what);
+            let is = [true, !came.waiting.is_empty(), says("refused"), says("outdated")];
+            counts = std::array::from_fn(|nth| counts[nth] + usize::from(is[nth]));
         }
     }
+}
+
+#[test]
+fn the_simulations_store_does_what_postgresql_does() {
+    let number = |name, or| std::env::var(name).map_or(or, |text| text.parse::<u64>().unwrap());
+    let (count, from) = (number("TRUTH", 2_000), number("TRUTH_FROM", 1));
+    let next = AtomicU64::new(from);
+    let run = || {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(lane(&next, from + count))
+    };
+    let counts: Vec<[usize; 4]> = std::thread::scope(|scope| {
+        let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(run)).collect();
+        lanes.into_iter().map(|lane| lane.join().unwrap()).collect()
+    });
+    let [turns, waits, refused, outdated] =
+        std::array::from_fn(|nth| counts.iter().map(|of| of[nth]).sum::<usize>());
     println!(
-        "{count} interleavings of {taken_turns} turns: somebody waits in {waits}, {refused} are refused, \
-         {outdated} are outdated"
+        "{count} interleavings of {turns} turns: somebody waits in {waits}, {refused} are refused, {outdated} are \
+         outdated"
     );
     assert!(waits > 0 && refused > 0 && outdated > 0);
 }
