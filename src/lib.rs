@@ -62,8 +62,8 @@
 //! The pages on [receiving](guide::receiving#axum) and [reading](guide::reading#http-clients) have
 //! programs to be pasted, and the [glossary](guide::glossary) has the words.
 //!
-//! [`guide`] has a page for each task: receiving, reading, serving, sending, storing, testing. [`guide::protocol`] describes the whole protocol: every rule, every limit, every decision
-//! with its reason.
+//! [`guide`] has a page for each task: receiving, reading, serving, sending, storing, testing.
+//! [`guide::protocol`] has every rule and every limit of the protocol.
 //!
 //! # Four shapes
 //!

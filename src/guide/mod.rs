@@ -12,9 +12,9 @@
 //! | use the service, in another language | [`languages`] | files to copy that verify webhooks and read calls; a check of your receiver |
 //! | either | [`testing`] | canned answers, a service in memory, a sandbox with faults |
 //! | are the service | [`serving`] | the API: look-ups, rate limits, cursors, the HTTP server |
-//! | | [`sending`] | webhooks: the four steps, slow endpoints, disabling, recovery |
+//! | | [`sending`] | webhooks: events, slow endpoints, disabling, recovery |
 //! | | [`storing`] | what a sender stores, in which order; owners, alerts, clocks |
-//! | review or decide | [`protocol`] | the REST API and the webhooks: every rule, every limit, and why it is so |
+//! | review, or implement one side | [`protocol`] | the REST API and the webhooks: every rule and every limit |
 //! | | [`security`] | what an attacker who controls one part can do, and what you must do |
 //! | | [`comparison`] | next to other crates, and how to migrate from them |
 //! | meet a word that you do not know | [`glossary`] | shard, lease, generation, version, suspect, parked and others |

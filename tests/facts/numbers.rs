@@ -57,12 +57,7 @@ fn facts() -> Vec<Fact> {
         fact(
             "ATTEMPT_TIMEOUT",
             &[seconds(ATTEMPT_TIMEOUT)],
-            &[
-                "no answer within #d",
-                "longest attempt #d",
-                "after #d without the head",
-                "itself takes up to #d",
-            ],
+            &["no answer within #d", "longest attempt #d", "after #d without the head"],
         ),
         fact(
             "ATTEMPT_LEASE",
@@ -107,7 +102,6 @@ fn facts() -> Vec<Fact> {
                 "kept for #d",
                 "the event is #d old",
                 "no delivery of the last #d",
-                "is deleted after #d",
                 "#d after the event",
                 "#d from the event",
                 "manual attempt for #d",
