@@ -1,4 +1,4 @@
-//! The program of the guide's page on receiving, from the first `use` on.
+//! A receiver with actix-web. The guide's page on receiving shows the part that differs from `receive.rs`.
 #![allow(clippy::disallowed_methods, reason = "a host has a clock")]
 
 use std::sync::Arc;
