@@ -22,12 +22,12 @@
 //! Each side has metrics of its own: [`SenderMetrics`](crate::webhook::sender::SenderMetrics),
 //! [`ReceiverMetrics`](crate::webhook::receiver::ReceiverMetrics) and
 //! [`ApiMetrics`](crate::rest::server::ApiMetrics). A host counts each transition when it is stored,
-//! so that no store is searched for a number. Each takes a few hundred bytes, counting allocates
+//! so that no store is searched for a number. Each takes a few hundred bytes, and counting allocates
 //! nothing. Serve the text as `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 //!
 //! # Names
-//! A service has those of its senders and its API, and a receiver its own. Add up the counters of all processes
-//! (`_total`, `_bucket`). The others are gauges of the store, the same of each process: take their maximum. Alert
+//! A service has the metrics of its senders and its API; a receiver has its own. Add up the counters of all processes
+//! (`_total`, `_bucket`). The other metrics are gauges of the store, equal in each process: take their maximum. Alert
 //! on `oldest_due_seconds` above a minute, on 5xx of the API, and at a receiver on `mismatch`, `too_old` and
 //! `too_new`.
 //!
@@ -46,7 +46,7 @@
 //! | `call_assistant_sender_writes_lost_total` | writes that another process has made first: a few are normal |
 //! | `call_assistant_sender_pending` | deliveries that have not ended, those in flight included |
 //! | `call_assistant_sender_held` | how many of these are due, and wait behind an endpoint that is suspect, disabled or paused by the host: nobody is late |
-//! | `call_assistant_sender_oldest_due_seconds` | how late the senders are: how long the oldest delivery that may start now has been due. What is held may not, nor what waits for a limit of its endpoint or its account |
+//! | `call_assistant_sender_oldest_due_seconds` | how late the senders are: how long the oldest delivery that may start now has been due. A held delivery does not count, nor one that waits for a limit of its endpoint or its account |
 //! | `call_assistant_sender_endpoints` | how endpoints are, by `state`: `active`, `suspect`, `gone`, `failing`, `paused` |
 //! | `call_assistant_api_requests_total` | requests that were answered, by `operation`: `get_account`, `list_calls`, `get_call`, `none`, and by `status`: `2xx`, `4xx`, `5xx`, `other` |
 //! | `call_assistant_api_rejections_total` | why requests are rejected, by `code`, which is that of the error |

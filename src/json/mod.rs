@@ -10,12 +10,12 @@
 //! ```
 //!
 //! - **Errors never quote.** A [`ParseError`] names the field, the line, the column and the
-//!   expected value. It does not repeat the value: values are callers' names and phone numbers, and
+//!   expected value. The error does not repeat the value: values are callers' names and phone numbers, and
 //!   errors end up in logs. The errors of `serde_json` do quote; use `from_json`, which every type
 //!   of this crate has, instead of `serde_json::from_slice`.
 //! - **Unknown fields are ignored**, so a service may add some. Objects that the
 //!   [protocol](crate::guide::protocol) leaves open are kept unchanged: see [`JsonObject`].
-//! - **A nullable field may be missing** and then reads as null. It is always written.
+//! - **A nullable field may be missing** and then reads as null. A writer always includes it.
 //! - **A known field given twice is an error.** An unknown field may repeat.
 //! - **An object must be an object**, not an array of its values.
 //! - **Depth is unlimited** in unknown fields and in kept objects, because nothing recurses into

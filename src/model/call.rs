@@ -49,7 +49,7 @@ json_object! {
         /// The time when the record was written, after the call ended. The filters `created_after`
         /// and `created_before` and the watermark of a sync use this time.
         ///
-        /// It is the start of the writing transaction. A call may therefore become visible after
+        /// The time is the start of the writing transaction. A call may therefore become visible after
         /// another call with a later `created_at`.
         pub created_at: Timestamp,
     }

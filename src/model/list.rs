@@ -33,7 +33,7 @@ use crate::json::{
 /// # Ok::<(), call_assistant::json::ParseError>(())
 /// ```
 ///
-/// **Each item is read by itself.** One that cannot be read is kept whole with the reason, and
+/// **Each item is read by itself.** An item that cannot be read is kept whole with the reason, and
 /// does not make the page unreadable: see [`ListedCall`].
 ///
 /// A service sends all three fields. A page without `has_more` or `next_cursor` is read as well;
@@ -41,7 +41,7 @@ use crate::json::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallList {
-    /// The calls, and the items that cannot be read as one.
+    /// The calls, and the items that cannot be read as a call.
     pub data: Vec<ListedCall>,
     /// The cursor of the next page. Its text is opaque: send it back unchanged.
     pub next_cursor: Option<String>,

@@ -36,7 +36,7 @@ use crate::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ListCalls {
-    /// The maximum number of calls in the response: 1 to 100. It may change from page to page.
+    /// The maximum number of calls in the response: 1 to 100. The limit may change from page to page.
     pub limit: usize,
     /// The `next_cursor` of the previous page; `None` for the first page. Only the service that
     /// made a cursor can check it.
@@ -62,7 +62,7 @@ impl ListCalls {
     /// The limit of a request that names none: 50.
     pub const DEFAULT_LIMIT: usize = 50;
 
-    /// The longest cursor in a request: 8,192 bytes. It has to fit into a URL.
+    /// The longest cursor in a request: 8,192 bytes. A cursor has to fit into a URL.
     pub const MAX_CURSOR_LEN: usize = 8192;
 
     /// Requests the first page of all calls, with at most 50 of them.

@@ -28,7 +28,7 @@
 //! Both sides share this module. A service answers requests with `rest::server`, which checks the
 //! credential before any look-up. A customer sends requests with `rest::client`, which adds the
 //! credential and tells who must act on an error. Types of the `http` crate appear at the edges
-//! only. Each has an alternative in plain text, for frameworks on another version of `http`.
+//! only. Each of these types has an alternative in plain text, for frameworks on another version of `http`.
 
 mod api_key;
 mod base_url;

@@ -40,7 +40,7 @@ pub trait ApiRequest: Clone + sealed::Sealed {
     }
 }
 
-/// A request for the account of the key: `GET /v1/account`. It takes no parameters.
+/// A request for the account of the key: `GET /v1/account`. The request takes no parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GetAccount;
 

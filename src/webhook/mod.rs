@@ -47,7 +47,7 @@
 //!
 //! The header is read strictly, so that no two readers can read it differently:
 //!
-//! - It has at most 1024 bytes and 16 parts, separated by commas. Spaces and tabs are allowed around
+//! - The header has at most 1024 bytes and 16 parts, separated by commas. Spaces and tabs are allowed around
 //!   a part only; all other bytes are printable ASCII.
 //! - A part is `name=value`. Names are case-sensitive; names other than `t` and `v1` are ignored.
 //! - Exactly one `t` is present: 1 to 19 digits, without a sign or a leading zero. Its text is
@@ -57,8 +57,8 @@
 //!   digest is right.
 //! - A second signature header is rejected.
 //!
-//! The digest is checked before the time, which may differ by 300 seconds in both directions. The
-//! [protocol](crate::guide::protocol) gives the reasons.
+//! The digest is checked before the time, which may differ by 300 seconds in both directions: see the
+//! [protocol](crate::guide::protocol#signatures).
 //!
 //! # Rotating a secret
 //!

@@ -32,7 +32,7 @@ pub enum WebhookResponse {
     /// 503: the event cannot be stored now. The service tries again later.
     Unavailable,
     /// 410: the service disables the endpoint immediately and sends no further event. Nothing in
-    /// this crate answers so by itself.
+    /// this crate returns it by itself.
     DisableEndpoint,
 }
 

@@ -32,7 +32,7 @@ use crate::{Product, Timestamp};
 ///
 /// Sign every attempt again, with its own time, over the same stored bytes. Keep a signer for each
 /// endpoint until its secrets change: it holds the key schedules, which take half the time of signing
-/// a short message. One that is kept after a rotation signs without the new secret.
+/// a short message. A signer that is kept after a rotation signs without the new secret.
 ///
 /// # Rotation
 /// After a rotation the replaced secret goes on signing until it expires, so that the receiver has time
@@ -213,7 +213,7 @@ impl SignatureHeader {
         self.0.as_str()
     }
 
-    /// Creates the header value. It is marked sensitive, to keep it out of logs and of compression
+    /// Creates the header value. The value is marked sensitive, to keep it out of logs and of compression
     /// tables.
     #[must_use]
     #[expect(clippy::expect_used, reason = "nothing but ASCII is pushed")]

@@ -33,7 +33,7 @@ pub struct SigningSecret(Secret);
 const WHAT: &str = "signing secret";
 
 impl SigningSecret {
-    /// The prefix of every signing secret: `whsec_`. It is a part of the key.
+    /// The prefix of every signing secret: `whsec_`. The prefix is a part of the key.
     pub const PREFIX: &'static str = "whsec_";
 
     /// The longest secret: 255 bytes, including the prefix.

@@ -63,7 +63,7 @@ pub enum ClientErrorReason {
     /// the [`excerpt`](ClientError::excerpt). Or it is another call than the one asked for, of which
     /// nothing is kept.
     NotFromService,
-    /// A success that ended too early. Nothing of it is kept, because it may be about people.
+    /// A success that ended too early. Nothing of the answer is kept, because it may be about people.
     Truncated,
     /// A success in JSON with another content than requested.
     Unreadable(ParseError),
@@ -143,8 +143,8 @@ impl ClientError {
         &self.excerpt
     }
 
-    /// Returns who must act, and how. The code of the service's error decides; a code that this
-    /// version does not know leaves it to the status.
+    /// Returns who must act, and how. The code of the service's error decides, or the status if
+    /// this version does not know the code.
     #[must_use]
     pub fn action(&self) -> Action {
         let by_status = self.status.map_or(Action::Retry, action_of_status);

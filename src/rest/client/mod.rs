@@ -27,12 +27,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Nothing here sends anything. A [`Flow`] decides on the next step: it owns the retries, the pace
+//! This module does no I/O. A [`Flow`] decides on the next step: it owns the retries, the pace
 //! below the rate limit, the paging and the restart of a list. `send` is an HTTP client of your
 //! choice, and `now`, `random` and `sleep` are yours, too. [Two such functions](#http-clients) are
 //! below, to be pasted: a `send` that loses a status, the headers or the time limit compiles and is
 //! wrong. [`guide::reading`](crate::guide::reading) has the rules of the loop, the
-//! [protocol](crate::guide::protocol) what the API promises.
+//! [protocol](crate::guide::protocol) has the promises of the API.
 //!
 //! | for | use |
 //! |---|---|

@@ -70,7 +70,7 @@ impl Client {
     }
 
     /// Creates the request of an operation, with the key in `Authorization`, marked as sensitive.
-    /// It has no body: `request.map(|()| ...)` gives it the empty body that an HTTP client wants.
+    /// The request has no body: `request.map(|()| ...)` gives it the empty body that an HTTP client wants.
     ///
     /// # Errors
     /// No URL can carry the call's id or the cursor.
@@ -94,8 +94,8 @@ impl Client {
     /// says. The head is `&http::response::Parts` or a [`ResponseHead`].
     ///
     /// # Errors
-    /// The service refused, or the response is not an answer to the operation: another call's
-    /// neither.
+    /// The service refused, or the response is not an answer to the operation, such as the
+    /// answer for another call.
     pub fn read<'h, R: ApiRequest>(
         &self,
         operation: &R,
@@ -113,7 +113,7 @@ impl Client {
         Ok(format!("{}{}", self.base, operation.target()?))
     }
 
-    /// Returns the value of `Authorization`, for an HTTP client that takes text. It is a secret.
+    /// Returns the value of `Authorization`, for an HTTP client that takes text. The value is a secret.
     #[must_use]
     pub fn authorization(&self) -> String {
         format!("Bearer {}", self.key.reveal())

@@ -26,7 +26,7 @@ use crate::time::http_date;
 pub struct ResponseHead<'a> {
     /// The status.
     pub status: u16,
-    /// `X-Request-Id`; `None` if it is missing or repeated, as with the others.
+    /// `X-Request-Id`; `None` if it is missing or repeated, as for each header here.
     pub request_id: Option<&'a str>,
     /// `Retry-After`.
     pub retry_after: Option<&'a str>,

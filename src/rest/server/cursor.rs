@@ -130,8 +130,8 @@ impl fmt::Debug for CursorKey {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A cursor holds the position of the last call of a page and the bounds of the list. It is
-/// authenticated together with the account and the mode, which it does not contain: it is invalid
+/// A cursor holds the position of the last call of a page and the bounds of the list. The cursor
+/// is authenticated together with the account and the mode, which it does not contain: it is invalid
 /// for any other account, and says nothing about its own.
 ///
 /// # Rotation

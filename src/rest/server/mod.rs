@@ -147,8 +147,7 @@
 //!
 //! The first three need no look-up. An unknown sender learns nothing further. The most final
 //! obstacle of an account comes first, so that nobody debugs the scopes of a key for an account
-//! that is closing. Each request that passes the rate limit counts against it. The
-//! [protocol](crate::guide::protocol) gives the reasons.
+//! that is closing. Each request that passes the rate limit counts against it.
 //!
 //! # What does not compile
 //!
@@ -252,6 +251,6 @@ pub use stored_key::{KeyDigest, KeyState, StoredKey};
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// It describes the operations with their parameters, bounds and errors, and every event. It is for
-/// documentation and tools; no path of the API serves it.
+/// The document describes the operations with their parameters, bounds and errors, and every event, for
+/// documentation and tools. No path of the API serves it.
 pub const OPENAPI: &str = include_str!("../openapi.json");

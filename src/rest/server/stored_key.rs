@@ -62,7 +62,7 @@ stored_object! {
     ///    It changes only if the host calls [`note_use`](Self::note_use) for each request that is identified.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct StoredKey {
-        /// The id of the key in logs and rate limits. It is not a secret.
+        /// The id of the key in logs and rate limits. The id is not a secret.
         pub id: CredentialId,
         /// The account that the key belongs to.
         pub account_id: AccountId,
@@ -143,7 +143,7 @@ impl StoredKey {
         self.revoked_at.get_or_insert(now);
     }
 
-    /// Notes that the key was used, and returns whether to store that. It is stored again only when the
+    /// Notes that the key was used, and returns whether to store that. The use is stored again only when the
     /// stored use is at least `every` ago, so that most requests write nothing.
     ///
     /// ```

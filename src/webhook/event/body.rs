@@ -115,7 +115,7 @@ impl EventBody {
 
     /// Creates the request that delivers this event: a POST with the five headers, to the URI `/`.
     ///
-    /// It is meant for the tests of a receiver: see [`testing`](crate::webhook::testing).
+    /// The request is meant for the tests of a receiver: see [`testing`](crate::webhook::testing).
     #[must_use]
     pub fn signed_request(&self, signer: &Signer, now: Timestamp) -> Request<Vec<u8>> {
         let mut request = Request::new(self.as_bytes().into());

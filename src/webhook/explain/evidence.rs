@@ -72,7 +72,7 @@ impl<'a> Evidence<'a> {
     /// Adds another delivery that was received at about the same time: its header or body may have
     /// been exchanged with this one's. The calls are numbered from 1: see [`Cause::number`](super::Cause::number).
     ///
-    /// Each takes at most two digests for each secret. Explaining all deliveries of a file, each with
+    /// Each delivery takes at most two digests for each secret. Explaining all deliveries of a file, each with
     /// all others, therefore takes quadratic time: give only the deliveries of the same minutes.
     #[must_use]
     pub fn with_known_delivery(mut self, headers: DeliveryHeaders<'a>, body: &'a [u8]) -> Self {

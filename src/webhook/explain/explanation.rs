@@ -41,7 +41,7 @@ impl Explanation {
     /// was received, or the header alone shows them. Otherwise each cause is a separate guess, that of
     /// the secret first.
     ///
-    /// This proves the signed bytes and the key. It does not prove who changed a body: anybody who
+    /// This proves the signed bytes and the key, but not who changed a body: anybody who
     /// has seen a delivery can send its header again, with another body.
     #[must_use]
     pub const fn is_proven(&self) -> bool {

@@ -105,7 +105,7 @@ impl Verifier {
     /// Returns a [`ReceiptError`] if the delivery is not genuine, or if a header that is not signed
     /// is repeated or contradicts the body. Log it, and answer with its
     /// [`response`](ReceiptError::response). A genuine body that is not an event is no
-    /// error: every further attempt brings the same body, so it is to be stored, too.
+    /// error: every further attempt brings the same body, so store it, too.
     pub fn receive(
         &self,
         headers: &HeaderMap,
@@ -151,7 +151,7 @@ impl Receipt {
     ///
     /// # Errors
     /// Returns why the body is not an event: its envelope cannot be read, for example because its id does not
-    /// begin with `evt_`. It is genuine all the same: keep the bytes for a person or for a later version of this
+    /// begin with `evt_`. The body is genuine all the same: keep the bytes for a person or for a later version of this
     /// crate. Data that cannot be read is no error: see [`EventData::Unreadable`](crate::webhook::event::EventData).
     pub fn event(&self) -> Result<&Event, &ParseError> {
         Result::as_ref(&self.event)
@@ -238,7 +238,7 @@ impl EventKey {
         }
     }
 
-    /// Returns the account's id. It is empty for a body that is not an event.
+    /// Returns the account's id. The text is empty for a body that is not an event.
     #[must_use]
     pub fn account(&self) -> &str {
         self.account.as_ref().map_or("", AccountId::as_str)

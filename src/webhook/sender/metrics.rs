@@ -187,7 +187,7 @@ label! {
     }
 }
 
-/// The values that the store holds now, which no transition tells. Set them when the text is read.
+/// The values that the store holds now, which no transition counts. Set them when the text is read.
 ///
 /// ```
 /// use call_assistant::metrics::OpenMetrics;
@@ -212,8 +212,8 @@ pub struct SenderGauges {
     pub pending: u64,
     /// Deliveries among these that are due, and wait behind a suspect endpoint or one that is disabled.
     pub held: u64,
-    /// The time for which the oldest delivery that may start now has been due. What is held may not,
-    /// nor what waits for a limit of its endpoint or its account.
+    /// The time for which the oldest delivery that may start now has been due. A held delivery does
+    /// not count, nor one that waits for a limit of its endpoint or its account.
     pub oldest_due: Duration,
     /// Endpoints that are active and not suspect.
     pub active: u64,

@@ -61,7 +61,7 @@
 //! [`EndpointHealth`] for each endpoint. Each step takes the value, an outcome and the time, and
 //! changes the value. The host then stores it. Nothing else is kept, so a process may die at any
 //! point, and any number of processes may work on the same rows. The
-//! [protocol](crate::guide::protocol#deliveries) lists every rule with its reason.
+//! [protocol](crate::guide::protocol#deliveries) lists every rule.
 //!
 //! # States of a delivery
 //!

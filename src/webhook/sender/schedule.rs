@@ -109,7 +109,7 @@ pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 pub const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
 
 /// The longest time from the first attempt of a delivery to the end of its last attempt, if no
-/// attempt begins late: 7 h 12 min 10 s. It is the sum of all waits and all attempts' timeouts.
+/// attempt begins late: 7 h 12 min 10 s, the sum of all waits and all attempts' timeouts.
 pub const LONGEST_DELIVERY: Duration = {
     let (mut longest, mut waits) = (ATTEMPT_TIMEOUT, RETRY_WAITS);
     while let [wait, rest @ ..] = waits {

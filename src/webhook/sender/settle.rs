@@ -30,7 +30,7 @@ pub struct Settled<D, E> {
     /// Endpoints that are disabled by this, with the reason. Park their pending deliveries, after
     /// the commit.
     pub disabled: Vec<(E, DisabledReason)>,
-    /// Endpoints whose owners to tell something. Store it in the same transaction, so that it is told
+    /// Alerts for the owners of endpoints. Store each in the same transaction, so that it is told
     /// once.
     pub alerts: Vec<(E, Alert)>,
     /// Indexes into `ended` of attempts whose delivery or endpoint is missing from the maps. They are

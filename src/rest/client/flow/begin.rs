@@ -27,7 +27,7 @@ impl Client {
     }
 
     /// Creates the flow that brings a copy of all calls up to date, from the state that was stored
-    /// last. It is done when the copy is up to date: create the next flow in a while. A list that
+    /// last. The flow is done when the copy is up to date: create the next flow in a while. A list that
     /// an earlier flow left half-read is read to its end, and then the calls that are new since.
     ///
     /// The state remembers whether it was begun with a live or a test key, and a key of the other

@@ -143,8 +143,8 @@ impl<T: FlowTask> Flow<T> {
     }
 
     /// Returns the next step. `random` is eight random bytes. They stretch the wait before a retry,
-    /// and tell the requests of this flow from those of previous flows; they need not be fit for
-    /// secrets, but constant bytes do neither.
+    /// and tell the requests of this flow from those of previous flows. They need not be fit for
+    /// secrets, but must not be constant.
     pub fn next(&mut self, random: [u8; 8], now: Timestamp) -> Step<'_, T> {
         if let Position::Failed(error) = &self.position {
             self.position = self.after(error.clone(), random, now);
@@ -192,7 +192,7 @@ impl<T: FlowTask> Flow<T> {
     /// Reports the answer to a request. The head is `&http::response::Parts` or a
     /// [`ResponseHead`].
     ///
-    /// An answer that is not awaited, or no longer, has no effect.
+    /// An answer that the flow does not wait for has no effect.
     pub fn answered<'h>(
         &mut self,
         ticket: Ticket,

@@ -17,7 +17,7 @@ use crate::Timestamp;
 pub enum Step<'f, T: FlowTask + 'f> {
     /// A request to send. Report its answer or its loss.
     Send {
-        /// The request. It has no body.
+        /// The request, which has no body.
         request: Request<()>,
         /// The time limit for the whole request, up to the last byte of the answer.
         time_limit: Duration,

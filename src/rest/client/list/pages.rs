@@ -35,7 +35,7 @@ stored_object! {
     /// # Ok::<(), call_assistant::rest::client::PagingError>(())
     /// ```
     ///
-    /// It is small: a position in the list. The ids of calls that started at the same instant, and the
+    /// The state is small: a position in the list. The ids of calls that started at the same instant, and the
     /// keys of unreadable items with no call between them, are kept together, at about 100 bytes each. A
     /// later version of this crate reads the states of earlier versions.
     ///

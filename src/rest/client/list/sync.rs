@@ -65,7 +65,7 @@ stored_object! {
     ///
     /// # Items that cannot be read
     ///
-    /// An item of a page that is not a readable call does not stop the sync. It is returned once, as an
+    /// An item of a page that is not a readable call does not stop the sync. The item is returned once, as an
     /// [`UnreadableCall`], and recognised by its id, or by the SHA-256 of its bytes if it has no
     /// readable id. Once the service has repaired such a call, the call is returned as fresh.
     ///
@@ -212,9 +212,9 @@ impl CallSync {
     ///
     /// `date` is the answer's `Date` header,
     /// [`ResponseHead::date`](super::super::ResponseHead::date), which tells false dates from right
-    /// ones; `now` does so only without a `Date`. Best, `now` is the time at which the page was
-    /// asked for: an instant that was in the future then may be a false date. The state may have
-    /// [taken a call](Self::take_call) since it was asked; the walk is the same.
+    /// ones; `now` does so only without a `Date`. Pass the time at which the page was asked for as
+    /// `now`: an instant that was in the future then may be a false date. The state may have
+    /// [taken a call](Self::take_call) since that time; the walk is the same.
     ///
     /// # Errors
     /// Returns an error if the page does not follow the previous one. Nothing has changed then; the
@@ -249,8 +249,8 @@ impl CallSync {
     /// passed the call, so walk now and then. A flow that is under way has to be told:
     /// [`Flow::continue_from`](super::super::Flow::continue_from).
     ///
-    /// A call written before the instant that this is a sync [since](Self::since) is fresh each
-    /// time it comes: no walk returns it, and nothing is kept of it.
+    /// A call written before the [beginning](Self::since) of this sync is fresh each time it comes:
+    /// no walk returns it, and its id is not kept.
     #[must_use]
     pub fn take_call(&self, call: &Call) -> Option<Self> {
         if self.since.is_some_and(|since| call.created_at < since) {

@@ -135,8 +135,8 @@ impl CallQuery {
     /// Writes the response.
     ///
     /// # Errors
-    /// There is no such call, or it belongs to another account or mode: the same 404. It is a call
-    /// with another id: 500.
+    /// There is no such call, or it belongs to another account or mode: the same 404. The row is a
+    /// call with another id: 500.
     pub fn answer(self, row: Option<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
         let reason = match row {
             None => RejectionReason::NoSuchCall,

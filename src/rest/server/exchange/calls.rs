@@ -138,8 +138,7 @@ impl CallsQuery {
     /// [`rows_to_read`](Self::rows_to_read) of them.
     ///
     /// # Errors
-    /// A row belongs to another account, or the rows do not match the query: 500. None of them is
-    /// served.
+    /// A row belongs to another account, or the rows do not match the query: 500. No row is served.
     pub fn answer(self, rows: Vec<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
         self.write(rows, None)
     }

@@ -71,7 +71,7 @@ use window::RateWindow;
 /// up. Without new credentials a host keeps its windows. When the table is full and each window could still refuse,
 /// none is dropped: its credential would be admitted twice its quota. A credential without a window is refused
 /// instead; the others are not affected. A check looks at 64 windows at most to make room; if none of them is idle,
-/// it refuses with a short wait, and the next one looks further. Only existing credentials come this far, so a
+/// it refuses with a short wait, and the next check looks further. Only existing credentials come this far, so a
 /// maximum above the number of issued keys, times two quotas, is never reached.
 ///
 /// # Clocks

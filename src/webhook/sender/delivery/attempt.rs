@@ -12,7 +12,7 @@ use crate::json::stored_object;
 use crate::webhook::event::EventBody;
 
 stored_object! {
-    /// An attempt that has begun. It goes back to
+    /// An attempt that has begun, to be given to
     /// [`Delivery::finish`](super::super::Delivery::finish) with its outcome.
     ///
     /// ```

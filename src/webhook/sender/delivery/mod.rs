@@ -110,8 +110,8 @@ impl Delivery {
         }
     }
 
-    /// Returns the delivery with the number of its row, for a host that keeps the accepted value. One
-    /// that is read from columns has its number.
+    /// Returns the delivery with the number of its row, for a host that keeps the accepted value. A
+    /// delivery that is read from columns has its number.
     #[must_use]
     pub fn with_id(self, id: u64) -> Self {
         Self { id, ..self }
@@ -246,8 +246,8 @@ impl Delivery {
     }
 
     /// Makes a delivery that did not reach its endpoint due again: one attempt, with the same event
-    /// id and bytes and the secrets of that time. If the attempt fails, that does not count against
-    /// the endpoint; if it succeeds, the count is reset.
+    /// id and bytes and the secrets of that time. A failure does not count against the endpoint; a
+    /// success resets its count.
     ///
     /// A delivery that was pending when its endpoint was disabled counts as parked, even if nobody
     /// has parked it yet. While a sender may still be sending it, it is refused.
@@ -335,7 +335,7 @@ impl Delivery {
     }
 
     /// Returns the version, which changes with every change: store the row only if the stored row
-    /// has the version that was read. It is at most `i32::MAX`, and continues at 0.
+    /// has the version that was read. The version is at most `i32::MAX`, and continues at 0.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version.number()

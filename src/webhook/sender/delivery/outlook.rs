@@ -54,15 +54,15 @@ pub enum Outlook {
         /// When it is due, as [`Delivery::due`] returns it.
         due: Timestamp,
     },
-    /// An attempt is in flight, as far as the row tells: between `deadline` and `lease_until` it has ended and is not
-    /// stored yet, or its sender has died. The outlook at `lease_until` is the next step if it has died.
+    /// An attempt is in flight, as far as the row tells. Between `deadline` and `lease_until` the attempt has ended
+    /// and is not stored yet, or its sender has died. If it has died, the outlook at `lease_until` is the next step.
     #[non_exhaustive]
     InFlight {
         /// Number of the attempt, from 1. A manual redelivery has one attempt.
         number: u8,
         /// Whether it is a manual redelivery.
         manual: bool,
-        /// When it times out. It may have passed.
+        /// When the attempt times out, which may be in the past.
         deadline: Timestamp,
         /// When its sender's lease expires.
         lease_until: Timestamp,
@@ -81,9 +81,9 @@ pub enum Outlook {
     /// The delivery has ended.
     #[non_exhaustive]
     Ended {
-        /// Until when, that instant excluded, it can be [redelivered](Delivery::redeliver), or why not: it is
-        /// delivered, too old, or its endpoint is disabled, which [`EndpointHealth::disabled`] explains. The
-        /// account's [`WebhookPlan`](crate::webhook::sender::WebhookPlan) must allow it too.
+        /// The instant before which the delivery can be [redelivered](Delivery::redeliver), or the reason why it
+        /// cannot: it is delivered or too old, or its endpoint is disabled, which [`EndpointHealth::disabled`]
+        /// explains. The account's [`WebhookPlan`](crate::webhook::sender::WebhookPlan) must allow it too.
         redeliverable: Result<Timestamp, RedeliverError>,
     },
 }
@@ -116,13 +116,13 @@ impl Delivery {
         Ok(Outlook::Waiting { number: attempt.number, manual: attempt.manual, due })
     }
 
-    /// Returns the attempts that are left if each one fails, without the one in flight. Each has its number
-    /// and the window in which it begins: from when all attempts before it fail at once, to when each fails
-    /// after [`ATTEMPT_TIMEOUT`]. A manual redelivery has one while it waits, and none in flight. An attempt whose
-    /// sender has died ends later than its deadline, so the windows may be late by the rest of its lease.
+    /// Returns the attempts that are left if each attempt fails, without the attempt in flight: the number of each,
+    /// and the window in which it begins. The window starts where all earlier attempts fail at once, and ends where
+    /// each fails after [`ATTEMPT_TIMEOUT`]. A manual redelivery has one attempt left while it waits, and none in
+    /// flight.
     ///
-    /// The waits are the specification's. No attempt is taken to begin late, and the one in flight is taken
-    /// to end by its deadline.
+    /// The waits are the specification's. The windows assume that no attempt begins late, and that the attempt in
+    /// flight ends by its deadline. If its sender has died, they may be late by the rest of its lease.
     ///
     /// # Errors
     /// The endpoint is not the delivery's.

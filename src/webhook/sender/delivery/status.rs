@@ -58,7 +58,7 @@ impl DeliveryStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BeginError {
-    /// It is not due yet.
+    /// The delivery is not due yet.
     #[error("not due before {at}")]
     #[non_exhaustive]
     Early {
@@ -83,7 +83,7 @@ pub enum BeginError {
     /// The endpoint is disabled, or was disabled meanwhile. The delivery is parked now: store it.
     #[error("parked, for its endpoint was disabled")]
     Parked,
-    /// It has ended.
+    /// The delivery has ended.
     #[error("ended already")]
     Ended,
     /// The endpoint is not the delivery's. Nothing has changed.
@@ -95,24 +95,24 @@ pub enum BeginError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RedeliverError {
-    /// It is pending.
+    /// The delivery is pending.
     #[error("pending already")]
     Pending,
-    /// It was being sent when its endpoint was disabled, and the sender may still be sending it.
+    /// The delivery was being sent when its endpoint was disabled, and may still be sent.
     #[error("leased to a sender until {until}")]
     #[non_exhaustive]
     Leased {
         /// When the lease expires.
         until: Timestamp,
     },
-    /// The receiver acknowledged it.
+    /// The receiver acknowledged the event already.
     #[error("delivered already")]
     Delivered,
     /// The event is thirty days old.
     #[error("the event is 30 days old or older")]
     Expired,
     /// The endpoint is disabled. Its [reason](crate::webhook::sender::DisabledReason) says whether it can be
-    /// enabled: one that is deleted cannot.
+    /// enabled: a deleted endpoint cannot.
     #[error("the endpoint is disabled")]
     Disabled,
     /// The endpoint is not the delivery's.

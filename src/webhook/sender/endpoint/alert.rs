@@ -46,13 +46,13 @@ pub enum Alert {
     /// deliveries.
     #[non_exhaustive]
     Disabled {
-        /// Why.
+        /// The reason.
         reason: DisabledReason,
     },
     /// The endpoint has been disabled for this many days.
     #[non_exhaustive]
     StillDisabled {
-        /// Why.
+        /// The reason.
         reason: DisabledReason,
         /// One of [`REMINDER_DAYS`](super::super::REMINDER_DAYS).
         days: u8,
@@ -61,9 +61,9 @@ pub enum Alert {
     /// [`abandoned`](Self::abandoned) creates it: no transition does.
     #[non_exhaustive]
     Abandoned {
-        /// Why nobody could.
+        /// The reason why nobody could end them.
         reason: AbandonedReason,
-        /// How many deliveries.
+        /// The number of deliveries.
         deliveries: u32,
     },
 }
@@ -151,9 +151,9 @@ pub enum AbandonedReason {
     Endpoint,
     /// The endpoint's signing secrets cannot be decrypted.
     Secret,
-    /// The event's bytes are missing, or are no event.
+    /// The event's bytes are missing, or are not an event.
     Event,
-    /// The row of the delivery or of its endpoint is none that this version can read.
+    /// This version cannot read the row of the delivery or of its endpoint.
     Row,
     /// No known reason.
     Unknown,
@@ -183,13 +183,13 @@ stored_enum! {
     ///
     /// A text of a later version is an error that names it, as with a delivery's status.
     pub enum DisabledReason in "disabled" {
-        /// It answered 410.
+        /// The endpoint answered 410.
         Gone = "gone",
         /// [`FAILURES_TO_DISABLE`](super::super::FAILURES_TO_DISABLE) deliveries in a row failed for good.
         Failing = "failing",
-        /// Its owner paused it.
+        /// The owner paused the endpoint.
         Paused = "paused",
-        /// Its owner deleted it. It cannot be enabled again.
+        /// The owner deleted the endpoint, which cannot be enabled again.
         Deleted = "deleted",
     }
 }

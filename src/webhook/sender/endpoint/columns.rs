@@ -32,7 +32,7 @@ stored_object! {
         // With a reader of its own, a row that lacks the field is refused instead of active.
         #[serde(deserialize_with = "Option::deserialize")]
         pub disabled: Option<DisabledReason>,
-        /// When it became active, was moved or was disabled. All of its microseconds tell lives apart.
+        /// When it became active, was moved or was disabled. Its microseconds distinguish lives.
         pub since: Timestamp,
         /// Deliveries in a row that failed for good, 0 to 20.
         pub failures: i16,

@@ -197,7 +197,7 @@ impl EndpointHealth {
         Some(Alert::StillDisabled { reason, days })
     }
 
-    /// Disables an active endpoint because its owner wants a pause. A disabled one stays as it is.
+    /// Disables an active endpoint because its owner wants a pause. A disabled endpoint stays as it is.
     pub fn pause(&mut self, now: Timestamp) -> EndpointChange {
         match self.disabled {
             None => self.disable(DisabledReason::Paused, now),
@@ -305,7 +305,7 @@ impl EndpointHealth {
     }
 
     /// Returns the version, which changes with every change: store the row only if the stored row
-    /// has the version that was read. It is at most `i32::MAX`, and continues at 0.
+    /// has the version that was read. The version is at most `i32::MAX`, and continues at 0.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version.number()

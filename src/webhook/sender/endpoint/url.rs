@@ -40,41 +40,41 @@ pub struct EndpointUrl {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointUrlError {
-    /// It is not an absolute URL, or its host is missing or impossible.
+    /// The text is not an absolute URL, or its host is missing or impossible.
     #[error("url is not an absolute https url with a valid host")]
     NotAUrl,
-    /// It is longer than [`EndpointUrl::MAX_LEN`] bytes, as entered or as [`EndpointUrl::as_str`] keeps it, where
-    /// characters outside ASCII take several bytes each.
+    /// The URL is longer than [`EndpointUrl::MAX_LEN`] bytes, as entered or as [`EndpointUrl::as_str`] keeps it: there
+    /// each character outside ASCII takes several bytes.
     #[error("url has {len} bytes, more than {max}", max = EndpointUrl::MAX_LEN)]
     #[non_exhaustive]
     TooLong {
         /// The length, in bytes.
         len: usize,
     },
-    /// It is not `https`.
+    /// The URL is not `https`.
     #[error("url is not https")]
     Scheme,
-    /// It has a user name or password, even an empty one. Neither is ever sent.
+    /// The URL has a user name or password, even an empty one. These are never sent.
     #[error("url has a user name or password")]
     UserInfo,
-    /// It has a fragment, which is never sent.
+    /// The URL has a fragment, which is never sent.
     #[error("url has a fragment")]
     Fragment,
-    /// Its port is 0.
+    /// The port is 0.
     #[error("url has port 0")]
     Port,
-    /// Its host is an address in another notation: decimal, octal, hexadecimal, with parts left
+    /// The host is an address in another notation: decimal, octal, hexadecimal, with parts left
     /// out.
     #[error("url has an address in disguise for a host")]
     Disguised,
-    /// Its host is an address that is not public.
+    /// The host is an address that is not public.
     // Not a `source`: the message says all of it.
     #[error("url has a host that is not public: {0}")]
     Address(AddressError),
-    /// Its host has a single label, or ends in a name that is local, internal or reserved.
+    /// The host has a single label, or ends in a name that is local, internal or reserved.
     #[error("url has a host that is local, internal or reserved")]
     Local,
-    /// Its host is not a host name: labels of letters, digits and inner hyphens, joined by single
+    /// The host is not a host name: labels of letters, digits and inner hyphens, joined by single
     /// dots, without a dot at the end.
     #[error("url has a host that is not a host name")]
     HostName,

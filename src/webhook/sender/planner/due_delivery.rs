@@ -44,16 +44,16 @@ pub enum DueKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Added {
-    /// It was not known, and waits.
+    /// The delivery was not known, and waits.
     New,
-    /// It waits for its new due time, which is earlier than the one before.
+    /// The delivery waits for its new due time, which is earlier than the previous one.
     Earlier,
-    /// It waits as before.
+    /// The delivery waits as before.
     Known,
-    /// It is in hand. [Releasing](super::Planner::release) it says when it is due again.
+    /// The delivery is in hand. [Releasing](super::Planner::release) it says when it is due again.
     InHand,
-    /// The number was another delivery's: of another endpoint, or of an event of another instant. The
-    /// store has gone back, or gives numbers twice. The known delivery ends: it is forgotten if it
+    /// The number belongs to another known delivery: of another endpoint, or of an event of another instant.
+    /// The store has gone back, or gives numbers twice. The known delivery ends: it is forgotten if it
     /// waits, and not planned again if it is in hand. Find the pending deliveries again.
     Other,
 }

@@ -31,9 +31,9 @@ pub struct SenderLimits {
 pub enum LimitOf {
     /// All attempts.
     All,
-    /// Those of an account.
+    /// The attempts of an account.
     Account(u32),
-    /// Those of an endpoint.
+    /// The attempts of an endpoint.
     Endpoint(u32),
 }
 
@@ -47,7 +47,7 @@ pub enum Rate {
     /// This number, on average. Attempts not used within a tenth of a second may be used later: in any one
     /// second at most a tenth more begin, rounded up.
     PerSecond(NonZeroU32),
-    /// None.
+    /// No attempt.
     Paused,
 }
 

@@ -250,7 +250,7 @@ impl Planner {
         self.look(of);
     }
 
-    /// Adds a delivery that is pending. It is planned once, however often it is added; its earliest due
+    /// Adds a delivery that is pending. The delivery is planned once, however often it is added; its earliest due
     /// time counts.
     pub fn add(&mut self, pending: DueDelivery) -> Added {
         let (delivery, new, mut is_new) = (pending.delivery, Known::new(pending), false);
@@ -282,7 +282,7 @@ impl Planner {
     /// Takes the delivery to begin now. `None` if no delivery is due, or all due deliveries have to
     /// wait for an attempt to finish, for a limit, or for the next step, which wakes more.
     ///
-    /// It counts as in flight until [`finished`](Self::finished) is called for its endpoint, and is in hand
+    /// The delivery counts as in flight until [`finished`](Self::finished) is called for its endpoint, and is in hand
     /// until it is [released](Self::release).
     pub fn next(&mut self, now: Timestamp) -> Option<DueDelivery> {
         // Rounded up, so that nothing is taken that `Delivery::begin` would call early.
@@ -393,7 +393,7 @@ impl Planner {
     /// Returns when to ask for the [`next`](Self::next) again. After a `None`, sleep until then, or
     /// until an attempt finishes or a delivery is added.
     ///
-    /// It is the first instant at which a delivery becomes due that no attempt of its own endpoint delays, or
+    /// The result is the first instant at which a delivery becomes due that no attempt of its own endpoint delays, or
     /// at which a limit allows an attempt. An instant that has passed means at once: there is more to wake.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
@@ -411,8 +411,8 @@ impl Planner {
         self.known.len() - self.in_hand(None)
     }
 
-    /// Returns how many of the pending deliveries are due, including those that a limit or a pause holds back. It
-    /// counts all pending deliveries, so do not call it in each step.
+    /// Returns how many of the pending deliveries are due, including those that a limit or a pause holds back. The
+    /// function counts all pending deliveries, so do not call it in each step.
     #[must_use]
     pub fn limited(&self) -> usize {
         let is_due = |of: &&Known| self.clock.from(of.due) <= self.clock.now;

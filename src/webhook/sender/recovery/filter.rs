@@ -36,7 +36,7 @@ stored_object! {
     /// [`RETENTION`](super::super::RETENTION), because older events may have been removed from the store. A
     /// [`Recovery`](super::super::Recovery) redelivers all of it.
     ///
-    /// It is stored as JSON. Old and new versions read each other's.
+    /// The filter is stored as JSON. Old and new versions read each other's.
     ///
     /// # The search
     /// A statement finds the rows of the endpoint for which [`includes`](Self::includes) is true:

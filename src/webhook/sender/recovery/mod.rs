@@ -67,11 +67,11 @@ stored_object! {
     /// [`SenderLimits::per_endpoint`](super::SenderLimits::per_endpoint), the endpoint's new events always find room.
     ///
     /// # Its end
-    /// It ends by itself when nothing is left, when its endpoint is disabled, when the plan does not
+    /// A recovery ends by itself when nothing is left, when its endpoint is disabled, when the plan does not
     /// include it any more, and when all its events are thirty days old. Let an endpoint have one
     /// running recovery at a time, by a unique index.
     ///
-    /// It is stored as JSON, with [`status`](Self::status) and [`version`](Self::version) as columns of
+    /// A recovery is stored as JSON, with [`status`](Self::status) and [`version`](Self::version) as columns of
     /// their own, next to the endpoint's id.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct Recovery<D> {
