@@ -54,14 +54,15 @@ def series_of(looks):
     return found
 
 
+def entries(page):
+    """The rows of a page's tables and the sections of its runbook: what is seen, and what to do."""
+    text = page.read_text()
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    runbook = re.findall(r"^## (\w+)\n(.*?)(?=^#)", text, re.M | re.S)
+    return [(row[0], row[-1]) for row in rows] + [(name, " ".join(told.split())) for name, told in runbook]
 
-def tables(page):
-    """The rows of a page's tables: what is seen, and what to do."""
-    rows = [line.strip("| ").split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")]
-    return [(row[0], row[-1]) for row in rows]
 
-
-ROWS = tables(guide)
+ENTRIES = entries(guide)
 
 
 def minutes(test, begin, file):
@@ -84,11 +85,11 @@ def minutes(test, begin, file):
 def day(name, recording, after):
     """What happened on a bad day, and what is not as it should be."""
     (row, to_do), said, pattern = recording["row"], recording["said"], recording["says"]
-    told = next((todo for seen, todo in ROWS if seen.startswith(row)), None)
+    told = next((todo for seen, todo in ENTRIES if seen.startswith(row)), None)
     lines = [line for line in said if pattern and re.search(pattern, line)]
     mistakes = []
     if told is None:
-        mistakes.append(f"the page has no row that begins: {row}")
+        mistakes.append(f"the page has nothing that begins: {row}")
     elif to_do not in told:
         mistakes.append(f"the page does not tell: {to_do}")
     if pattern and not lines:

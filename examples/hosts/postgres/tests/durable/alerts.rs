@@ -49,8 +49,8 @@ struct Recording {
     fires: &'static [&'static str],
     /// Those that may fire too.
     may_fire: &'static [&'static str],
-    /// The row of `docs/operating.md` that an operator finds, by the words of its beginning, and words of what it
-    /// tells to do.
+    /// The row or the section of `docs/operating.md` that an operator finds, by the words of its beginning, and words of
+    /// what it tells to do.
     row: Option<[&'static str; 2]>,
     /// A pattern of a line that is in a log.
     says: Option<&'static str>,
@@ -109,7 +109,7 @@ impl Recording {
         self
     }
 
-    /// Has a bad day, for which `docs/operating.md` has a row that begins like this and tells to do this.
+    /// Has a bad day, for which `docs/operating.md` has a row or a section that begins like this and tells to do this.
     fn row(self, row: &'static str, to_do: &'static str) -> Self {
         Self { row: Some([row, to_do]), ..self }
     }
@@ -216,7 +216,7 @@ async fn the_database_is_away() {
     let sender = service.world.start("sender", &SENDER);
     let recording = Recording::new("the_database_is_away", &["StoreDown", "ApiFails"])
         .may_fire(&["StoreOutOfReach"])
-        .row("`call_assistant_store_up` is 0", "repair the database")
+        .row("StoreDown", "Repair the database")
         .says("no connection to")
         .of("api", &service.api)
         .of("sender", &sender);
@@ -238,7 +238,7 @@ async fn all_senders_die() {
     let mut sender = Some(service.world.start("sender", &SENDER));
     let recording =
         Recording::new("all_senders_die", &["NoSender", "WebhooksLate", "ProcessMissing"])
-            .row("`call_assistant_shards_unowned` is above 0", "start one")
+            .row("NoSender", "start one")
             .of("api", &service.api)
             .of("sender", sender.as_ref().unwrap());
     recording
@@ -258,7 +258,7 @@ async fn one_sender_dies() {
     let left = service.world.start("sender", &SENDER);
     let mut dies = Some(service.world.start("sender", &SENDER));
     let recording = Recording::new("one_sender_dies", &["SenderDied", "ProcessMissing"])
-        .row("`call_assistant_shards_taken_total` has risen", "others have them")
+        .row("SenderDied", "others have its shards")
         .says("a sender has vanished")
         .looks(MORE_LOOKS)
         .of("sender-1", &left)
@@ -480,7 +480,7 @@ async fn a_look_finds_the_queue_locked() {
     let service = Service::new().await;
     let sender = service.world.start("sender", &SENDER);
     let recording = Recording::new("a_look_finds_the_queue_locked", &["LoopStuck"])
-        .row("`call_assistant_loop_age_seconds` grows", "find it in `pg_stat_activity`")
+        .row("LoopStuck", "find it in `pg_stat_activity`")
         .says("looking for deliveries error=")
         .of("sender", &sender);
     let mut held = service.world.database.session().await.unwrap();
@@ -508,7 +508,7 @@ async fn a_process_lacks_a_key() {
     let sender = Running::of(command);
     service.ping(&well);
     Recording::new("a_process_lacks_a_key", &["SecretsUnreadable", "WebhooksLate"])
-        .row("`call_assistant_unreadable_secrets` is above 0", "give it the whole ring")
+        .row("SecretsUnreadable", "Give each process the whole ring")
         .says("the key ring lacks keys that are in use")
         .of("sender", &sender)
         .run(async |_| {})
@@ -525,7 +525,7 @@ async fn a_row_is_damaged() {
     service.run(DAMAGE).await;
     service.ping(&hurt);
     Recording::new("a_row_is_damaged", &["RowsUnreadable", "WebhooksLate"])
-        .row("`call_assistant_unreadable_rows` is above 0", "`endpoints rotate ID`")
+        .row("RowsUnreadable", "endpoints rotate ID`")
         .says("an endpoint cannot be read")
         .of("sender", &sender)
         .run(async |_| {})
@@ -544,7 +544,7 @@ async fn a_process_lacks_a_right() {
     }
     let sender = service.world.start("sender", &[&["--database", &url], &SENDER[..]].concat());
     Recording::new("a_process_lacks_a_right", &["RightsLacking"])
-        .row("`call_assistant_rights_lacking` is above 0", "`deploy/roles.sql`")
+        .row("RightsLacking", "`deploy/roles.sql`")
         .says("the login lacks a right: it is no member of call_assistant_sender")
         .of("sender", &sender)
         .run(async |_| {})
@@ -563,7 +563,7 @@ async fn a_clock_is_wrong() {
     shifted::shift(&mut command, &library, 20);
     let sender = Running::of(command);
     Recording::new("a_clock_is_wrong", &["ClockWrong"])
-        .row("`call_assistant_clock_ahead_seconds` is beyond 5", "run NTP")
+        .row("ClockWrong", "Run NTP")
         .of("sender", &sender)
         .run(async |_| {})
         .await;
@@ -582,10 +582,7 @@ async fn the_clock_of_the_database_is_wrong() {
     let told = File::new("leader", "+45s\n");
     let recording =
         Recording::new("the_clock_of_the_database_is_wrong", &["DatabaseClockWrong", "NoSender"])
-            .row(
-                "`call_assistant_clock_ahead_seconds` of every process",
-                "on the database's server",
-            )
+            .row("DatabaseClockWrong", "database's server")
             .says("one of the two is wrong")
             .of("api", &service.api)
             .of("sender-1", &senders[0])
@@ -606,7 +603,7 @@ async fn the_database_goes_back() {
     let service = Service::new().await;
     let sender = service.world.start("sender", &SENDER);
     let recording = Recording::new("the_database_goes_back", &["DatabaseWentBack"])
-        .row("`call_assistant_database_went_back_total` has risen", "see *DatabaseWentBack*")
+        .row("DatabaseWentBack", "failover.md#when-the-database-went-back")
         .says("the database went back")
         .of("sender", &sender);
     recording
@@ -658,7 +655,7 @@ async fn a_standby_is_away() {
     let sender = service.world.start("sender", &SENDER);
     Recording::new("a_standby_is_away", &["WritesWaiting"])
         .may_fire(&["LoopStuck"])
-        .row("`call_assistant_writes_waiting` is 1", "start the standby")
+        .row("WritesWaiting", "Start the standby")
         .says("leases error=")
         .of("api", &service.api)
         .of("sender", &sender)
@@ -681,7 +678,7 @@ async fn a_lever_is_forgotten() {
     service.api.ask("POST", "/levers", &pause, 201);
     let sender = service.world.start("sender", &SENDER);
     Recording::new("a_lever_is_forgotten", &["LeverForgotten"])
-        .row("`call_assistant_sender_limited` stays above 0", "undo it")
+        .row("LeverForgotten", "/undo`")
         .of("api", &service.api)
         .of("sender", &sender)
         .run(async |look| {
@@ -765,7 +762,7 @@ async fn a_sender_stands_still() {
         (service.world.start("sender", &SENDER), service.world.start("sender", &SENDER));
     let pid = Pid::from_raw(stuck.id().cast_signed()).unwrap();
     let recording = Recording::new("a_sender_stands_still", &["SenderDied", "ProcessMissing"])
-        .row("`call_assistant_shards_taken_total` has risen", "others have them")
+        .row("SenderDied", "others have its shards")
         .says("a sender has vanished")
         .of("sender-1", &left);
     let recording = recording.of("sender-2", &stuck);
@@ -801,7 +798,7 @@ async fn a_backlog_is_sent() {
     let mut sender = None;
     let recording = Recording::new("a_backlog_is_sent", &["WebhooksLate"])
         .may_fire(&["NoSender"])
-        .row("`call_assistant_sender_oldest_due_seconds` grows, and", "a backlog ends by itself")
+        .row("WebhooksLate", "a backlog ends by itself")
         .of("api", &service.api);
     recording
         .run(async |look| {
