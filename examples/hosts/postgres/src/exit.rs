@@ -7,7 +7,7 @@ use std::io;
 use host::store::Refused;
 use host::terminal;
 
-/// The statuses, for each help text. `docs/operating.md` has the same table.
+/// The statuses, for each help text.
 pub(crate) const STATUSES: &str = "\
 Exit status:
   0  done
