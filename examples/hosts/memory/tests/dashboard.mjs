@@ -210,7 +210,7 @@ try {
   await until("each answer, and the latest request", `document.querySelectorAll(".try > div > .answer").length === 6 && [...document.querySelectorAll('[data-key^="request "]')].map((el) => el.open).join() === "false,false,false,false,false,true"`);
   await axe("an open delivery");
   await run(`document.querySelector('[data-key^="Pretty "]').click()`);
-  await until("the body indented", `document.querySelectorAll(".pretty span").length > 10 && JSON.parse(${text(".pretty")}).type === "call.ended"`);
+  await until("the body indented", `${text(".pretty")}.split("\\n").length > 10 && JSON.parse(${text(".pretty")}).type === "call.ended"`);
   await axe("an indented body");
   await run(`document.querySelector('[data-key^="Exact "]').click()`);
   if (shots) await run("scrollTo(0, 0)");

@@ -14,7 +14,8 @@ pub(super) static DASHBOARD: LazyLock<String> = LazyLock::new(|| {
     let samples: String = EventType::KNOWN.iter().filter_map(sample).collect();
     let samples = format!("const EXAMPLES = {{{samples}}};");
     let lines = ABOVE.lines().chain([samples.as_str()]).chain(SCRIPT.lines()).map(str::trim_start);
-    lines.filter(|line| !line.starts_with("// ")).flat_map(|line| [line, "\n"]).collect()
+    let is_comment = |line: &&str| line.starts_with("// ") || line.starts_with("/* ");
+    lines.filter(|line| !is_comment(line)).flat_map(|line| [line, "\n"]).collect()
 });
 
 /// The page above the script, with its only style.

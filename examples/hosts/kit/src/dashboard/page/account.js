@@ -8,19 +8,16 @@ function keysCard(a, keys, more) {
   const rows = keys.map(keyRow);
   const listed = new Set(keys.map((k) => k.id)), old = oldKeys.of === a.id ? oldKeys.rows.filter((k) => !listed.has(k.id)) : [];
   const older = more && [table("old keys", heads, old.map(keyRow)), h("div.row.pager", faint(old.length ? `And ${old.length} older, from the oldest on` : `The newest ${keys.length}`),
-    (oldKeys.of !== a.id || oldKeys.next) && button("Older keys", { key: "older keys" }, () => readOldKeys(1).catch((error) => toast(error.message, true))))];
+    (oldKeys.of !== a.id || oldKeys.next) && button("Older keys", { key: "older keys" }, () => readOldKeys(1).catch(fail)))];
   return card("keys", "API keys", "A secret is shown once, when its key is created.", rows.length > 0 && add,
     rows.length ? table("keys", heads, rows) : empty("No key yet", "An integration needs one to read this account.", h("div", add)), older);
 }
 // Keys that are older than those that come with the rest: so many pages more, from the oldest on.
 let oldKeys = { of: null, rows: [], next: "", pages: 0 };
 async function readOldKeys(pages) {
-  let read = oldKeys.of === selected ? oldKeys : { of: selected, rows: [], next: "", pages: 0 };
-  for (; pages > 0 && read.next !== null; pages--) {
-    const { data, next } = await ask("GET", at("accounts", selected, "keys") + "?" + new URLSearchParams({ limit: 200, after: read.next }));
-    read = { of: read.of, rows: [...read.rows, ...readable("keys", data)], next, pages: read.pages + 1 };
-  }
-  oldKeys = read;
+  const of = selected, old = oldKeys.of === of ? oldKeys : { rows: [], next: "", pages: 0 };
+  const { rows, next } = await readPages(pages, (after) => ask("GET", at("accounts", of, "keys") + "?" + new URLSearchParams({ limit: 200, after })), old.next);
+  oldKeys = { of, rows: [...old.rows, ...readable("keys", rows)], next, pages: old.pages + pages };
   draw();
 }
 
@@ -41,7 +38,7 @@ function sandboxCard(a, { faults, clock }) {
   return card("sandbox", "Sandbox", "Faults on order, and a clock that stops at every attempt on its way.",
     h("div.row", button("Record a call", { key: "record" }, () => callDialog(a)), advance("+1 min", 60), advance("+1 h", 3600), advance("+8 h", 28800), advance("+1 day", 86400), button("Order a fault", { key: "order" }, () => attempt(null, faultDialog))),
     h("ul.alerts", { id: "faults" },
-      h("li", h("span.what", stamp(clock.now), " ", faint(ahead ? `${ahead.toLocaleString("en")} s ahead of this machine` : "as this machine has it"))),
+      h("li", h("span.what", stamp(clock.now), " ", faint(ahead ? `${number(ahead)} s ahead of this machine` : "as this machine has it"))),
       faults.map((fault) => h("li", { key: "row " + fault.id },
         h("span.what", h("span.strong.mono", fault.fault), " ", faint(fault.next ? `the next ${fault.next}` : `with probability ${fault.probability}, seed ${fault.seed}`, ` · for ${fault.endpoint ?? fault.account ?? "all"} · struck ${fault.done}`)),
         button("Remove", { key: "fault " + fault.id, of: fault.fault }, doing("Removed", "DELETE", "faults", fault.id))))));

@@ -15,7 +15,7 @@ const noted = (alert) => portal ? alert.owner_acknowledged_at : alert.acknowledg
 // One that is over, or that was taken note of, waits for nobody.
 const isOpen = ({ alert }) => alert.severity !== "info" && !noted(alert);
 function alertsCard(rows, more) {
-  return card("alerts", "Alerts", selected === null ? "For the owners of all accounts." : "For the owner of this account.", null,
+  return card("alerts", "Alerts", null, null,
     rows.length ? h("ul.alerts", byDay(rows, ({ alert }) => alert.at, alertRow, (props, text) => h("li", props, text))) :
       empty("No alert", "An endpoint that fails for long, or is disabled, is told here."), more && h("div.row.pager", more));
 }
@@ -25,7 +25,7 @@ function alertRow({ alert, before }, line) {
   const notes = [alert.acknowledged, alert.owner_acknowledged_at && { by: "owner", at: alert.owner_acknowledged_at }].filter(Boolean);
   return h("li", { key: "alert " + key },
     badge(alert.severity, SEVERITY[alert.severity]),
-    h("span.what", selected === null && [h("a", { key: "of " + key, href: "#" + encodeURIComponent(alert.account_id) }, alert.account_id), " "], h("span.strong", alert.message), " ",
+    h("span.what", selected === null && [h("a", { key: "of " + key, href: hash(alert.account_id) }, alert.account_id), " "], h("span.strong", alert.message), " ",
       h("a", { key: "about " + key, href: alert.link.slice(1), title: alert.url }, clipped(alert.url, 60)),
       before.length > 0 && h("details", h("summary", `${before.length} before`), h("ul", before.map((old) => h("li", old.message, " ", when(old.at)))))),
     faint(when(alert.at, line), notes.map(({ by, at }) => h("div", `acknowledged by ${by} `, when(at)))),

@@ -3,7 +3,7 @@ const KIND = {
   delivered: ["good", "M2 6.5 5 9.5 10 3"], failed: ["bad", "M3 3 9 9M9 3 3 9"], gone: ["bad", "M2.5 6h7"], waiting: ["wait", "M6 1.5a4.5 4.5 0 1 0 .01 0M6 3.5V6l2 1"],
   sending: ["info", "M2 6h8M7 3l3 3-3 3"], parked: ["", "M4 2.5v7M8 2.5v7"], skipped: ["", "M3 2.5 6.5 6 3 9.5M9 2.5v7"],
 };
-const state = (d) => h("span.badge", { class: KIND[d.status][0] }, icon(KIND[d.status][1]), d.status);
+const state = (d) => badge([icon(KIND[d.status][1]), d.status], KIND[d.status][0]);
 const titled = (d) => `${d.type} ${d.event_id} to ${d.url}`;
 // While somebody reads the list its rows stay where they are: what is new waits until it is asked for.
 let kept = null;
@@ -38,7 +38,7 @@ async function fetchKept() {
 }
 function deliveriesCard(a, deliveries, endpoints) {
   const filter = (name, label, values) => select({ key: "filter " + name, "aria-label": label, onchange: (e) => setFilter(name, e.target.value) }, values, filters[name]);
-  const typed = (name, label, hint = label) => written(null, { key: "filter " + name, "aria-label": label, title: label, placeholder: hint, value: filters[name], spellcheck: "false", list: name === "type" && "filter-types", onchange: (e) => { if (e.target.value !== filters[name]) setFilter(name, e.target.value); } });
+  const typed = (name, label, hint = label) => written(null, { key: "filter " + name, "aria-label": label, title: label, placeholder: hint, value: filters[name], spellcheck: "false", list: name === "type" && "types", onchange: (e) => { if (e.target.value !== filters[name]) setFilter(name, e.target.value); } });
   const chip = (name, value, text) => button(text, { key: "chip " + value, "aria-pressed": String(filters[name] === value) }, () => setFilter(name, filters[name] === value ? "" : value));
   const { rows: listed, news } = settle(found ? found.data : deliveries);
   // What an address opens is shown whether it is listed or not.
@@ -53,7 +53,7 @@ function deliveriesCard(a, deliveries, endpoints) {
       h("div.row.filters", { role: "group", "aria-label": "Filters" },
         filter("status", "Status", [["", "Any status"], ["failing", "all that is failing"], ["missed", "all that was missed"], ...Object.keys(KIND).map((s) => [s])]),
         filter("endpoint", "Endpoint", [["", "Any endpoint"], ...endpoints.map((e) => [e.id, clipped(e.url, 40)])]),
-        typed("type", "Type"), h("datalist", { id: "filter-types" }, Object.keys(EXAMPLES).map((t) => h("option", { value: t }))),
+        typed("type", "Type"),
         typed("from", "From YYYY-MM-DD HH:MM", "From YYYY-MM-DD"), typed("until", "To YYYY-MM-DD HH:MM", "To YYYY-MM-DD"),
         filters.id && button(`${filters.id} ×`, { key: "filter id", class: "mono", "aria-label": "No longer only " + filters.id }, () => setFilter("id", "")),
         searching() && button("Clear", { key: "filter none", class: "plain" }, () => { filters = { ...ANY }; turn([""]); }))]],
@@ -70,7 +70,7 @@ function deliveriesCard(a, deliveries, endpoints) {
       button("Older", { key: "older", disabled: !next }, async () => {
         // The latest fifty come without the place of the next ones.
         try { const { next } = found ?? await findDeliveries(); if (next) turn([...pages, next]); else toast("There are no older ones"); }
-        catch (error) { toast(error.message, true); }
+        catch (error) { fail(error); }
       })), shown.filter((d) => open.has(d.id)).map(drawer));
 }
 // What is open lies beside the list, and moves none of it. Its address opens it again.
@@ -153,11 +153,8 @@ function bodyOf(d) {
   if (text === undefined) return h("p.faint", "It is no longer kept.");
   const choose = (name, is) => button(name, { key: `${name} ${d.id}`, "aria-pressed": String(pretty === is), of }, () => { pretty = is; draw(); });
   return h("div", h("div.row", choose("Exact", false), choose("Pretty", true), button("Copy", { key: "copy body " + d.id, of }, () => copyText(text))),
-    h("pre", { class: pretty ? "pretty" : "exact", tabindex: "0", "aria-label": `Body of ${d.event_id}` }, pretty ? indented(text).map((line) => h("span", line + "\n")) : text),
+    h("pre", { class: pretty ? "pretty" : "exact", tabindex: "0", "aria-label": `Body of ${d.event_id}` }, pretty ? JSON.stringify(JSON.parse(text), null, 2) : text),
     h("p.faint", `${new TextEncoder().encode(text).length} bytes`, pretty && ", here with other white space than what is signed"));
-}
-function indented(text) {
-  try { return JSON.stringify(JSON.parse(text), null, 2).split("\n"); } catch { return [text]; }
 }
 const good = (t) => /^2\d\d$/.test(t.outcome);
 const WORDS = {
@@ -188,7 +185,6 @@ function tries(d) {
   const list = d.attempts.map(one);
   const hold = heldBy(d), to = d.outlook, number = to.by_hand ? "↻" : to.number;
   if (to.is === "waiting") list.push(next(number, hold ? [hold.why, hold.since && [" since ", when(hold.since)], "; ", hold.until, "; due "] : "next attempt ", when(d.next_at)));
-  if (to.is === "in_flight") list.push(next(number, "being sent, at most until ", when(to.deadline), to.parks && "; none follows, as its endpoint was disabled"));
   if (to.is === "parks") list.push(next("…", `will be parked: its endpoint ${to.reason ? `is disabled (${to.reason})` : "was disabled meanwhile"}`));
   if (!list.length) list.push(h("li.faint", d.status === "skipped" ? "None: the endpoint was disabled when the event happened." : "None yet."));
   if (to.is === "ended" && MISSED.includes(d.status)) list.push(h("li.faint", to.redeliverable_until ? ["Can be redelivered until ", when(to.redeliverable_until)] : `Cannot be redelivered: ${to.not_redeliverable}.`));

@@ -31,27 +31,35 @@ async function faultDialog() {
     toast("Ordered");
   });
 }
-function dialog(title, hint, fields, action, submit) {
+// A form that is sent once at a time, and says why it was refused.
+function formOf(name, inside, cancel, action, run) {
   const wrong = h("div.wrong", { role: "alert", hidden: true });
   const send = h("button.btn.primary", { type: "submit" }, action);
-  const form = h("form", h("div", h("h2", title), h("p.hint", hint)), fields, wrong,
-    h("div.foot", submit && button("Cancel", {}, () => el.close()), send));
-  const el = h("dialog", { "aria-label": title }, form);
-  form.addEventListener("submit", async (event) => {
+  const form = h(name, inside, wrong, h("div.row.foot", cancel, send));
+  form.onsubmit = async (event) => {
     event.preventDefault();
-    if (!submit) return el.close();
     send.disabled = true; wrong.hidden = true;
-    // What is shown once waits for nothing.
-    try { const next = await submit(new FormData(form)); el.close(); if (next) next(); await refresh(true); }
-    catch (error) { wrong.textContent = error.message; wrong.hidden = false; }
+    try { await run(); } catch (error) { wrong.textContent = error.message; wrong.hidden = false; }
     send.disabled = false;
+  };
+  return form;
+}
+function dialog(title, hint, fields, action, submit) {
+  const form = formOf("form", [h("div", h("h2", title), h("p.hint", hint)), fields], submit && button("Cancel", {}, () => el.close()), action, async () => {
+    if (!submit) return el.close();
+    const next = await submit(new FormData(form));
+    el.close();
+    // What is shown once waits for nothing.
+    if (next) next();
+    await refresh(true);
   });
+  const el = h("dialog", { "aria-label": title }, form);
   el.addEventListener("close", () => el.remove());
   document.body.append(el);
   el.showModal();
   return el;
 }
-const field = (label, small, input) => h("label.field", label, input, small && h("small", small));
+const field = (label, small, input) => h("label.field", label, input, small && h("small.faint", small));
 const written = (name, props) => h("input", { type: "text", name, autocomplete: "off", ...props });
 const digits = (name, value, most, props) => written(name, { value, inputmode: "numeric", pattern: `[0-9]{1,${most}}`, ...props });
 const check = (type, name, value, label, checked) => h("label.row.check", h("input", { type, name, value, checked }), label);
@@ -70,16 +78,16 @@ function secretDialog(title, what, secret, next) {
   });
   const el = dialog(title, what, [quoted(secret, copy), h("div.warn", "This is the only time it is shown. Keep it where secrets are kept."),
     h("label.row.check", kept, "I have kept it")], next ? "Next" : "Close");
+  const stay = (event) => event.preventDefault();
   el.setAttribute("closedby", "none");
-  el.addEventListener("cancel", (event) => event.preventDefault());
+  el.addEventListener("cancel", stay);
   el.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     event.preventDefault();
     if (kept.checked) el.close(); else kept.reportValidity();
   });
-  const leave = (event) => event.preventDefault();
-  addEventListener("beforeunload", leave);
-  el.addEventListener("close", () => { removeEventListener("beforeunload", leave); if (next) next(); });
+  addEventListener("beforeunload", stay);
+  el.addEventListener("close", () => { removeEventListener("beforeunload", stay); if (next) next(); });
 }
 function linkDialog(a) {
   const revoke = button("Revoke all links", { class: "danger" }, () => attempt(null, async () => {
@@ -107,9 +115,7 @@ function revokeDialog(k) {
   confirmDialog("Revoke this key?", "Requests with it are refused at once, for good.", [k.name, k.hint].filter(Boolean).join(" · "), "Revoke", () => ask("POST", at("keys", k.id, "revoke")), "Revoked");
 }
 function endpointDialog(a) {
-  dialog("Add an endpoint", "Events of this account are delivered to it, signed.", [
-    ...about({}),
-  ], "Add endpoint", async (data) => {
+  dialog("Add an endpoint", "Events of this account are delivered to it, signed.", about({}), "Add endpoint", async (data) => {
     const made = await ask("POST", at("accounts", a.id, "endpoints"), { url: data.get("url"), description: data.get("description") });
     const first = seen.endpoints.length === 0;
     return () => secretDialog("Endpoint added", "Its signing secret, for the receiver:", made.secret, first && (() => pingDialog({ id: made.id, url: data.get("url") })));
@@ -119,10 +125,11 @@ function endpointDialog(a) {
 function pingDialog(e) {
   confirmDialog("Send it a ping?", "A ping is an event for tests. The list of deliveries shows how it arrives.", e.url, "Send a ping", async () => { await ask("POST", at("endpoints", e.id, "ping")); show("deliveries"); }, "Ping accepted");
 }
+const TYPES = Object.keys(EXAMPLES).map((type) => [type]);
 // The sample of a type, to this endpoint alone.
 function testDialog(e) {
   dialog("Send a test event?", "The sample of a type goes to this endpoint alone. Nothing in it marks it as a test.", [quoted(e.url),
-    field("Type", null, select({ name: "type", autofocus: true }, Object.keys(EXAMPLES).map((t) => [t]))),
+    field("Type", null, select({ name: "type", autofocus: true }, TYPES)),
   ], "Send", async (data) => { await ask("POST", at("endpoints", e.id, "ping"), { type: data.get("type") }); show("deliveries"); toast("Test event accepted"); });
 }
 const about = ({ url, description }) => [
@@ -130,9 +137,7 @@ const about = ({ url, description }) => [
   field("Description", "At most 200 characters, for people.", written("description", { maxlength: "200", value: description }))];
 // Another URL begins a new life of the endpoint: only what has changed is sent.
 function editDialog(e) {
-  dialog("Edit this endpoint", "Pending deliveries go to a new URL, and its failures are counted from zero. The log stays.", [
-    ...about(e),
-  ], "Save", async (data) => {
+  dialog("Edit this endpoint", "Pending deliveries go to a new URL, and its failures are counted from zero. The log stays.", about(e), "Save", async (data) => {
     const edit = {};
     if (data.get("url") !== e.url) edit.url = data.get("url");
     if (data.get("description") !== (e.description ?? "")) edit.description = data.get("description");
@@ -215,7 +220,7 @@ function emitDialog(a) {
   const example = () => { if (EXAMPLES[type.value]) data.value = JSON.stringify(EXAMPLES[type.value], null, 2); };
   type.addEventListener("input", example); example();
   dialog("Emit an event", "To every endpoint of the account.", [
-    field("Type", "Any type: receivers keep those they do not know.", type), h("datalist", { id: "types" }, Object.keys(EXAMPLES).map((t) => h("option", { value: t }))),
+    field("Type", "Any type: receivers keep those they do not know.", type),
     field("Data", null, data),
   ], "Emit event", async (form) => {
     let value; try { value = JSON.parse(form.get("data")); } catch { throw new Error("data is not JSON"); }

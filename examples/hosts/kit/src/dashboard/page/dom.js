@@ -25,13 +25,18 @@ const button = (text, { of, ...props }, run) => h("button.btn", { type: "button"
 const select = (props, values, chosen) => h("select", props, values.map(([value, text]) => h("option", { value, selected: value === chosen }, text ?? value)));
 const empty = (title, ...text) => h("div.empty", title && h("b", title), text);
 const facts = (pairs) => h("dl.keys", pairs.map(([name, value]) => [h("dt", name), h("dd", value)]));
-const many = (n, one, more = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : more}`;
+const number = (n) => n.toLocaleString("en");
+const many = (n, one, more = one + "s") => `${number(n)} ${n === 1 ? one : more}`;
 const moreThan = ({ more }) => more ? "more than " : "";
 function card(name, title, hint, actions, ...inside) {
   const id = "h-" + name;
-  return h("section.card", { key: "card " + name, "aria-labelledby": id }, h("header", h("div", h("h2", { id }, title), h("p", hint)), actions),
+  return h("section.card", { key: "card " + name, "aria-labelledby": id }, h("header", h("div", h("h2", { id }, title), hint && h("p", hint)), actions),
     unread[name]?.length > 0 && h("p.faint", { role: "alert" }, `${many(unread[name].length, "row")} cannot be read: ${unread[name].join(", ")}`), inside);
 }
+const entitle = (name) => { document.title = name + " · Call Assistant"; };
+const hash = (id) => "#" + encodeURIComponent(id);
+const titleOf = (a) => a.business_name || "No business name";
+const accountCell = (key, id, a, tab = "") => h("div.two", h("span", h("a", { key, class: "strong", href: hash(id) + tab }, titleOf(a))), mono(faint(id)));
 // A row is a card on a phone, where each cell has the label of its column.
 const ACTIONS = "Actions";
 const table = (name, heads, rows) => h("div.scroll", h("table", { "aria-labelledby": "h-" + name },

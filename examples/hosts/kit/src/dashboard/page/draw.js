@@ -12,7 +12,7 @@ function standing(a) {
 }
 const notice = (title, ...text) => patchChildren($("main"), [h("div.card.empty", { key: title, role: "alert" }, h("h1", title), text)]);
 function drawUnknown() {
-  document.title = "No such account · Call Assistant";
+  entitle("No such account");
   notice("There is no such account", mono(selected), h("p", "The address names an account that this service does not have."));
 }
 
@@ -22,7 +22,7 @@ function draw() {
   const { account: a, keys, endpoints, deliveries, calls, plans, sandbox, levers } = seen;
   const index = accounts.findIndex((other) => other.id === a.id);
   if (index >= 0 && JSON.stringify(accounts[index]) !== JSON.stringify(a)) { accounts[index] = a; drawFound(); }
-  document.title = `${a.business_name || a.id} · Call Assistant`;
+  entitle(a.business_name || a.id);
   const rows = troubles(seen.alerts);
   const panels = {
     deliveries: () => deliveriesCard(a, deliveries, endpoints), endpoints: () => endpointsCard(a, placed(endpoints)), alerts: () => alertsCard(rows),
@@ -30,13 +30,16 @@ function draw() {
   };
   if (!panels[tab]) tab = "deliveries";
   const counts = { endpoints: endpoints.length, alerts: rows.filter(isOpen).length, keys: keys.length };
-  const focused = document.activeElement;
-  patchChildren($("main"), [
+  redraw("panel",
     head(a), summary(endpoints), leversCard(levers.levers.filter((l) => l.endpoint_id ? endpoints.some((e) => e.id === l.endpoint_id) : !l.account_id || l.account_id === a.id), portal ? "The service has set this. Events wait, and none is lost." : "Operators have set this.", a),
     tabBar(Object.keys(TABS).filter((name) => panels[name]), counts),
-    h("div", { key: "panel " + tab, id: "panel", role: "tabpanel", "aria-labelledby": "tab-" + tab, tabindex: "0" }, panels[tab]())].filter(Boolean));
-  // Who goes by the keyboard goes on from here when what had the focus is gone.
-  if (focused && !focused.isConnected) $("panel").focus({ preventScroll: true });
+    h("div", { key: "panel " + tab, id: "panel", role: "tabpanel", "aria-labelledby": "tab-" + tab, tabindex: "0" }, panels[tab]()));
+}
+// Who goes by the keyboard goes on from `home` when what had the focus is gone.
+function redraw(home, ...parts) {
+  const focused = document.activeElement;
+  patchChildren($("main"), parts.filter(Boolean));
+  if (focused && !focused.isConnected) $(home).focus({ preventScroll: true });
 }
 // Each tab has an address. The arrow keys go from one to the next, the tab key into what it shows.
 function tabBar(names, counts) {
@@ -60,7 +63,7 @@ function tabBar(names, counts) {
 const named = (a) => a.business_name ? `${a.business_name} · ${a.id}` : a.id;
 function head(a) {
   return h("div.head",
-    h("div", !portal && h("a", { key: "to fleet", href: "#" }, "All accounts"), h("h1", a.business_name || "No business name"), h("div.row.faint", mono(a.id), h("span", a.timezone), localTime(a.timezone))),
+    h("div", !portal && h("a", { key: "to fleet", href: "#" }, "All accounts"), h("h1", titleOf(a)), h("div.row.faint", mono(a.id), h("span", a.timezone), localTime(a.timezone))),
     !portal && h("div.row",
       seen.levers.senders.length > 0 && button("Pause sending", { key: "pause" }, () => pauseSendingDialog(a)),
       button("Owner's link", { key: "portal" }, () => linkDialog(a)),

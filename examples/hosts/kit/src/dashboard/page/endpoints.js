@@ -33,7 +33,7 @@ function summary(endpoints) {
   const counted = endpoints.filter((e) => e.status === "active").map((e) => running(e) ? {} : missed.get(e.id));
   const lost = counted.reduce((sum, one) => sum + (one?.count ?? 0), 0), more = counted.some((one) => one?.more);
   const known = counted.every((one) => one && !one.first);
-  const parts = [bad && `${bad} of ${endpoints.length} endpoints failing`, off && `${off} disabled`, lost && `${moreThan({ more })}${lost.toLocaleString("en")} missed`].filter(Boolean);
+  const parts = [bad && `${bad} of ${endpoints.length} endpoints failing`, off && `${off} disabled`, lost && `${moreThan({ more })}${number(lost)} missed`].filter(Boolean);
   return h("p.summary", { key: "summary", class: bad ? "bad" : parts.length ? "wait" : known ? "good" : "" },
     parts.length ? h("a", { key: "summary endpoints", href: address("endpoints") }, parts.join(" · ")) : known ? "No endpoint fails" : "Counting what was missed");
 }
@@ -45,8 +45,8 @@ function endpointRow(e) {
   const hour = e.last_hour?.attempts ? e.last_hour : null;
   const until = e.previous_secrets_until?.[0];
   const act = (name, text, kind, run) => button(text, { key: `${name} ${e.id}`, class: kind, of: e.url }, run);
-  const number = (value, of) => h("div.number", value, h("small.faint", of));
-  const counted = hour && hour.attempts.toLocaleString("en");
+  const figure = (value, of) => h("div.number", value, h("small.faint", of));
+  const counted = hour && number(hour.attempts);
   return h("div.endpoint", { key: "row " + e.id, class: fails ? "failing" : "" },
     h("div.two",
       e.description && h("span.described", e.description),
@@ -57,8 +57,8 @@ function endpointRow(e) {
       until && faint("the previous secret signs, too: it ends ", when(until))),
     h("div.state", fails ? badge(e.suspect_since ? "failing, suspect" : "failing", "bad") : !active ? badge("disabled", "bad") : e.suspect_since ? badge("suspect", "wait") : badge("active", "good"),
       h("small.faint", "since ", h("time", { datetime: e.since }, stamp(e.since).slice(0, 10)))),
-    number(hour ? `${Math.floor(100 * hour.succeeded / hour.attempts)} %` : "–", !hour ? "none in 1 h" : hour.more ? "of the latest " + counted : `of ${counted} in 1 h`),
-    number(Number.isInteger(hour?.p99_ms) ? millis(hour.p99_ms) : "–", "p99"),
+    figure(hour ? `${Math.floor(100 * hour.succeeded / hour.attempts)} %` : "–", !hour ? "none in 1 h" : hour.more ? "of the latest " + counted : `of ${counted} in 1 h`),
+    figure(Number.isInteger(hour?.p99_ms) ? millis(hour.p99_ms) : "–", "p99"),
     strip(e),
     h("div.row.actions",
       active ? act("ping", "Ping", "", doing("Ping accepted", "POST", "endpoints", e.id, "ping")) : act("enable", "Enable", "primary", () => attempt(null, async () => {
@@ -81,7 +81,7 @@ function strip(e) {
   const sum = (name) => day.hours.reduce((all, hour) => all + hour[name], 0);
   const bad = (hour) => hour.failing + hour.missed, all = (hour) => bad(hour) + hour.delivered + hour.waiting;
   const most = Math.max(...day.hours.map(all), 1), worst = day.hours.reduce((a, b) => bad(b) > bad(a) ? b : a);
-  const hour = (n) => stamp(days.from + n * 3600e3).slice(11, 16), number = (n) => n.toLocaleString("en");
+  const hour = (n) => minute(days.from + n * 3600e3);
   const told = ["delivered", "failing", "missed", "waiting"].filter(sum).map((name) => `${number(sum(name))} ${name}`).join(", ") || "nothing";
   const since = day.since ? `the latest ${number(day.counted)} events, since ${stamp(day.since)}` : "events of the last 24 hours";
   const peak = bad(worst) ? `; most that were not delivered: ${number(bad(worst))} of ${number(all(worst))} from ${hour(day.hours.indexOf(worst))}` : "";
@@ -90,11 +90,12 @@ function strip(e) {
   const bars = (kind, of, below) => h("path", { class: kind, d: day.hours.map((one, n) => of(one) ? `M${n} ${24 - 24 * below(one) / most}h.9v${-Math.max(1.5, 24 * of(one) / most)}h-.9z` : "").join("") });
   // What was not counted is not what was quiet: it has no floor.
   const counted = day.hours.map((_, n) => !day.since || days.from + (n + 1) * 3600e3 > Date.parse(day.since) ? `M${n} 24h.9v1h-.9z` : "");
-  return h("div.strip", { role: "img", "aria-label": title, title },
-    h("svg", { viewBox: "0 0 24 25", preserveAspectRatio: "none", "aria-hidden": "true" }, h("path", { d: counted.join("") }),
-      bars("bad", bad, () => 0), bars("good", (one) => one.delivered, bad), bars("wait", (one) => one.waiting, (one) => bad(one) + one.delivered)),
-    h("small.faint", [hour(0), day.since && `latest ${number(day.counted)}`, "now"].map((text) => text && h("span", text))));
+  return chart(title, [hour(0), day.since && `latest ${number(day.counted)}`, "now"], h("path", { d: counted.join("") }),
+    bars("bad", bad, () => 0), bars("good", (one) => one.delivered, bad), bars("wait", (one) => one.waiting, (one) => bad(one) + one.delivered));
 }
+// The bars of 24 hours, and what stands below them.
+const chart = (title, below, ...bars) => h("div.strip", { role: "img", "aria-label": title, title },
+  h("svg", { viewBox: "0 0 24 25", preserveAspectRatio: "none", "aria-hidden": "true" }, bars), h("small.faint", below.map((text) => text && h("span", text))));
 // One menu is open at a time, and none behind a dialog, from which the focus comes back to the menu.
 addEventListener("click", (event) => {
   const inside = event.target.closest?.(".menu");
@@ -108,6 +109,6 @@ function recoveryRow(e, active) {
   if (now) return h("div.row.recovery", h("progress", { max: String(now.counted || 1), value: String(now.redelivered), "aria-label": `Recovery of ${e.url}` }),
     h("span", `${now.redelivered} of ${moreThan(now)}${now.counted} redelivered${now.paused ? ", paused" : ""}`),
     act("rest", now.paused ? "Continue" : "Pause"), act("cancel", "Cancel", "Cancelled"));
-  return active && counted?.count > 0 && h("div.row.recovery", button(`Recover ${moreThan(counted)}${counted.count.toLocaleString("en")}`, { key: "recover " + e.id, class: "primary", of: e.url }, () => recoverDialog(e)),
+  return active && counted?.count > 0 && h("div.row.recovery", button(`Recover ${moreThan(counted)}${number(counted.count)}`, { key: "recover " + e.id, class: "primary", of: e.url }, () => recoverDialog(e)),
     faint(`It missed ${types(counted)}${counted.more ? " and more" : ""}.`));
 }

@@ -1,20 +1,14 @@
 // ---- One search: accounts by the beginning of an id or a name, events and deliveries by their ids ----
 const search = $("search");
 let accounts = [], accountPages = 1, moreAccounts = null, isFinding = false, active = 0, typed;
-// As many pages as a person has asked for, of those that are searched.
 async function readAccounts() {
   if (portal) { accounts = [await ask("GET", at("accounts", own))]; return; }
-  const read = [], begins = isId() ? "" : search.value.trim();
-  let after = "";
-  for (let page = 0; page < accountPages && after !== null; page++) {
-    const next = await ask("GET", "/accounts?" + new URLSearchParams({ search: begins, after, limit: "50" }));
-    read.push(...next.data);
-    after = next.next;
-  }
+  const typed = () => isId() ? "" : search.value.trim(), begins = typed();
+  const { rows, next } = await readPages(accountPages, (after) => ask("GET", "/accounts?" + new URLSearchParams({ search: begins, after, limit: 50 })));
   // What was typed later is not replaced by what was found earlier.
-  if (begins !== (isId() ? "" : search.value.trim())) return;
-  accounts = read; moreAccounts = after;
-  if (!begins) $("count").textContent = after ? `${read.length}+ accounts` : many(read.length, "account");
+  if (begins !== typed()) return;
+  accounts = rows; moreAccounts = next;
+  if (!begins) $("count").textContent = next ? `${rows.length}+ accounts` : many(rows.length, "account");
 }
 const isId = () => /^(evt|dlv)_\S+$/.test(search.value.trim());
 // What the list offers: a key, what it says, and what is done.
@@ -22,8 +16,8 @@ function offers() {
   const id = search.value.trim();
   return [...(isId() ? [["id", ["Deliveries of ", mono(id)], () => goTo(id)]] : []),
     ...(portal ? [] : accounts.map((a) => {
-      const mark = a.unreadable ? badge("cannot be read", "bad") : a.closing ? badge("closing", "bad") : a.subscription_active === false ? badge("inactive", "bad") : a.entitlements?.public_api === false && badge("no API", "wait");
-      return ["account " + a.id, [h("span", a.business_name || "No business name"), mono(a.id), mark, a.id === selected && badge("shown", "info")], () => choose(a.id)];
+      const mark = a.unreadable ? badge("cannot be read", "bad") : standing(a)[1] !== "good" && badge(...standing(a));
+      return ["account " + a.id, [h("span", titleOf(a)), mono(a.id), mark, a.id === selected && badge("shown", "info")], () => choose(a.id)];
     })),
     ...(moreAccounts && !portal ? [["more", ["More accounts"], () => { accountPages++; return readAccounts(); }]] : [])];
 }
@@ -53,12 +47,12 @@ async function take(n) {
     await run();
     if (key !== "more") await readAccounts();
     drawFound();
-  } catch (error) { toast(error.message, true); }
+  } catch (error) { fail(error); }
 }
 // A delivery tells its account; of an event, those of the account that is shown are found.
 async function goTo(id) {
   const of = id.startsWith("dlv_") ? (await ask("GET", at("deliveries", id))).account_id : selected;
-  location.hash = "#" + encodeURIComponent(of) + "?" + new URLSearchParams({ id });
+  location.hash = hash(of) + "?" + new URLSearchParams({ id });
 }
 search.onfocus = search.onclick = () => findIn(true);
 search.onblur = () => findIn(false);
@@ -70,7 +64,7 @@ search.oninput = () => {
   clearTimeout(typed);
   typed = setTimeout(async () => {
     accountPages = 1;
-    try { await readAccounts(); active = 0; drawFound(); } catch (error) { toast(error.message, true); }
+    try { await readAccounts(); active = 0; drawFound(); } catch (error) { fail(error); }
   }, 150);
 };
 search.onkeydown = (event) => {

@@ -3,35 +3,22 @@ const NOTES = 20, MOST_COUNTED = 1000, LATE_MS = 10000;
 let fleet = null, notes = { pages: 1, rows: [], next: null };
 async function refreshFleet(now) {
   if (!now && fleet && Date.now() - fleet.at < 5000) return;
-  const [read, ...found] = await Promise.all([ask("GET", "/fleet"), readNotes()]);
+  const [read, found] = await Promise.all([ask("GET", "/fleet"), readPages(notes.pages, (before) => ask("GET", "/alerts?" + new URLSearchParams({ before, limit: NOTES })))]);
   if (selected !== null || locked) return;
   fleet = { ...read, at: Date.now() };
   skew = Date.parse(read.now) - Date.now();
-  notes = { ...notes, ...found[0] };
+  notes = { ...notes, ...found };
   draw();
-}
-// As many pages of alerts as a person has asked for, newest first.
-async function readNotes() {
-  const rows = [];
-  let next = "";
-  for (let page = 0; page < notes.pages && next !== null; page++) {
-    const read = await ask("GET", "/alerts?" + new URLSearchParams({ before: next, limit: NOTES }));
-    rows.push(...read.data);
-    next = read.next;
-  }
-  return { rows, next };
 }
 function drawFleet() {
   if (!fleet || held) return;
-  document.title = "Fleet · Call Assistant";
-  const focused = document.activeElement;
+  entitle("Fleet");
   const groups = [...Map.groupBy(fleet.troubled, (row) => row.account_id).values()];
-  patchChildren($("main"), [
+  redraw("main",
     h("div.head", h("h1", "Fleet")), fleetSummary(groups), leversCard(fleet.levers, "Operators have set this."),
     troubledCard(groups), sendingCard(fleet), fleet.processes.length > 0 && processesCard(fleet.processes),
     alertsCard(troubles(notes.rows), notes.next && button("Older alerts", { key: "older alerts" }, () => { notes.pages++; refresh(true); })),
-    accountsCard()].filter(Boolean));
-  if (focused && !focused.isConnected) $("main").focus({ preventScroll: true });
+    accountsCard());
 }
 const isNoted = (group) => group.every((row) => row.acknowledged_by);
 function fleetSummary(groups) {
@@ -42,12 +29,12 @@ function fleetSummary(groups) {
 const TROUBLE = { gone: "answered 410, disabled", failing: "failed too often, disabled", null: "failing" };
 function troubledCard(groups) {
   const heads = ["Account", "Why", "Since", "Waiting", "Missed", "Acknowledged by"];
-  const sum = (group, name) => moreThan({ more: group.some((row) => row[name] > MOST_COUNTED) }) + group.reduce((all, row) => all + Math.min(row[name], MOST_COUNTED), 0).toLocaleString("en");
+  const sum = (group, name) => moreThan({ more: group.some((row) => row[name] > MOST_COUNTED) }) + number(group.reduce((all, row) => all + Math.min(row[name], MOST_COUNTED), 0));
   const draw = (group) => {
-    const [{ account_id: id, business_name: name, url }] = group;
+    const [{ account_id: id, url }] = group;
     const why = Object.entries(TROUBLE).map(([reason, words]) => [group.filter((row) => String(row.reason) === reason).length, words]).filter(([n]) => n);
     return row(heads, { key: "row trouble " + id },
-      h("div.two", h("span", h("a", { key: "trouble " + id, class: "strong", href: `#${encodeURIComponent(id)}/endpoints` }, name || "No business name")), mono(faint(id))),
+      accountCell("trouble " + id, id, group[0], "/endpoints"),
       h("div.two", why.map(([n, words]) => h("span", `${many(n, "endpoint")} ${words}`)), group.length === 1 && h("span.clip.faint", { title: url }, url)),
       when(group.map((row) => row.since).sort()[0]), sum(group, "waiting"), sum(group, "missed"),
       isNoted(group) ? h("div.two", [...new Set(group.map((row) => row.acknowledged_by))].join(", ")) : faint("nobody"));
@@ -57,11 +44,9 @@ function troubledCard(groups) {
 }
 function sendingCard({ gauges: now, hours }) {
   const tile = (name, value, kind) => h("div.tile", h("span.faint", name), h("b", { class: kind }, value));
-  const number = (n) => n.toLocaleString("en");
-  const late = (seconds) => seconds >= LATE_MS / 1000;
-  return card("sending", "Sending", "Deliveries of all accounts.", null, !now ? empty("", "Not counted yet.") : h("div.tiles",
+  return card("sending", "Sending", null, null, !now ? empty("", "Not counted yet.") : h("div.tiles",
     tile("Pending", number(now.pending)), tile("Held back", number(now.held)),
-    tile("Late", took(Math.round(now.late_seconds)), late(now.late_seconds) && "wait"),
+    tile("Late", took(Math.round(now.late_seconds)), now.late_seconds >= LATE_MS / 1000 && "wait"),
     tile("Endpoints active", number(now.active)), tile("Suspect", number(now.suspect), now.suspect && "wait"),
     tile("Disabled for failing", number(now.gone + now.failing), now.gone + now.failing && "bad"), dayStrip(hours)));
 }
@@ -71,17 +56,16 @@ function dayStrip(hours) {
   const place = (hour) => 23 - last + Math.floor(Date.parse(hour.at) / 3600e3);
   const bars = (kind, of) => h("path", { class: kind, d: of.map((hour) => `M${place(hour)} 24h.9v${-Math.max(.5, 24 * hour.pending / most)}h-.9z`).join("") });
   const late = hours.filter((hour) => hour.late_ms >= LATE_MS);
-  const at = (hour) => stamp(hour.at).slice(11, 16), busiest = hours.find((hour) => hour.pending === most);
-  const title = [busiest ? `Most pending in the last day: ${most.toLocaleString("en")} from ${at(busiest)}` : "Nothing was pending in the last day",
+  const at = (hour) => minute(hour.at), busiest = hours.find((hour) => hour.pending === most);
+  const title = [busiest ? `Most pending in the last day: ${number(most)} from ${at(busiest)}` : "Nothing was pending in the last day",
     late.length && `late from ${late.map(at).join(", ")}`].filter(Boolean).join("; ");
-  return h("div.strip", { role: "img", "aria-label": title, title },
-    h("svg", { viewBox: "0 0 24 25", preserveAspectRatio: "none", "aria-hidden": "true" }, bars("", hours.filter((hour) => !late.includes(hour))), bars("wait", late)),
-    h("small.faint", h("span", "pending, 24 h"), h("span", `most ${(busiest?.pending ?? 0).toLocaleString("en")}`), h("span", "now")));
+  return chart(title, ["pending, 24 h", `most ${number(busiest?.pending ?? 0)}`, "now"],
+    bars("", hours.filter((hour) => !late.includes(hour))), bars("wait", late));
 }
 function processesCard(processes) {
   const heads = ["Process", "Version", "Runs on", "Clock", "Keys", "Sends for", "State"];
   const clockOf = (ahead) => ahead === null ? faint("unknown") : Math.abs(ahead) < 1 ? "right" : badge(`${Math.abs(ahead).toFixed(1)} s ${ahead > 0 ? "ahead" : "behind"}`, "bad");
-  return card("processes", "Processes", "A sender that ends leaves its shards to the others.", null, table("processes", heads, processes.map((p) =>
+  return card("processes", "Processes", null, null, table("processes", heads, processes.map((p) =>
     row(heads, { key: "row process " + p.id }, h("div.two", h("span.strong", p.role), mono(faint(p.id))), p.version || faint("unknown"), `${p.host ?? "?"}, pid ${p.pid}`,
       clockOf(p.clock_ahead_seconds), p.keys ? mono(p.keys) : faint("none"),
       p.lease_ms === null ? faint("nobody") : h("span", { title: p.shards.join(", ") }, many(p.shards.length, "shard")),
@@ -90,8 +74,7 @@ function processesCard(processes) {
 function accountsCard() {
   const heads = ["Account", "Plan", "The public API answers"], shown = accounts.filter((a) => !a.unreadable).slice(0, 10);
   const others = accounts.length > shown.length || moreAccounts;
-  return card("accounts", "Accounts", "In the order of their creation.", others && button("Find another", { key: "find another" }, () => search.focus()),
+  return card("accounts", "Accounts", null, others && button("Find another", { key: "find another" }, () => search.focus()),
     shown.length ? table("accounts", heads, shown.map((a) => row(heads, { key: "row account " + a.id },
-      h("div.two", h("span", h("a", { key: "account " + a.id, class: "strong", href: "#" + encodeURIComponent(a.id) }, a.business_name || "No business name")), mono(faint(a.id))),
-      a.plan, badge(...standing(a))))) : empty("There are no accounts", "Start the service with --data, or without it for a demonstration."));
+      accountCell("account " + a.id, a.id, a), a.plan, badge(...standing(a))))) : empty("There are no accounts", "Start the service with --data, or without it for a demonstration."));
 }

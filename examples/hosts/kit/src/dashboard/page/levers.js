@@ -1,12 +1,12 @@
 // ---- Levers: what operators have set, each with its way back ----
 const pace = (l) => l.per_second ? `sends ${l.per_second} attempts a second at most` : "is paused";
 function leversCard(levers, hint, a) {
-  const rows = levers.map((l) =>
-    [["levers", l.id], `${l.endpoint_id ? `Endpoint ${l.endpoint_id}` : !l.account_id ? "Everything" : a ? "This account" : `Account ${l.account_id}`} ${pace(l)}`, faint(l.set_by ? `set by ${l.set_by} ` : "since ", when(l.set_at))]);
-  return rows.length > 0 && card("levers", "Sending is held back", hint, null,
-    h("ul.alerts", rows.map(([path, text, by]) => h("li", { key: path.join(" ") },
-      badge("set", "wait"), h("span.what.strong", text), by,
-      !portal && button("Undo", { key: `undo ${path.join(" ")}`, of: text }, doing("Undone", "POST", ...path, "undo"))))));
+  const draw = (l) => {
+    const text = `${l.endpoint_id ? `Endpoint ${l.endpoint_id}` : !l.account_id ? "Everything" : a ? "This account" : `Account ${l.account_id}`} ${pace(l)}`;
+    return h("li", { key: "levers " + l.id }, badge("set", "wait"), h("span.what.strong", text), faint(l.set_by ? `set by ${l.set_by} ` : "since ", when(l.set_at)),
+      !portal && button("Undo", { key: "undo levers " + l.id, of: text }, doing("Undone", "POST", "levers", l.id, "undo")));
+  };
+  return levers.length > 0 && card("levers", "Sending is held back", hint, null, h("ul.alerts", levers.map(draw)));
 }
 function pauseSendingDialog(a) {
   const stands = seen.levers.levers.find((l) => l.account_id === a.id);

@@ -8,31 +8,28 @@ function lock() {
   forget();
   search.value = "";
   drawFound();
-  document.title = "Log in · Call Assistant";
+  entitle("Log in");
   document.body.classList.remove("stale");
   $("logout").hidden = true;
   $("live").classList.add("off");
   $("live-text").textContent = "Logged out";
   pass = null;
   if (portal) return notice("You are not logged in", "The link has expired, was revoked, or you have logged out. Ask whoever sent it to you for another one.");
-  const wrong = h("div.wrong", { role: "alert", hidden: true });
   const token = h("input", { type: "password", name: "token", required: true, autocomplete: "current-password" });
-  const send = h("button.btn.primary", { type: "submit" }, "Log in");
-  const form = h("form.card.login", { "aria-labelledby": "h-login" }, h("h1", { id: "h-login" }, "Log in"),
+  const form = formOf("form.card.login", [h("h1", "Log in"),
     h("input", { type: "text", name: "username", value: "operator", autocomplete: "username", hidden: true }),
-    field("The operator's token", "This browser stays logged in for an hour.", token), wrong, h("div.foot", send));
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    send.disabled = true; wrong.hidden = true;
-    try { await ask("POST", "/login", { token: token.value }); locked = false; $("main").replaceChildren(); await meet(); await refresh(true); }
-    catch (error) { wrong.textContent = error.message; wrong.hidden = false; token.select(); }
-    send.disabled = false;
+    field("The operator's token", "This browser stays logged in for an hour.", token)], null, "Log in", async () => {
+    await ask("POST", "/login", { token: token.value }).catch((error) => { token.select(); throw error; });
+    locked = false;
+    $("main").replaceChildren();
+    await meet();
+    await refresh(true);
   });
   $("main").replaceChildren(form);
   if (!document.querySelector("dialog[open]")) token.focus();
 }
 async function logOut() {
-  try { await ask("DELETE", portal ? "/portal-login" : "/login"); } catch (error) { return toast(error.message, true); }
+  try { await ask("DELETE", portal ? "/portal-login" : "/login"); } catch (error) { return fail(error); }
   lock();
   if (!portal) location.replace("/");
 }
@@ -51,10 +48,9 @@ async function meetOwner() {
   $("count").textContent = "";
   search.placeholder = "Find evt_… or dlv_…";
   $("home").removeAttribute("href");
-  $("home").removeAttribute("title");
   document.querySelector(".top > a[href]").target = "_blank";
   const login = link ? await ask("POST", "/portal-login", { link }) : await ask("GET", "/portal-login");
-  if (link) history.replaceState(null, "", "#" + encodeURIComponent(login.account_id));
+  if (link) history.replaceState(null, "", hash(login.account_id));
   link = null; pass = login.token; own = login.account_id;
   $("logout").hidden = false;
   follow();

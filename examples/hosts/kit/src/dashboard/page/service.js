@@ -9,12 +9,22 @@ async function send(path, { headers, ...rest }) {
 async function ask(method, path, body) {
   const response = await send(path, {
     method,
-    headers: body === undefined ? {} : { "Content-Type": "application/json" },
-    body: body === undefined ? undefined : JSON.stringify(body),
+    headers: body && { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
   }).catch(() => { throw new Error(method === "GET" ? "the service does not answer" : "the service does not answer: whether it did this is not known"); });
   const value = await response.json().catch(() => null);
   if (!response.ok) throw refusal(value?.error?.message || `the service answered ${response.status}`, response.status);
   return value;
+}
+// As many pages as a person has asked for.
+async function readPages(most, read, next = "") {
+  const rows = [];
+  for (let page = 0; page < most && next !== null; page++) {
+    const found = await read(next);
+    rows.push(...found.data);
+    next = found.next;
+  }
+  return { rows, next };
 }
 const at = (...parts) => "/" + parts.map(encodeURIComponent).join("/");
 
@@ -24,9 +34,10 @@ async function attempt(what, run) {
     if (what) toast(what);
     await refresh(true);
     return value;
-  } catch (error) { toast(error.message, true); }
+  } catch (error) { fail(error); }
 }
 const doing = (what, method, ...path) => () => attempt(what, () => ask(method, at(...path)));
+const fail = (error) => toast(error.message, true);
 // What is done goes by itself. An error is said at once, and stays until its reader has seen it.
 function toast(text, bad) {
   const el = h("div.toast", { class: bad ? "bad" : "" }, text, bad && button("Dismiss", { of: text }, () => el.remove()));

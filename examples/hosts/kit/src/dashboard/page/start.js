@@ -10,5 +10,6 @@ for (const skip of document.querySelectorAll("button.skip")) skip.onclick = () =
 // A page that comes back from the browser's memory may have been left before the log-out.
 addEventListener("pageshow", (event) => { if (event.persisted) refresh(true); });
 $("logout").onclick = logOut;
+document.body.append(h("datalist", { id: "types" }, TYPES.map(([value]) => h("option", { value }))));
 follow();
 (async () => { for (;;) { if (!document.hidden) await refresh(); await new Promise((done) => setTimeout(done, 1000)); } })();

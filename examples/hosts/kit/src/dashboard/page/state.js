@@ -32,7 +32,7 @@ async function refresh(now) {
   } catch { if (!locked) alive(false); }
 }
 async function refreshAccount(asked) {
-  const response = await send(at("accounts", asked, "overview"), { headers: tag ? { "If-None-Match": tag } : {} });
+  const response = await send(at("accounts", asked, "overview"), { headers: tag && { "If-None-Match": tag } });
   if (response.status === 304) return;
   if (response.status !== 200 && response.status !== 404) throw new Error(`the service answered ${response.status}`);
   const value = await response.json();
@@ -66,7 +66,7 @@ function address(of = tab) {
   pages.slice(1).forEach((after) => query.append("after", after));
   if (of === tab) open.forEach((id) => query.append("open", id));
   const asked = query.toString();
-  return "#" + encodeURIComponent(selected) + (of === "deliveries" ? "" : "/" + of) + (asked && "?" + asked);
+  return hash(selected) + (of === "deliveries" ? "" : "/" + of) + (asked && "?" + asked);
 }
 function remember() { if (address() !== location.hash) history.pushState(null, "", address()); }
 function follow() {
@@ -87,7 +87,7 @@ function follow() {
 function forget() { seen = null; found = null; kept = null; days = null; fleet = null; notes = { pages: 1, rows: [], next: null }; details.clear(); missed.clear(); chosen.clear(); }
 function choose(id) {
   if (id === selected) return;
-  location.hash = "#" + encodeURIComponent(id);
+  location.hash = hash(id);
   scrollTo(0, 0);
 }
 function show(name) {
@@ -147,7 +147,7 @@ async function find() {
 }
 async function look() {
   if (locked) return;
-  try { await find(); await fetchOpen(); draw(); } catch (error) { toast(error.message, true); }
+  try { await find(); await fetchOpen(); draw(); } catch (error) { fail(error); }
 }
 // A span and days exclude each other.
 function setFilter(name, value) {

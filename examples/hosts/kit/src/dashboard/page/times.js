@@ -19,6 +19,7 @@ function stamp(time) {
   const zone = "UTC" + (east ? (east > 0 ? "+" : "−") + Math.floor(size / 60) + (size % 60 ? ":" + two(size % 60) : "") : "");
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())} ${zone}`;
 }
+const minute = (time) => stamp(time).slice(11, 16);
 // Below the line of its own day a time is seen without the day and the zone.
 function when(time, line) {
   if (!time) return faint("never");
