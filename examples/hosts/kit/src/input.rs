@@ -35,7 +35,11 @@ impl fmt::Display for Bad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.field.as_str() {
             "" => f.write_str(&self.message),
-            field => write!(f, "{field}: {}", self.message),
+            // A library's error names its own field: `url is not https`.
+            field => match self.message.strip_prefix(field.rsplit('.').next().unwrap_or(field)) {
+                Some(rest) if rest.starts_with(' ') => write!(f, "{field}{rest}"),
+                _ => write!(f, "{field}: {}", self.message),
+            },
         }
     }
 }

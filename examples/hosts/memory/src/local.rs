@@ -477,7 +477,9 @@ impl Shared for Local {
         let now = clock::now();
         logins.retain(|_, login| login.expires_at > now);
         if logins.len() >= LOGINS && !logins.contains_key(&digest) {
-            return Err(Refused::Conflict(format!("there are {LOGINS} links and ended logins")));
+            return Err(Refused::Conflict(format!(
+                "{LOGINS} links and ended logins, and that is the limit"
+            )));
         }
         let ended = logins.get(&digest).is_some_and(|login| login.ended);
         logins.insert(digest, LoginRow { ended: row.ended || ended, ..row });

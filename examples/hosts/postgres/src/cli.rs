@@ -43,7 +43,7 @@ pub(crate) enum Role {
         #[command(flatten)]
         sending: Sending,
     },
-    /// Migrates the database to this version. Of several at once one does so, and the others wait.
+    /// Migrates the database to this version. If several run at once, one migrates and the others wait.
     #[command(after_help = "migrate --database postgresql://migrator@localhost/calls")]
     Migrate {
         #[command(flatten)]
@@ -96,9 +96,9 @@ pub(crate) enum Role {
         drain: Drain,
     },
     /// Erases an account with all its data, or a caller in its calls, events and logged responses. Waits for older
-    /// transactions and for attempts in flight, and says so. Prints how many rows of each kind it found. It ends with 3 if
-    /// rows may be left, and `left` says why. An erased account's id is refused from then on. Events that are accepted
-    /// after the erasure of a caller are accepted: run it again for them.
+    /// transactions and for attempts in flight, and logs each wait. Prints how many rows of each kind it found. It ends
+    /// with 3 if rows may be left, and `left` says why. An erased account's id is refused from then on. Events that are
+    /// accepted after the erasure of a caller are accepted: run the command again for them.
     #[command(after_help = "erase --account acct_1 --contact contact_1")]
     Erase {
         #[command(flatten)]
@@ -159,7 +159,7 @@ pub(crate) enum Role {
         #[arg(long, value_name = "ROLE", default_value = "operator")]
         #[arg(value_parser = flags::expected::<Login>("api, sender, all or operator"))]
         role: Login,
-        /// Check, too, how long ago the write-ahead log was archived.
+        /// Also check how long ago the write-ahead log was archived.
         #[arg(long)]
         backup: bool,
         /// Print JSON.

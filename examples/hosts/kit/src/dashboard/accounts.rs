@@ -41,7 +41,11 @@ impl<S: Store, X> Dashboard<S, X> {
                 "after" => after = Some(value.as_str()).filter(|value| !value.is_empty()),
                 "limit" => most = limit(value)?,
                 "search" => begins = search(value)?,
-                _ => return Err(Bad::new("query", "there are search, after and limit").into()),
+                _ => {
+                    return Err(
+                        Bad::new("query", "the parameters are search, after and limit").into()
+                    );
+                }
             }
         }
         let page = self.store.accounts(by, begins, after, most).await?;
@@ -100,7 +104,7 @@ impl<S: Store, X> Dashboard<S, X> {
             match name.as_str() {
                 "after" => after = Some(value.as_str()).filter(|value| !value.is_empty()),
                 "limit" => most = limit(value)?,
-                _ => return Err(Bad::new("query", "there are after and limit").into()),
+                _ => return Err(Bad::new("query", "the parameters are after and limit").into()),
             }
         }
         let page = self.store.keys(id, Part::After(after, most)).await?;

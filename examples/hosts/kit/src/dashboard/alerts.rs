@@ -80,7 +80,11 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                     wait = read.ok_or_else(wrong)?;
                 }
                 _ => {
-                    return Err(Bad::new("query", "there are after, before, limit and wait").into());
+                    return Err(Bad::new(
+                        "query",
+                        "the parameters are after, before, limit and wait",
+                    )
+                    .into());
                 }
             }
         }

@@ -57,7 +57,7 @@ fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
             "status" => {
                 for status in value.split(',') {
                     if status == "failing" {
-                        let message = "failing stands alone: it has several statuses";
+                        let message = "failing cannot be combined: it has several statuses";
                         return Err(Bad::new("status", message).into());
                     }
                     let most = DeliveryStatus::ALL.len();
@@ -84,7 +84,8 @@ fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
             "after" => filter.after = Some(value.clone()),
             "limit" => filter.limit = limit(value)?,
             _ => {
-                let known = "there are status, endpoint, type, id, from, until, after and limit";
+                let known =
+                    "the parameters are status, endpoint, type, id, from, until, after and limit";
                 return Err(Bad::new("query", known).into());
             }
         }

@@ -17,7 +17,11 @@ impl<S: Store, X> Dashboard<S, X> {
                 "after" => after = Some(value.as_str()).filter(|value| !value.is_empty()),
                 "before" => before = Some(value.as_str()),
                 "limit" => most = limit(value)?,
-                _ => return Err(Bad::new("query", "there are after, before and limit").into()),
+                _ => {
+                    return Err(
+                        Bad::new("query", "the parameters are after, before and limit").into()
+                    );
+                }
             }
         }
         let rows = match before {

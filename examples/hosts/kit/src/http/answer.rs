@@ -89,9 +89,8 @@ impl Error {
     /// Returns the error as a response.
     pub fn answer(self) -> Answer {
         let (status, code, message, field) = match self {
-            Self::Bad(Bad { field, message })
-            | Self::Refused(Refused::Bad(Bad { field, message })) => {
-                (StatusCode::BAD_REQUEST, "invalid_input", message, Some(field))
+            Self::Bad(bad) | Self::Refused(Refused::Bad(bad)) => {
+                (StatusCode::BAD_REQUEST, "invalid_input", bad.to_string(), Some(bad.field))
             }
             Self::Refused(Refused::NotFound(what)) => {
                 (StatusCode::NOT_FOUND, "not_found", format!("{what} not found"), None)
@@ -198,10 +197,6 @@ fn too_many(code: &str, what: &str, seconds: u64) -> Answer {
 }
 
 fn error(status: StatusCode, code: &str, message: &str, field: Option<String>) -> Answer {
-    let message = match &field {
-        Some(field) => format!("{field}: {message}"),
-        None => message.to_owned(),
-    };
     let mut error = json!({ "code": code, "message": message });
     if let Some(field) = field {
         error["field"] = field.into();

@@ -98,8 +98,8 @@ impl<S: Store> Monitor<S> {
                 api.write(&mut text)?;
             }
             let version = ("version", env!("CARGO_PKG_VERSION"));
-            text.gauge(BUILD_INFO, "What runs, by its version.", [([version], 1)])?;
-            let help = "Lines of the log that were dropped, because nobody read them in time.";
+            text.gauge(BUILD_INFO, "The version of the program.", [([version], 1)])?;
+            let help = "Lines of the log that were dropped because their reader is too slow.";
             text.counter(LOG_DROPPED, help, [([], log::dropped())])?;
             text.gauge(STORE_UP, "Whether the store answers.", [([], u8::from(is_up))])?;
             if let Some(gauges) = gauges {

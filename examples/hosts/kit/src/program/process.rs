@@ -22,7 +22,7 @@ pub fn host_name() -> Option<String> {
 
 fn cpu_seconds() -> Option<Family> {
     let spent = stat_field(14)? + stat_field(15)?;
-    let help = "The time of processors that was used.";
+    let help = "The processor time of this process.";
     Some(Family::counter("process_cpu_seconds", help, spent / TICKS))
 }
 
@@ -46,18 +46,18 @@ fn resident_bytes() -> Option<Family> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    let help = "The memory that is resident.";
+    let help = "The resident memory of this process.";
     Some(Family::gauge("process_resident_memory_bytes", help, kib.saturating_mul(1024)))
 }
 
 fn open_files() -> Option<Family> {
     let count = fs::read_dir("/proc/self/fd").ok()?.count();
-    Some(Family::gauge("process_open_fds", "The file descriptors that are open.", count))
+    Some(Family::gauge("process_open_fds", "Open file descriptors.", count))
 }
 
 fn most_files() -> Option<Family> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     let most: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(Family::gauge("process_max_fds", "The file descriptors that may be open.", most))
+    Some(Family::gauge("process_max_fds", "The limit of open file descriptors.", most))
 }

@@ -263,7 +263,7 @@ impl Core {
             });
             if added == Added::Other {
                 out.push_back(Command::LookAgain(Some(format!(
-                    "delivery {} was another's, and is of endpoint {} and of {}",
+                    "delivery {} now belongs to endpoint {} and to an event of {}",
                     key.delivery, key.endpoint, key.event_created_at
                 ))));
             }

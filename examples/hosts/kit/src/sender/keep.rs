@@ -130,7 +130,7 @@ impl<R: Rows, C: Clock, N: Notes> Keeper<R, C, N> {
         let done: [_; STEPS] = tokio::join!(biased; one(0), one(1), one(2), one(3)).into();
         for (id, done) in done.into_iter().flatten() {
             if let Err(error) = done {
-                log::warn!(recovery = format!("rcv_{id}"), %error, "a recovery makes no step");
+                log::warn!(recovery = format!("rcv_{id}"), %error, "a recovery makes no progress");
                 failed.insert(id, self.clock.at().steady);
             }
         }

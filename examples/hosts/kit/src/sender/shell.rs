@@ -138,7 +138,7 @@ where
                 keeper.hear(Event::Parked(endpoint, parked));
             }),
             Command::CountMissed(health, opened) => {
-                self.spawn("counting of what was missed", async move {
+                self.spawn("the count of missed deliveries", async move {
                     let now = own.clock.at().now;
                     let counted = count_missed(&own.rows, &health, &opened.names, now).await;
                     if let Err(error) = counted {

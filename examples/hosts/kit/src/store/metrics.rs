@@ -55,7 +55,7 @@ impl LoadRow {
             ),
             Family::gauge(
                 "call_assistant_sender_planned",
-                "Deliveries that this process is to send.",
+                "Deliveries in the plan of this process.",
                 planned,
             ),
             Family::gauge(
@@ -65,7 +65,7 @@ impl LoadRow {
             ),
             Family::gauge(
                 "call_assistant_sender_behind_seconds",
-                "For how long this process has not begun all that may start.",
+                "For how long this process has not begun every attempt that may start.",
                 behind.as_secs_f64(),
             ),
         ]

@@ -114,7 +114,9 @@ impl By {
     /// It is not 1 to 100 bytes of plain text, or is what the journal calls an account's owner.
     pub(crate) fn check(name: &str) -> Result<(), &'static str> {
         if name.trim().eq_ignore_ascii_case(Self::OWNER.name) {
-            return Err("expected another name: the journal calls an account's owner so");
+            return Err(
+                "expected another name: the journal has this one for the owner of an account",
+            );
         }
         match name.is_empty() || name.len() > 100 || name.chars().any(char::is_control) {
             true => Err("expected a name: 1 to 100 bytes of plain text"),

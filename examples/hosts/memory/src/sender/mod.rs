@@ -67,7 +67,7 @@ impl Sender {
         let clock = HostClock { moved: store.clock.clone(), began: Instant::now() };
         let poster = Poster { client, scale: pace.scale, clock: clock.clone() };
         let old = forget_old(Arc::clone(&store));
-        let old = tokio::spawn(watch.until_shutdown("forgetting what is old", old));
+        let old = tokio::spawn(watch.until_shutdown("dropping old rows", old));
         let shell = Shell {
             rows: Rows(Arc::clone(&store)),
             poster: FaultyPoster { poster, faults },

@@ -86,7 +86,7 @@ fn bad_data_is_refused_with_the_path_of_the_field() {
         (
             r#"{"accounts":[{"id":"a","timezone":"UTC","endpoints":[{"url":"http://x/"}]}]}"#
                 .to_owned(),
-            "accounts[0].endpoints[0].url: url is not https",
+            "accounts[0].endpoints[0].url is not https",
         ),
         (call(r#""started_at":"noon""#), "accounts[0].calls[0].started_at: "),
         (call(r#""note":1"#), "accounts[0].calls[0].note: unknown field"),

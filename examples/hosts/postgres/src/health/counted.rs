@@ -247,7 +247,7 @@ impl Counted {
                 ),
                 Family::gauge(
                     "call_assistant_unreadable_rows",
-                    "Endpoints, deliveries and events that are damaged: what is due of them is late.",
+                    "Damaged endpoints, deliveries and events; their due deliveries count as late.",
                     self.unreadable_rows(),
                 ),
             ]);
@@ -270,7 +270,7 @@ impl Counted {
         let age = |at: &Instant| at.elapsed().as_secs_f64().to_string();
         Family {
             name: "call_assistant_loop_age_seconds",
-            help: "How long ago a round of each loop of this process has succeeded.",
+            help: "The time since each loop of this process last succeeded.",
             is_counter: false,
             values: rounds.iter().map(|(of, at)| (Some(("loop", (*of).into())), age(at))).collect(),
         }

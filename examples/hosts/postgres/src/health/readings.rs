@@ -158,7 +158,7 @@ async fn read(database: &Database, counted: &Counted) -> Result<Read, DbError> {
                 sql::monitoring_gauges(client)
             )?;
             families.extend(gauges.as_ref().map(|gauges| {
-                let help = "Accounts of which a delivery that nothing holds up has been due for ten seconds.";
+                let help = "Accounts with a delivery that nothing holds up and that has been due for ten seconds.";
                 Family::gauge("call_assistant_late_accounts", help, gauges.late_accounts)
             }));
             let counts = gauges.map(|gauges| counts_of(&gauges)).transpose()?;
@@ -203,12 +203,12 @@ async fn what_is_set(
         ),
         Family::gauge(
             "call_assistant_sending_throttled",
-            "Limits below the usual that operators have set.",
+            "Throttles that operators have set.",
             state.throttled,
         ),
         Family::gauge(
             "call_assistant_oldest_lever_seconds",
-            "The age of the oldest pause or limit that operators have set.",
+            "The age of the oldest pause or throttle that operators have set.",
             state.oldest_lever,
         ),
     ];

@@ -82,7 +82,12 @@ pub(crate) async fn look(
         Ok(database) => database,
         Err(check) => return vec![check],
     };
-    let mut checks = vec![Check::new("database", Good, "it answers, and has this schema", "")];
+    let mut checks = vec![Check::new(
+        "database",
+        Good,
+        "it answers, and its schema is that of this version",
+        "",
+    )];
     match health::lacking(&database, login).await {
         Ok(lacking) => checks.extend(of_rights(lacking)),
         Err(error) => checks.push(Check::failed("rights", &error)),
@@ -134,7 +139,7 @@ fn of_processes(found: &Levers, ring: &[u8], now: Timestamp) -> Vec<Check> {
                 (Warn, late, "see its log, and WebhooksLate in the runbook")
             }
             None if version != env!("CARGO_PKG_VERSION") => {
-                (Warn, told, "it is of another version")
+                (Warn, told, "complete the roll-out: it runs another version")
             }
             None if *keys != own.join(",") => {
                 (Warn, told, "give every process the same ring, its lines in the same order")
@@ -144,15 +149,25 @@ fn of_processes(found: &Levers, ring: &[u8], now: Timestamp) -> Vec<Check> {
         checks.push(Check::new("process", state, found, todo));
     }
     if found.processes.is_empty() {
-        checks.push(Check::new("process", Warn, "none lives", "start an `api` and a `sender`"));
+        checks.push(Check::new(
+            "process",
+            Warn,
+            "no process is alive",
+            "start an `api` and a `sender`",
+        ));
     }
     for lever in &found.levers {
         let age = now.since(lever.set_at).as_secs();
         let found = format!("{}, {age} s ago", lever.words());
-        checks.push(Check::new("levers", Warn, found, "`levers undo` it, unless it is meant"));
+        checks.push(Check::new(
+            "levers",
+            Warn,
+            found,
+            "undo it with `levers undo`, unless it is intended",
+        ));
     }
     if found.levers.is_empty() {
-        checks.push(Check::new("levers", Good, "none is set", ""));
+        checks.push(Check::new("levers", Good, "no lever is set", ""));
     }
     checks
 }
@@ -179,7 +194,7 @@ async fn reach(address: &Address) -> Result<Database, Check> {
 
 fn of_rights(lacking: Vec<String>) -> Vec<Check> {
     if lacking.is_empty() {
-        return vec![Check::new("rights", Good, "the login has each that it needs", "")];
+        return vec![Check::new("rights", Good, "the login has every right that it needs", "")];
     }
     let each = |right| {
         Check::new("rights", Fail, format!("the login lacks a right: {right}"), Class::Right.todo())
@@ -197,9 +212,11 @@ async fn writes(address: &Address, ring: &KeyRing) -> Check {
     };
     let todo = "repair the standby, or take it out of synchronous_standby_names";
     match ready {
-        Ok(Writes::Stored) => Check::new("writes", Good, "they are acknowledged", ""),
-        Ok(Writes::Waiting) => Check::new("writes", Fail, "they wait for a standby server", todo),
-        Err(error) => Check::new("writes", Fail, error, "look at its disk and its log"),
+        Ok(Writes::Stored) => Check::new("writes", Good, "writes are acknowledged", ""),
+        Ok(Writes::Waiting) => Check::new("writes", Fail, "writes wait for a standby server", todo),
+        Err(error) => {
+            Check::new("writes", Fail, error, "look at the disk and the log of the database")
+        }
     }
 }
 
@@ -214,7 +231,7 @@ fn of_server(server: &sql::Server, backup: bool) -> Vec<Check> {
             "version",
             bad(major < 14, Fail),
             format!("PostgreSQL {major}"),
-            "14 or later is needed",
+            "version 14 or later is required",
         ),
         Check::new(
             "connections",
@@ -249,7 +266,7 @@ fn of_server(server: &sql::Server, backup: bool) -> Vec<Check> {
         Check::new(
             "partitions",
             bad(ahead < 2, if ahead < 1 { Fail } else { Warn }),
-            format!("days from tomorrow on: {ahead}"),
+            format!("days that have one, from tomorrow on: {ahead}"),
             "start an `api` or a `sender`, and read its log",
         ),
     ];
@@ -269,10 +286,10 @@ fn of_server(server: &sql::Server, backup: bool) -> Vec<Check> {
             None => "nothing was archived".to_owned(),
         };
         let (state, todo) = match (mode, server.archiving_fails, age) {
-            ("off", ..) => (Warn, "PostgreSQL cannot tell: ask what makes the backups"),
+            ("off", ..) => (Warn, "PostgreSQL does not know: ask the backup tool"),
             (_, true, _) => (Fail, "archive_command fails: see the server's log"),
             (_, false, Some(..=ARCHIVE)) => (Good, ""),
-            _ => (Warn, "set archive_timeout; or nothing was written"),
+            _ => (Warn, "set archive_timeout, unless nothing was written"),
         };
         checks.push(Check::new("backup", state, found, todo));
     }
@@ -299,8 +316,8 @@ fn of_ring(checked: &ring::Checked) -> Check {
     let (state, todo) = match (checked.unreadable, checked.outdated) {
         (1.., _) => (
             Fail,
-            "put the key back, and rotate nothing before; where the row is damaged, `endpoints rotate ID` \
-             or `endpoints delete ID`; where the key is lost, `endpoints delete ID`, then `rotate-keys`",
+            "put the key back before any rotation; if the row is damaged, run `endpoints rotate ID` or \
+             `endpoints delete ID`; if the key is lost, `endpoints delete ID`, then `rotate-keys`",
         ),
         (0, 1..) => (Warn, "run `rotate-keys` before an old line is taken out"),
         (0, 0) => (Good, ""),

@@ -166,7 +166,7 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
         (
             &["deliveries", "list", "acct_1", "--status", "failing,gone"],
             2,
-            "status: failing stands alone",
+            "status: failing cannot be combined",
         ),
         (&["deliveries", "export", "acct_none"], 1, "account not found"),
         (&["keygen"], 2, "missing NUMBER"),

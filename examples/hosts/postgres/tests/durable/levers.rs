@@ -72,7 +72,7 @@ async fn what_is_paused_waits_for_its_end_and_nothing_else_does() {
     }
     // The log of a sender says why nothing is sent, and says it once.
     let sender = service.world.start("sender", &SENDER);
-    let held = "a lever holds back what is sent lever=lvr_1 on=\"account acct_1\" per_second=0";
+    let held = "a lever holds back sending lever=lvr_1 on=\"account acct_1\" per_second=0";
     sender.logs(held);
     for _ in 0..2 {
         has_looked(&sender, "levers");

@@ -217,7 +217,7 @@ fn compared(now: &Renewal, last: &Renewal) -> Option<Command> {
     let went_back = match now.count {
         // Others have removed its row, so its count is gone.
         1 if now.at.since(last.at) >= FORGOTTEN => {
-            log::warn!("this sender was away since {}", last.at);
+            log::warn!("this sender has renewed no lease since {}", last.at);
             None
         }
         // What this sender had written is not there.

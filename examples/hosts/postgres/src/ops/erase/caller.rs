@@ -70,7 +70,7 @@ async fn all(
             continue;
         }
         for why in &look.unreadable {
-            log::warn!(account, "{why}: it keeps what it says of the caller");
+            log::warn!(account, "{why}: the caller is not erased from it");
         }
         return Ok(match (have_ended, look.unreadable.is_empty()) {
             (false, _) => Some(Left::OlderTransactions),
