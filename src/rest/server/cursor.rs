@@ -291,7 +291,7 @@ pub enum CursorError {
     #[error("cursor is authentic and its contents are not valid")]
     Contents,
     /// A request with other bounds than the list of its cursor.
-    #[error("request has other filters than the list its cursor is from")]
+    #[error("request has other filters than the list of its cursor")]
     Filters,
 }
 

@@ -144,7 +144,7 @@ pub enum RejectionReason {
     #[error("the authorization scheme is not Bearer")]
     OtherScheme,
     /// A credential after `Bearer` that is empty, or has a byte that no key has.
-    #[error("what follows Bearer cannot be a credential")]
+    #[error("the text after Bearer cannot be a credential")]
     MalformedCredential,
     /// A credential that the store does not have.
     #[error("the credential is not known")]

@@ -66,16 +66,18 @@ impl Hash for Version {
 #[non_exhaustive]
 pub enum MismatchError {
     /// An attempt of one delivery was given to another.
-    #[error("the attempt is of another delivery")]
+    #[error("the attempt belongs to another delivery")]
     Delivery,
     /// The endpoint, or the destination, is not the one of the delivery.
-    #[error("the endpoint is another one")]
+    #[error("the endpoint is not that of the delivery")]
     Endpoint,
     /// An event was given to an attempt of another event's delivery.
-    #[error("the event is another one")]
+    #[error("the event is not that of the delivery")]
     Event,
     /// Rows were given to a recovery that are not its next rows.
-    #[error("found is not in ascending order of ids, each after the recovery's last")]
+    #[error(
+        "the rows found are not in ascending order of ids, each after the last one of the recovery"
+    )]
     Order,
 }
 

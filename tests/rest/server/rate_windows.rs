@@ -13,7 +13,7 @@ use crate::{at, second};
 
 /// Whether a refusal is for want of room, and not of quota.
 fn is_for_room(refused: &RateLimitError) -> bool {
-    let (room, quota) = ("as many credentials are active", "the quota is used up");
+    let (room, quota) = ("the table of rate windows is full", "the quota is used up");
     let said = refused.to_string();
     assert_ne!(said.starts_with(room), said.starts_with(quota), "{said}");
     said.starts_with(room)
@@ -80,7 +80,7 @@ fn a_flood_of_keys_meets_the_bound() {
     let exceeded = windows.check(&credential(1_000), quota(1), second(20)).unwrap_err();
     assert_eq!(
         exceeded.to_string(),
-        "as many credentials are active as there may be windows, a request is admitted in 40s"
+        "the table of rate windows is full, a request is admitted in 40s"
     );
     // All of them were admitted again meanwhile, so it has to wait for their second minute.
     // That takes some checks to find out: each looks at 64 of them.

@@ -250,6 +250,6 @@ pub(in crate::rest::server) enum RateLimitReason {
     #[error("the quota is used up")]
     Quota,
     /// A full [`RateWindows`], of which each window could still refuse.
-    #[error("as many credentials are active as there may be windows")]
+    #[error("the table of rate windows is full")]
     Room,
 }

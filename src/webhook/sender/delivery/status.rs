@@ -81,7 +81,7 @@ pub enum BeginError {
         until: Timestamp,
     },
     /// The endpoint is disabled, or was disabled meanwhile. The delivery is parked now: store it.
-    #[error("parked, for its endpoint was disabled")]
+    #[error("parked, because its endpoint was disabled")]
     Parked,
     /// The delivery has ended.
     #[error("ended already")]
