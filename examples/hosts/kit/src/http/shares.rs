@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep};
 
 /// How many requests of owners are answered at the same time: 4. An operator's waits for none of them.
 pub const OWNERS: usize = 4;
 
-/// The most requests of one owner that wait or are answered: 16. One at a time is answered.
+/// The most requests of one owner that wait or are answered: 16. One at a time is answered, for half of the time.
 pub const MOST: usize = 16;
 
 /// The requests of owners that are under way. Clones share it.
@@ -20,12 +22,14 @@ pub struct Shares<K> {
     each: Arc<Mutex<HashMap<K, Weak<Semaphore>>>>,
 }
 
-/// The turn of a request among those of its owner, and among those of all.
+/// The turn of a request among those of its owner, and among those of all. The owner's next turn begins after a pause that
+/// is as long as this one: no owner takes more than half of a share.
 #[derive(Debug)]
 #[must_use = "it ends when it is dropped"]
 pub struct Share {
-    _own: Option<OwnedSemaphorePermit>,
+    own: Option<OwnedSemaphorePermit>,
     _all: Option<OwnedSemaphorePermit>,
+    began: Instant,
 }
 
 impl<K> Default for Shares<K> {
@@ -52,6 +56,18 @@ impl<K: Eq + Hash> Shares<K> {
         // Nobody closes them.
         let own = own.acquire_owned().await.ok();
         let all = Arc::clone(&self.all).acquire_owned().await.ok();
-        Some(Share { _own: own, _all: all })
+        Some(Share { own, _all: all, began: Instant::now() })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let (own, took) = (self.own.take(), self.began.elapsed());
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                sleep(took).await;
+                drop(own);
+            });
+        }
     }
 }
