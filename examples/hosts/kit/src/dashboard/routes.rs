@@ -232,7 +232,7 @@ impl Route {
     pub(super) fn is_edit(&self) -> bool {
         let is_bounded = matches!(
             self.action,
-            CreateKey | RevokeKey | CreateEndpoint | DeleteEndpoint | Redeliver | SendNow
+            CreateKey | RevokeKey | CreateEndpoint | DeleteEndpoint | Redeliver
         );
         !self.journal.is_empty() && !is_bounded
     }
