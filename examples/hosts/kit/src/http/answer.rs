@@ -209,8 +209,8 @@ pub fn ok(value: &impl Serialize) -> Answer {
     json(StatusCode::OK, value)
 }
 
-/// Builds a large answer: other requests do not wait for this thread meanwhile.
-pub(crate) fn large(build: impl FnOnce() -> Answer) -> Answer {
+/// Builds something large: other requests do not wait for this thread meanwhile.
+pub fn large<T>(build: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => block_in_place(build),
         _ => build(),

@@ -18,6 +18,7 @@
 //! compares each with what PostgreSQL says of its parameters and columns.
 
 use deadpool_postgres::GenericClient;
+use host::http::answer::large;
 use tokio::task::yield_now;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
@@ -29,6 +30,9 @@ use super::rows::FromRow;
 /// A statement of a file in `sql`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Statement(pub(crate) &'static str);
+
+/// The most rows that are read while other requests wait for the thread: 100.
+const MANY: usize = 100;
 
 /// The line that begins a statement, up to its name.
 const MARK: &str = "-- name: ";
@@ -193,7 +197,9 @@ impl<T: FromRow> Answer for Vec<T> {
     type Row = T;
 
     fn of(rows: Vec<Row>) -> Result<Self, DbError> {
-        rows.iter().map(|row| T::from_row(row, "")).collect()
+        let read = || rows.iter().map(|row| T::from_row(row, "")).collect();
+        // Some milliseconds, where rows have bodies of events.
+        if rows.len() > MANY { large(read) } else { read() }
     }
 }
 
