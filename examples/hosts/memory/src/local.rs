@@ -17,15 +17,14 @@ use call_assistant::webhook::sender::RecoveryFilter;
 
 use crate::store::{AccountRow, Store, Tables};
 use host::clock;
-use host::input::Bad;
 use host::sender::Load;
 use host::store::bounds;
 use host::store::scope::{Allowed, Among, By, Operator};
 use host::store::{
-    Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointEdit, EndpointRow, Fleet, KeyPage, LastHour, Listed, LoginRow,
-    MOST_LISTED, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, Part, RecoveryPage,
-    RecoveryRow, Writes,
+    Account, AccountChange, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage, DeliveryRow,
+    Enabled, EndpointEdit, EndpointRow, Fleet, LastHour, Listed, LoginRow, MOST_LISTED, Metrics,
+    Missed, NewAccount, NewEndpoint, NewSecret, Part, PartRows, RecoveryPage, RecoveryRow, Writes,
+    call_place, place, place_of_call,
 };
 use host::store::{ApiStore, CallPage, Done, Refused, Rejected, Store as Shared};
 use host::trace::TraceParent;
@@ -149,13 +148,8 @@ impl Shared for Local {
         begins: Option<&str>,
         after: Option<&str>,
         limit: usize,
-    ) -> Done<AccountPage> {
-        let after = match after {
-            Some(text) => text
-                .parse()
-                .map_err(|_| Refused::Conflict("after: not a page of accounts".into()))?,
-            None => 0,
-        };
+    ) -> Done<PartRows<Listed<Account>>> {
+        let after = place(after, 0)?;
         let tables = self.store.lock();
         let name = begins.map(str::to_lowercase);
         let fits = |row: &AccountRow| {
@@ -166,10 +160,9 @@ impl Shared for Local {
             begins.is_none_or(|begins| id.as_str().starts_with(begins))
                 || name.as_ref().is_some_and(of_name)
         };
-        let mut rest = (1_usize..).zip(tables.accounts()).skip(after).filter(|(_, row)| fits(row));
-        let found: Vec<(usize, &AccountRow)> = rest.by_ref().take(limit).collect();
-        let next = found.last().filter(|_| rest.next().is_some()).map(|(at, _)| at.to_string());
-        Ok(AccountPage { rows: found.into_iter().map(|(_, row)| Ok(row.shown())).collect(), next })
+        let rest = (1_usize..).zip(tables.accounts()).skip(after).filter(|(_, row)| fits(row));
+        let found = rest.take(limit.saturating_add(1)).collect();
+        Ok(PartRows::first(found, limit, |(at, _)| at.to_string(), |(_, row)| Ok(row.shown())))
     }
 
     async fn account(&self, id: Allowed<'_, Account>) -> Done<Account> {
@@ -196,21 +189,23 @@ impl Shared for Local {
         Ok(row.shown())
     }
 
-    async fn keys(&self, account: Allowed<'_, Account>, part: Part<'_>) -> Done<KeyPage> {
+    async fn keys(
+        &self,
+        account: Allowed<'_, Account>,
+        part: Part<'_>,
+    ) -> Done<PartRows<Listed<StoredKey>>> {
         let tables = self.store.lock();
         let row = tables.account(account.as_str())?;
-        let (all, wrong) = (row.count_keys(), || Bad::new("after", "not the `next` of a page"));
+        let all = row.count_keys();
         let (from, most) = match part {
-            Part::After(after, most) => {
-                (after.map_or(Ok(0), str::parse).map_err(|_| Refused::Bad(wrong()))?, most)
-            }
+            Part::After(after, most) => (place(after, 0)?, most),
             Part::Newest(most) => (all.saturating_sub(most), most),
         };
         let end = from.saturating_add(most);
         let rows = tables.keys_from(row, from).take(most).cloned().map(Ok).collect();
         let next = matches!(part, Part::After(..)) && end < all;
         let more = next || matches!(part, Part::Newest(_)) && from > 0;
-        Ok(KeyPage { rows, next: next.then(|| end.to_string()), more })
+        Ok(PartRows { rows, next: next.then(|| end.to_string()), more })
     }
 
     async fn key(&self, id: Allowed<'_, StoredKey>) -> Done<StoredKey> {
@@ -235,14 +230,17 @@ impl Shared for Local {
         Ok(key.clone())
     }
 
-    async fn latest_calls(
+    async fn calls(
         &self,
         account: Allowed<'_, Account>,
-        most: usize,
-    ) -> Done<Vec<Listed<Call>>> {
-        let tables = self.store.lock();
-        let newest = tables.account(account.as_str())?.calls(Mode::Live).newest(most);
-        Ok(newest.cloned().map(Ok).collect())
+        after: Option<&str>,
+        limit: usize,
+    ) -> Done<PartRows<Listed<Call>>> {
+        let (tables, after) = (self.store.lock(), call_place(after)?);
+        let rows = tables.account(account.as_str())?.calls(Mode::Live).after(after);
+        let rows: Vec<&Call> = rows.take(limit.saturating_add(1)).collect();
+        let place = |call: &&Call| place_of_call(call.started_at, call.id.as_str());
+        Ok(PartRows::first(rows, limit, place, |call| Ok(call.clone())))
     }
 
     async fn record_call<E: From<Refused> + Send>(
@@ -281,10 +279,20 @@ impl Shared for Local {
         Ok(accepted)
     }
 
-    async fn endpoints(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<EndpointRow>>> {
+    async fn endpoints(
+        &self,
+        account: Allowed<'_, Account>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Done<PartRows<Listed<EndpointRow>>> {
         let (tables, now) = self.store.write();
-        let endpoints = tables.endpoints(tables.account(account.as_str())?);
-        Ok(endpoints.map(|row| Ok(tables.shown_endpoint(row, now))).collect())
+        let from = place(after, 0)?;
+        let rows = tables.endpoints(tables.account(account.as_str())?);
+        let rows = rows.filter_map(|row| Some((tables.endpoint(row.id.as_str()).ok()?.0, row)));
+        let rows = rows.filter(|(number, _)| *number >= from).take(limit.saturating_add(1));
+        let next = |(number, _): &(u32, _)| number.saturating_add(1).to_string();
+        let shown = |(_, row)| Ok(tables.shown_endpoint(row, now));
+        Ok(PartRows::first(rows.collect(), limit, next, shown))
     }
 
     async fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
@@ -427,8 +435,15 @@ impl Shared for Local {
         Ok(shown)
     }
 
-    async fn recoveries(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<RecoveryRow>>> {
-        Ok(self.store.lock().recoveries(account.as_str()).into_iter().map(Ok).collect())
+    async fn recoveries(
+        &self,
+        account: Allowed<'_, Account>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Done<PartRows<Listed<RecoveryRow>>> {
+        let mut rows = self.store.lock().recoveries(account.as_str(), place(after, u64::MAX)?);
+        rows.truncate(limit.saturating_add(1));
+        Ok(PartRows::first(rows, limit, |(place, _)| place.to_string(), |(_, row)| Ok(row)))
     }
 
     async fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {
@@ -441,8 +456,20 @@ impl Shared for Local {
         tables.recovery(id.as_str(), true, now)
     }
 
-    async fn alerts(&self, account: Allowed<'_, Account>) -> Done<Vec<AlertRow>> {
-        Ok(self.store.lock().alerts(account.as_str()))
+    async fn alerts(
+        &self,
+        account: Allowed<'_, Account>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Done<PartRows<AlertRow>> {
+        let (tables, below) = (self.store.lock(), place(after, u64::MAX)?);
+        let rows = tables.alerts(account.as_str()).filter(|(number, _)| *number < below);
+        let rows = rows.take(limit.saturating_add(1)).collect();
+        Ok(PartRows::first(rows, limit, |(number, _)| number.to_string(), |(_, row)| row.clone()))
+    }
+
+    async fn alert(&self, id: Allowed<'_, AlertRow>) -> Done<AlertRow> {
+        self.store.lock().one_alert(id.as_str())
     }
 
     async fn alerts_after(&self, _: Operator, after: u64, limit: usize) -> Done<AlertPage> {

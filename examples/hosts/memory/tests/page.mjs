@@ -114,6 +114,15 @@ try {
   assert.equal(await run(text(".summary")), "No endpoint fails");
   passed++;
 
+  // A list that is longer than what comes with the rest goes on behind a button.
+  for (let n = 0; n < 25; n++) await json("POST", account + "/calls", {});
+  await run(`show("calls")`);
+  const calls = `document.querySelectorAll('[data-key="card calls"] [data-key^="row "]').length`;
+  await until("the newest calls", `${calls} === 10`);
+  await run(`document.querySelector('[data-key="more calls"]').click()`);
+  await until("all calls", `${calls} >= 25 && !document.querySelector('[data-key="more calls"]')`);
+  await run(`show("deliveries")`);
+
   // A share of failures is never nothing, and of two levers the slower one holds.
   const share = await run(`endpointRow({ ...seen.endpoints[0], last_hour: { attempts: 1000, succeeded: 999, more: false, p99_ms: 5 } }).textContent`);
   assert.match(share, /99 %of 1,000 in 1 h/);

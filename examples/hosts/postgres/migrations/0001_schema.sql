@@ -183,7 +183,7 @@ CREATE TABLE endpoints (
     description     text
 ) WITH (fillfactor = 70);
 
-CREATE INDEX endpoints_account ON endpoints (account_id);
+CREATE INDEX endpoints_account ON endpoints (account_id, number);
 
 -- Endpoints whose owners are still to be reminded.
 CREATE INDEX endpoints_to_remind ON endpoints (since)
@@ -271,7 +271,7 @@ CREATE TABLE ended (
 ) PARTITION BY RANGE (event_created_at);
 
 -- What an endpoint missed, which is little beside what it got.
-CREATE INDEX ended_missed ON ended (endpoint, id) WHERE status <> 'delivered';
+CREATE INDEX ended_missed ON ended (endpoint, id, event_created_at) WHERE status <> 'delivered';
 
 -- The log: one row for each attempt that has ended.
 CREATE TABLE attempts (
@@ -322,6 +322,7 @@ CREATE TABLE alerts (
 );
 
 CREATE INDEX alerts_at ON alerts (at);
+CREATE INDEX alerts_of_endpoint ON alerts (endpoint, id);
 
 -- The feed: numbers in the order of commit.
 CREATE SEQUENCE alert_numbers;

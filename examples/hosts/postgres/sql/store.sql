@@ -160,14 +160,19 @@ LIMIT $2;
 SELECT last_value FROM alert_numbers;
 
 -- name: alerts_latest
--- The latest alerts of an account, newest first.
+-- A page of the alerts of an account below $2, newest first. The bounds are as those of `deliveries_page`.
 SELECT a.id, a.at, a.alert, a.missed, a.number, a.acknowledged_by, a.acknowledged_at,
     a.owner_acknowledged_at, e.id AS endpoint_id, e.url, e.account_id
-FROM alerts AS a
-JOIN endpoints AS e ON e.number = a.endpoint
+FROM endpoints AS e
+CROSS JOIN LATERAL (
+    SELECT * FROM alerts AS a
+    WHERE (a.endpoint, a.id) < (e.number, $2) AND a.endpoint >= e.number
+    ORDER BY a.endpoint DESC, a.id DESC
+    LIMIT $3
+) AS a
 WHERE e.account_id = $1
 ORDER BY a.id DESC
-LIMIT 100;
+LIMIT $3;
 
 -- name: alerts_before
 -- Alerts of all accounts, newest first.
@@ -338,20 +343,20 @@ CROSS JOIN unnest($3::text[], $4::timestamptz[], $5::timestamptz[], $6::text[])
 ON CONFLICT (account_id, id) DO NOTHING;
 
 -- name: calls_latest
--- As `api_page`, for each of the two indexes.
+-- A page of live calls after a position, newest first: as `api_page`, for each of the two indexes.
 (
     SELECT account_id, livemode, id, started_at, body
     FROM calls
-    WHERE account_id = $1 AND livemode AND NOT late
-    ORDER BY started_at DESC, id DESC LIMIT $2
+    WHERE account_id = $1 AND livemode AND NOT late AND (started_at, id) < ($2, $3)
+    ORDER BY started_at DESC, id DESC LIMIT $4
 ) UNION ALL (
     SELECT account_id, livemode, id, started_at, body
     FROM calls
-    WHERE account_id = $1 AND livemode
+    WHERE account_id = $1 AND livemode AND (started_at, id) < ($2, $3)
         AND created_at - started_at NOT BETWEEN interval '0' AND interval '1 hour' -- as in `late`
-    ORDER BY started_at DESC, id DESC LIMIT $2
+    ORDER BY started_at DESC, id DESC LIMIT $4
 )
-ORDER BY started_at DESC, id DESC LIMIT $2;
+ORDER BY started_at DESC, id DESC LIMIT $4;
 
 -- name: deliveries_attempts
 -- The log of some deliveries, each oldest first.
@@ -453,28 +458,33 @@ LIMIT $9;
 
 -- name: deliveries_reach
 -- How far the next $3 deliveries of each endpoint $1 reach, behind the position $2 of each: the place of the last of them,
--- if there are so many. $4 and $5 are bounds of the days of those that have ended, so that other days are left out and
--- every row that is read is counted.
-SELECT e.number, last.id, last.event_created_at
+-- whether there are so many, and the bounds of their days. $4 and $5 are bounds of the days of those that have ended, so
+-- that other days are left out and every row that is read is counted.
+SELECT e.number, looked.*
 FROM unnest($1::integer[], $2::bigint[]) AS e (number, below)
 CROSS JOIN LATERAL (
-    (
-        SELECT d.endpoint, d.id, d.event_created_at FROM ended AS d
-        WHERE (d.endpoint, d.id) < (e.number, e.below) AND d.endpoint >= e.number
-            AND d.event_created_at >= $4 AND d.event_created_at < $5
-        ORDER BY d.endpoint DESC, d.id DESC
+    SELECT min(id) AS id, (array_agg(event_created_at ORDER BY id))[1] AS event_created_at, count(*) >= $3 AS is_full,
+        min(event_created_at) AS oldest, max(event_created_at) AS newest
+    FROM (
+        (
+            SELECT d.endpoint, d.id, d.event_created_at FROM ended AS d
+            WHERE (d.endpoint, d.id) < (e.number, e.below) AND d.endpoint >= e.number
+                AND d.event_created_at >= $4 AND d.event_created_at < $5
+            ORDER BY d.endpoint DESC, d.id DESC
+            LIMIT $3
+        )
+        UNION ALL
+        (
+            SELECT d.endpoint, d.id, d.event_created_at FROM deliveries AS d
+            WHERE (d.endpoint, d.id) < (e.number, e.below) AND d.endpoint >= e.number
+            ORDER BY d.endpoint DESC, d.id DESC
+            LIMIT $3
+        )
+        ORDER BY endpoint DESC, id DESC
         LIMIT $3
-    )
-    UNION ALL
-    (
-        SELECT d.endpoint, d.id, d.event_created_at FROM deliveries AS d
-        WHERE (d.endpoint, d.id) < (e.number, e.below) AND d.endpoint >= e.number
-        ORDER BY d.endpoint DESC, d.id DESC
-        LIMIT $3
-    )
-    ORDER BY endpoint DESC, id DESC
-    OFFSET $3 - 1 LIMIT 1
-) AS last;
+    ) AS d
+    HAVING count(*) > 0
+) AS looked;
 
 -- name: deliveries_redeliver_ended
 -- An ended delivery to make pending again, and its endpoint. The endpoint is not locked: if it is
@@ -527,14 +537,15 @@ UPDATE deliveries SET
 WHERE id = $1;
 
 -- name: endpoints_all
--- The endpoints of an account, oldest first; those that were deleted only on request.
+-- A page of the endpoints of an account behind $3, oldest first; those that were deleted only on request.
 SELECT
     number, id, account_id, shard, created_at, url, description, secrets,
     disabled, since, failures,
     first_failures, first_failed_at, reminders, generation, version
 FROM endpoints
-WHERE account_id = $1 AND ($2 OR disabled IS DISTINCT FROM 'deleted')
-ORDER BY number;
+WHERE account_id = $1 AND ($2 OR disabled IS DISTINCT FROM 'deleted') AND number > $3
+ORDER BY number
+LIMIT $4;
 
 -- name: endpoints_change
 -- An endpoint to change, with the plan of its account.
@@ -788,19 +799,6 @@ WITH expired AS (
 INSERT INTO logins (digest, account_id, expires_at, ended) VALUES ($1, $2, $3, $4)
 ON CONFLICT (digest) DO UPDATE SET ended = logins.ended OR excluded.ended;
 
--- name: recoveries_all
--- The recoveries of an account, newest first: those that run, and the latest that have ended, a thousand at most.
-SELECT * FROM (
-    SELECT r.id, r.recovery, r.ended_at, r.paused, r.counted, r.counted_to, e.id AS endpoint_id,
-        e.account_id
-    FROM recoveries AS r
-    JOIN endpoints AS e ON e.number = r.endpoint
-    WHERE e.account_id = $1
-    ORDER BY r.ended_at IS NULL DESC, r.id DESC
-    LIMIT 1000
-) AS latest
-ORDER BY id DESC;
-
 -- name: recoveries_endpoints
 -- A page of endpoints, with the plans of their accounts: of one account, or of all.
 SELECT e.number, e.id, e.shard, e.account_id, e.disabled, e.since, e.failures,
@@ -833,6 +831,20 @@ SELECT r.id, r.recovery, r.ended_at, r.paused, r.counted, r.counted_to, e.id AS 
 FROM recoveries AS r
 JOIN endpoints AS e ON e.number = r.endpoint
 WHERE r.id = $1;
+
+-- name: recoveries_page
+-- A page of the recoveries of an account below the place $2: those that run, then those that have ended, newest first.
+-- An endpoint has eleven at most.
+SELECT * FROM (
+    SELECT r.id, r.recovery, r.ended_at, r.paused, r.counted, r.counted_to, e.id AS endpoint_id,
+        e.account_id, r.id + CASE WHEN r.ended_at IS NULL THEN 1::bigint << 62 ELSE 0 END AS place
+    FROM recoveries AS r
+    JOIN endpoints AS e ON e.number = r.endpoint
+    WHERE e.account_id = $1
+) AS r
+WHERE place < $2
+ORDER BY place DESC
+LIMIT $3;
 
 -- name: recoveries_pause
 -- A locked recovery rests, or goes on.

@@ -330,7 +330,8 @@ const ROWS: &[Row] = &[
     row(Action::CreateKey, "keys create", "Creates an API key, and prints its secret this once.")
         .with::<NewKey>("--name sync --mode live"),
     row(Action::RevokeKey, "keys revoke", "Revokes an API key for good."),
-    row(Action::ListEndpoints, "endpoints list", "Lists the endpoints of an account.")
+    row(Action::ListEndpoints, "endpoints list", "Lists the endpoints of an account, oldest first.")
+        .with::<Page>("--limit 20")
         .rows("data", ENDPOINTS)
         .seals(),
     row(Action::ShowEndpoint, "endpoints show", "Shows an endpoint.").seals(),

@@ -5,7 +5,7 @@ use call_assistant::rest::ApiKey;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::{Product, Timestamp};
 
-use super::deliveries::{MAX_LIST, limit};
+use super::deliveries::{MAX_LIST, limit, page};
 use super::{Asked, Dashboard, show};
 use crate::data;
 use crate::http::answer::{Answer, Error, created, ok};
@@ -49,10 +49,7 @@ impl<S: Store, X> Dashboard<S, X> {
             }
         }
         let page = self.store.accounts(by, begins, after, most).await?;
-        let mut shown = show::list(show::rows(&page.rows, |row| show::account(row, Some(by))));
-        shown["has_more"] = page.next.is_some().into();
-        shown["next"] = page.next.into();
-        Ok(ok(&shown))
+        Ok(show::page(page, |rows| show::rows(rows, |row| show::account(row, Some(by)))))
     }
 
     pub(super) async fn create_account(
@@ -99,19 +96,9 @@ impl<S: Store, X> Dashboard<S, X> {
         id: Allowed<'_, Account>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let (mut after, mut most) = (None, MAX_LIST);
-        for (name, value) in &asked.query {
-            match name.as_str() {
-                "after" => after = Some(value.as_str()).filter(|value| !value.is_empty()),
-                "limit" => most = limit(value)?,
-                _ => return Err(Bad::new("query", "the parameters are after and limit").into()),
-            }
-        }
-        let page = self.store.keys(id, Part::After(after, most)).await?;
-        let mut shown = show::list(show::rows(&page.rows, |key| show::key(key, asked.now)));
-        shown["has_more"] = page.more.into();
-        shown["next"] = page.next.into();
-        Ok(ok(&shown))
+        let (after, most) = page(&asked.query)?;
+        let part = self.store.keys(id, Part::After(after, most)).await?;
+        Ok(show::page(part, |rows| show::rows(rows, |key| show::key(key, asked.now))))
     }
 
     pub(super) async fn create_key(

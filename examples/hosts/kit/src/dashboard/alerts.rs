@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::deliveries::{MAX_LIST, limit};
+use super::deliveries::{MAX_LIST, limit, page};
 use super::{Asked, Dashboard, Extension, show};
 use crate::http::answer::{Answer, Error, ok};
 use crate::input::Bad;
@@ -53,10 +53,15 @@ impl Place {
 }
 
 impl<S: Store, X: Extension> Dashboard<S, X> {
-    pub(super) async fn alerts(&self, account: Allowed<'_, Account>) -> Result<Answer, Error> {
+    pub(super) async fn alerts(
+        &self,
+        account: Allowed<'_, Account>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        let (after, most) = page(&asked.query)?;
         self.store.account(account).await?;
-        let alerts = self.store.alerts(account).await?;
-        Ok(ok(&show::list(alerts.iter().map(show::alert).collect())))
+        let part = self.store.alerts(account, after, most).await?;
+        Ok(show::page(part, |rows| rows.iter().map(show::alert).collect()))
     }
 
     /// Answers with alerts of all accounts, and waits for the next where there is none. With `before`, the newest come

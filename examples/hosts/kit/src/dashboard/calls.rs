@@ -11,8 +11,9 @@ use call_assistant::webhook::event::{
 use call_assistant::webhook::sender::DisabledReason;
 use serde_json::{Map, Value, json};
 
+use super::deliveries::page;
 use super::{Asked, Dashboard, show};
-use crate::http::answer::{Answer, Error, created, ok};
+use crate::http::answer::{Answer, Error, created};
 use crate::input::{self, Bad};
 use crate::random;
 use crate::store::scope::Login;
@@ -24,13 +25,15 @@ use crate::trace::TraceParent;
 /// The version that this service's events are written in.
 const API_VERSION: &str = "2026-01-15";
 
-/// The most calls in one answer.
-const NEWEST: usize = 100;
-
 impl<S: Store, X> Dashboard<S, X> {
-    pub(super) async fn calls(&self, id: Allowed<'_, Account>) -> Result<Answer, Error> {
-        let calls = self.store.latest_calls(id, NEWEST).await?;
-        Ok(ok(&show::list(show::rows(&calls, show::value))))
+    pub(super) async fn calls(
+        &self,
+        id: Allowed<'_, Account>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        let (after, most) = page(&asked.query)?;
+        let part = self.store.calls(id, after, most).await?;
+        Ok(show::page(part, |rows| show::rows(rows, show::value)))
     }
 
     /// Records a call and emits `call.ended`, in one write. It is written now, by the store's clock, unless

@@ -99,6 +99,19 @@ pub(super) fn limit(value: &str) -> Result<usize, Bad> {
     read.ok_or_else(|| Bad::new("limit", format!("not from 1 to {MAX_LIST}")))
 }
 
+/// Reads which page of a list is asked for, and how many rows it has at most.
+pub(super) fn page(query: &[(String, String)]) -> Result<(Option<&str>, usize), Bad> {
+    let (mut after, mut most) = (None, MAX_LIST);
+    for (name, value) in query {
+        match name.as_str() {
+            "after" => after = Some(value.as_str()).filter(|value| !value.is_empty()),
+            "limit" => most = limit(value)?,
+            _ => return Err(Bad::new("query", "the parameters are after and limit")),
+        }
+    }
+    Ok((after, most))
+}
+
 fn instant(name: &str, value: &str) -> Result<Timestamp, Bad> {
     Timestamp::parse(value).map_err(|error| Bad::new(name, error))
 }

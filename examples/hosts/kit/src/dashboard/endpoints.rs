@@ -6,6 +6,7 @@ use call_assistant::id::EndpointId;
 use call_assistant::webhook::Signer;
 use serde_json::{Value, json};
 
+use super::deliveries::page;
 use super::{Asked, Dashboard, show};
 use crate::data;
 use crate::http::answer::{Answer, Error, created, ok};
@@ -18,9 +19,14 @@ use crate::store::{Account, EndpointEdit, EndpointRow, Missed, NewEndpoint, NewS
 const LONGEST_OVERLAP: u64 = 7 * 86_400;
 
 impl<S: Store, X> Dashboard<S, X> {
-    pub(super) async fn endpoints(&self, id: Allowed<'_, Account>) -> Result<Answer, Error> {
-        let endpoints = self.store.endpoints(id).await?;
-        Ok(ok(&show::list(show::rows(&endpoints, show::endpoint))))
+    pub(super) async fn endpoints(
+        &self,
+        id: Allowed<'_, Account>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        let (after, most) = page(&asked.query)?;
+        let part = self.store.endpoints(id, after, most).await?;
+        Ok(show::page(part, |rows| show::rows(rows, show::endpoint)))
     }
 
     pub(super) async fn create_endpoint(

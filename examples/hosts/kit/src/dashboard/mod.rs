@@ -368,17 +368,17 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                 asked.fields()?;
                 Ok(ok(&show::key(&store.revoke_key(key).await?, asked.now)))
             }
-            Action::ListCalls => self.calls(account()?).await,
+            Action::ListCalls => self.calls(account()?, asked).await,
             Action::RecordCall => self.record_call(operator?, account()?, asked).await,
             Action::EmitEvent => self.emit(operator?, account()?, asked).await,
-            Action::ListEndpoints => self.endpoints(account()?).await,
+            Action::ListEndpoints => self.endpoints(account()?, asked).await,
             Action::CreateEndpoint => self.create_endpoint(account()?, asked).await,
             Action::ListDeliveries => self.deliveries(account()?, asked).await,
             Action::CancelPending => self.cancel_pending(operator?, account()?, asked).await,
-            Action::ListRecoveries => self.recoveries(account()?).await,
+            Action::ListRecoveries => self.recoveries(account()?, asked).await,
             Action::RecoverAccount => self.recover_all(Among::One(account()?), asked).await,
             Action::RecoverAll => self.recover_all(Among::All(operator?), asked).await,
-            Action::ListAlerts => self.alerts(account()?).await,
+            Action::ListAlerts => self.alerts(account()?, asked).await,
             Action::FollowAlerts => self.alerts_after(operator?, asked).await,
             Action::Acknowledge => self.acknowledge(login.alert(store, id).await?, asked).await,
             Action::ShowFleet => self.fleet(operator?, asked).await,

@@ -15,7 +15,10 @@ use crate::store::plan::PLANS;
 use crate::store::scope::{Allowed, Operator};
 use crate::store::{Account, DeliveryFilter, EndpointRow, Part};
 
-/// How many keys, calls and deliveries are in it at most.
+/// How many endpoints, recoveries, alerts, keys, calls and deliveries are in it at most.
+const ENDPOINTS: usize = 200;
+const RECOVERIES: usize = 200;
+const ALERTS: usize = 100;
 const KEYS: usize = 200;
 const CALLS: usize = 10;
 const DELIVERIES: usize = 50;
@@ -48,14 +51,14 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             return Ok(answer::unchanged(tag.clone()));
         }
         let keys = self.store.keys(id, Part::Newest(KEYS)).await?;
-        let endpoints = self.store.endpoints(id).await?;
+        let endpoints = self.store.endpoints(id, None, ENDPOINTS).await?;
         let hours = self.store.last_hour(id).await?;
         let hours: HashMap<_, _> = hours.iter().map(|(id, hour)| (id, hour)).collect();
-        let calls = self.store.latest_calls(id, CALLS).await?;
+        let calls = self.store.calls(id, None, CALLS).await?;
         let filter = DeliveryFilter { limit: DELIVERIES, ..DeliveryFilter::default() };
         let deliveries = self.store.deliveries(id, &filter).await?;
-        let recoveries = self.store.recoveries(id).await?;
-        let alerts = self.store.alerts(id).await?;
+        let recoveries = self.store.recoveries(id, None, RECOVERIES).await?;
+        let alerts = self.store.alerts(id, None, ALERTS).await?;
         let levers = match by {
             Some(by) => show::value(&self.store.levers(by).await?),
             None => show::levers_of(&self.store.levers_of(id).await?),
@@ -71,10 +74,18 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                 "plans": by.map(|_| PLANS.map(|plan| plan.name)),
                 "keys": show::rows(&keys.rows, |key| show::key(key, asked.now)),
                 "keys_more": keys.more,
-                "endpoints": show::rows(&endpoints, endpoint),
-                "calls": show::rows(&calls, show::value),
-                "recoveries": show::rows(&recoveries, show::recovery),
-                "alerts": alerts.iter().map(show::alert).collect::<Vec<_>>(),
+                "endpoints": show::rows(&endpoints.rows, endpoint),
+                "endpoints_more": endpoints.more,
+                "endpoints_next": endpoints.next,
+                "calls": show::rows(&calls.rows, show::value),
+                "calls_more": calls.more,
+                "calls_next": calls.next,
+                "recoveries": show::rows(&recoveries.rows, show::recovery),
+                "recoveries_more": recoveries.more,
+                "recoveries_next": recoveries.next,
+                "alerts": alerts.rows.iter().map(show::alert).collect::<Vec<_>>(),
+                "alerts_more": alerts.more,
+                "alerts_next": alerts.next,
                 "levers": levers,
                 "sandbox": by.map(|_| self.extension.shown()),
                 "now": asked.now,

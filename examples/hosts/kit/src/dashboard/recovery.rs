@@ -7,6 +7,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::calls::event_type;
+use super::deliveries::page;
 use super::{Asked, Dashboard, show};
 use crate::http::answer::{Answer, Error, json as answer_json, ok};
 use crate::input::{Bad, Fields};
@@ -56,11 +57,16 @@ impl<S: Store, X> Dashboard<S, X> {
         Ok(answer_json(StatusCode::ACCEPTED, &shown))
     }
 
-    pub(super) async fn recoveries(&self, account: Allowed<'_, Account>) -> Result<Answer, Error> {
+    pub(super) async fn recoveries(
+        &self,
+        account: Allowed<'_, Account>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        let (after, most) = page(&asked.query)?;
         // An account that is not there is not one without recoveries.
         self.store.account(account).await?;
-        let recoveries = self.store.recoveries(account).await?;
-        Ok(ok(&show::list(show::rows(&recoveries, show::recovery))))
+        let part = self.store.recoveries(account, after, most).await?;
+        Ok(show::page(part, |rows| show::rows(rows, show::recovery)))
     }
 }
 

@@ -12,13 +12,14 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::http::answer::{Answer, large, ok};
 use crate::post::signed::{self, ShownRequest, SignatureState};
 use crate::store::levers::LeverRow;
 use crate::store::plan::key_state;
 use crate::store::scope::Operator;
 use crate::store::{
-    Account, AlertRow, AttemptRow, DeliveryRow, EndpointRow, LISTED_BODY, Listed, RecoveryRow,
-    Unreadable,
+    Account, AlertRow, AttemptRow, DeliveryRow, EndpointRow, LISTED_BODY, Listed, PartRows,
+    RecoveryRow, Unreadable,
 };
 
 /// The characters of an id that an address of the page does not have as they are.
@@ -292,6 +293,13 @@ pub(super) fn rows<T>(rows: &[Listed<T>], show: impl Fn(&T) -> Value) -> Vec<Val
 /// Returns a list.
 pub(super) fn list(items: Vec<Value>) -> Value {
     json!({ "data": items })
+}
+
+/// Answers with a page of a list, and where the next one begins.
+pub(super) fn page<T>(part: PartRows<T>, show: impl Fn(&[T]) -> Vec<Value>) -> Answer {
+    let PartRows { rows, next, .. } = part;
+    let shown = || json!({ "data": show(&rows), "has_more": next.is_some(), "next": next });
+    large(|| ok(&shown()))
 }
 
 /// Returns what is shown as it is.

@@ -1,16 +1,18 @@
 //! Accounts, the logins to them, and what was done to them.
 
+use std::str::FromStr;
+
 use call_assistant::Timestamp;
-use call_assistant::id::AccountId;
+use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::Call;
 use call_assistant::rest::ApiKey;
 use call_assistant::rest::server::StoredKey;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Listed;
-use super::NewEndpoint;
 use super::plan::Plan;
+use super::{Done, NewEndpoint, Refused};
+use crate::input::Bad;
 
 /// One account.
 #[derive(Clone, Debug)]
@@ -47,18 +49,10 @@ pub struct NewAccount {
     pub test_calls: Vec<Call>,
 }
 
-/// Accounts, in the order in which they were added.
-#[derive(Clone, Debug, Default)]
-pub struct AccountPage {
-    pub rows: Vec<Listed<Account>>,
-    /// Where the next page begins, in words of the store's own. `None` on the last page.
-    pub next: Option<String>,
-}
-
-/// Keys of an account, oldest first.
-#[derive(Clone, Debug, Default)]
-pub struct KeyPage {
-    pub rows: Vec<Listed<StoredKey>>,
+/// A part of a list.
+#[derive(Clone, Debug)]
+pub struct PartRows<T> {
+    pub rows: Vec<T>,
     /// Where the next page begins, in words of the store's own. `None` on the last page, and of the newest.
     pub next: Option<String>,
     /// Whether there are others: behind this page, or before the newest.
@@ -72,6 +66,51 @@ pub enum Part<'a> {
     After(Option<&'a str>, usize),
     /// The last.
     Newest(usize),
+}
+
+impl<T> PartRows<T> {
+    /// Returns the first of these rows as a page: one more row tells whether there are others. `place` returns where the
+    /// page behind a row begins.
+    pub fn first<R>(
+        mut rows: Vec<R>,
+        limit: usize,
+        place: impl Fn(&R) -> String,
+        show: impl FnMut(R) -> T,
+    ) -> Self {
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        let next = rows.last().filter(|_| more).map(place);
+        Self { rows: rows.into_iter().map(show).collect(), next, more }
+    }
+}
+
+const NO_PLACE: &str = "not the `next` of a page";
+
+/// Reads where a page begins.
+///
+/// # Errors
+/// It is no [`PartRows::next`].
+pub fn place<P: FromStr>(after: Option<&str>, start: P) -> Done<P> {
+    let wrong = |_| Refused::Bad(Bad::new("after", NO_PLACE));
+    after.map_or(Ok(start), |after| after.parse().map_err(wrong))
+}
+
+/// Returns the place of a call in a list, as a page of calls begins behind it.
+pub fn place_of_call(started_at: Timestamp, id: &str) -> String {
+    format!("{started_at}_{id}")
+}
+
+/// Reads where a page of calls begins: [`place_of_call`].
+///
+/// # Errors
+/// It is no place of a call.
+pub fn call_place(after: Option<&str>) -> Done<Option<(Timestamp, CallId)>> {
+    let Some((at, id)) = after.map(|after| after.split_once('_').unwrap_or((after, ""))) else {
+        return Ok(None);
+    };
+    let at = place(Some(at), Timestamp::MAX)?;
+    let wrong = |_| Refused::Bad(Bad::new("after", NO_PLACE));
+    Ok(Some((at, CallId::parse(id).map_err(wrong)?)))
 }
 
 /// A login that is stored: an owner's link, or an operator's login that has ended.

@@ -10,9 +10,9 @@
 //! struct Database(Pool);
 //!
 //! impl Store for Database {
-//!     async fn alerts(&self, account: Allowed<'_, Account>) -> Done<Vec<AlertRow>> {
-//!         let rows = self.0.get().await?.query(ALERTS, &[&account.as_str()]).await?;
-//!         rows.iter().map(alert).collect()
+//!     async fn account(&self, id: Allowed<'_, Account>) -> Done<Account> {
+//!         let row = self.0.get().await?.query_opt(ACCOUNT, &[&id.as_str()]).await?;
+//!         account_of(&row.ok_or(Refused::NotFound("account"))?)
 //!     }
 //!     // ...
 //! }
@@ -65,7 +65,8 @@ use crate::store::scope::{Allowed, Among, By, Operator};
 use crate::trace::TraceParent;
 
 pub use account::{
-    Account, AccountChange, AccountPage, JournalRow, KeyPage, LoginRow, NewAccount, Part,
+    Account, AccountChange, JournalRow, LoginRow, NewAccount, Part, PartRows, call_place, place,
+    place_of_call,
 };
 pub use delivery::{AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
 pub use endpoint::{
@@ -250,7 +251,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn load(&self, accounts: Vec<NewAccount>) -> impl Doing<()>;
 
     /// Returns accounts, in the order in which they were added: so many at most, after those of the page
-    /// before with this [`AccountPage::next`]; all of them, or those whose id or name begins so. Case
+    /// before with this [`PartRows::next`]; all of them, or those whose id or name begins so. Case
     /// does not count in a name; beyond ASCII, as the store's locale has it.
     fn accounts(
         &self,
@@ -258,7 +259,7 @@ pub trait Store: Clone + Send + Sync + 'static {
         begins: Option<&str>,
         after: Option<&str>,
         limit: usize,
-    ) -> impl Doing<AccountPage>;
+    ) -> impl Doing<PartRows<Listed<Account>>>;
 
     fn account(&self, id: Allowed<'_, Account>) -> impl Doing<Account>;
 
@@ -272,8 +273,12 @@ pub trait Store: Clone + Send + Sync + 'static {
         std::future::ready(Ok(true))
     }
 
-    /// Returns a part of the keys of an account.
-    fn keys(&self, account: Allowed<'_, Account>, part: Part<'_>) -> impl Doing<KeyPage>;
+    /// Returns a part of the keys of an account, oldest first.
+    fn keys(
+        &self,
+        account: Allowed<'_, Account>,
+        part: Part<'_>,
+    ) -> impl Doing<PartRows<Listed<StoredKey>>>;
 
     /// Returns one key.
     fn key(&self, id: Allowed<'_, StoredKey>) -> impl Doing<StoredKey>;
@@ -286,12 +291,13 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     // ---- Calls and events
 
-    /// Returns the newest live calls of an account.
-    fn latest_calls(
+    /// Returns so many live calls of an account behind another page, newest first.
+    fn calls(
         &self,
         account: Allowed<'_, Account>,
-        most: usize,
-    ) -> impl Doing<Vec<Listed<Call>>>;
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Doing<PartRows<Listed<Call>>>;
 
     /// Records a live call and accepts the event that reports it, in one transaction. Both are composed
     /// in it, as of its start, which is their `created_at`. Returns the event's deliveries, in the
@@ -317,8 +323,13 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     // ---- Endpoints
 
-    /// Returns the endpoints of an account, oldest first, deleted ones left out.
-    fn endpoints(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<Listed<EndpointRow>>>;
+    /// Returns so many endpoints of an account behind another page, oldest first, deleted ones left out.
+    fn endpoints(
+        &self,
+        account: Allowed<'_, Account>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Doing<PartRows<Listed<EndpointRow>>>;
 
     /// Returns one endpoint, also if it is deleted.
     fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> impl Doing<EndpointRow>;
@@ -372,7 +383,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     // ---- Deliveries
 
     /// Returns a page of an account's deliveries, newest first. An endpoint of another account is not
-    /// found; a `after` that this store did not write is a conflict. A page may have fewer rows than its limit, or
+    /// found; an `after` that this store did not write is wrong. A page may have fewer rows than its limit, or
     /// none, and a next one: [`DeliveryPage::looked_to`].
     fn deliveries(
         &self,
@@ -415,9 +426,14 @@ pub trait Store: Clone + Send + Sync + 'static {
         after: Option<&str>,
     ) -> impl Doing<RecoveryPage>;
 
-    /// Returns the recoveries of an account, newest first: those that run, and the latest that have ended, a thousand
-    /// at most.
-    fn recoveries(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<Listed<RecoveryRow>>>;
+    /// Returns so many recoveries of an account behind another page: those that run, then those that have ended, newest
+    /// first.
+    fn recoveries(
+        &self,
+        account: Allowed<'_, Account>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Doing<PartRows<Listed<RecoveryRow>>>;
 
     fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> impl Doing<RecoveryRow>;
 
@@ -483,8 +499,16 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     // ---- Operation
 
-    /// Returns what an account's owner should be told, newest first: the latest hundred.
-    fn alerts(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<AlertRow>>;
+    /// Returns so much of what an account's owner should be told, behind another page, newest first.
+    fn alerts(
+        &self,
+        account: Allowed<'_, Account>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Doing<PartRows<AlertRow>>;
+
+    /// Returns one alert.
+    fn alert(&self, id: Allowed<'_, AlertRow>) -> impl Doing<AlertRow>;
 
     /// Returns the alerts of all accounts that were stored after a page with this [`AlertPage::next`], so many at
     /// most. None is left out, however late its transaction commits. A conflict if this store has not

@@ -309,13 +309,14 @@ impl Login {
     /// Allows an alert.
     ///
     /// # Errors
-    /// It is not among the latest of the login's account, or the store does not answer.
+    /// It is of another account than the login, or the store does not answer.
     pub async fn alert<'a>(&self, store: &impl Store, id: &'a str) -> Done<Allowed<'a, AlertRow>> {
-        if let Some(own) = self.owner() {
-            let alerts = store.alerts(Allowed::new(own.as_str(), self)).await?;
-            self.check("alert", |_| alerts.iter().any(|alert| alert.id == id))?;
+        let allowed = Allowed::new(id, self);
+        if self.owner().is_some() {
+            let found = store.alert(allowed).await?;
+            self.check("alert", |own| *own == found.account_id)?;
         }
-        Ok(Allowed::new(id, self))
+        Ok(allowed)
     }
 
     /// Checks what only an owner's login has to fulfil.

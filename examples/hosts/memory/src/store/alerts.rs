@@ -30,10 +30,19 @@ pub(super) struct Alerts {
 }
 
 impl Tables {
-    /// Returns the latest alerts of an account, newest first.
-    pub fn alerts(&self, account: &str) -> Vec<AlertRow> {
+    /// Returns the latest alerts of an account with their numbers, newest first.
+    pub fn alerts(&self, account: &str) -> impl Iterator<Item = (u64, &AlertRow)> {
         let of_it = self.alerts.by_account.get(account);
-        of_it.into_iter().flatten().map(|(_, _, alert)| alert.clone()).collect()
+        of_it.into_iter().flatten().map(|(number, _, alert)| (*number, alert))
+    }
+
+    /// Returns one alert.
+    ///
+    /// # Errors
+    /// It does not exist.
+    pub fn one_alert(&self, id: &str) -> Result<AlertRow, Refused> {
+        let mut all = self.alerts.by_account.values().flatten().map(|(_, _, alert)| alert);
+        all.find(|alert| alert.id == id).cloned().ok_or(Refused::NotFound("alert"))
     }
 
     /// Returns the alerts behind a number, of all accounts.

@@ -86,9 +86,10 @@ impl Calls {
         (found, None)
     }
 
-    /// Returns the newest calls.
-    pub fn newest(&self, most: usize) -> impl Iterator<Item = &Call> {
-        self.rows.values().rev().take(most)
+    /// Returns the calls after a place, newest first.
+    pub fn after(&self, place: Option<(Timestamp, CallId)>) -> impl Iterator<Item = &Call> {
+        let end = place.map_or(Bound::Unbounded, Bound::Excluded);
+        self.rows.range((Bound::Unbounded, end)).rev().map(|(_, call)| call)
     }
 
     /// Returns how many there are.

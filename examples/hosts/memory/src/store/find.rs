@@ -1,7 +1,6 @@
 //! Finding deliveries, by filter and page, and rows as the dashboard has them.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
 use call_assistant::Timestamp;
 use call_assistant::id::EndpointId;
@@ -9,7 +8,7 @@ use call_assistant::webhook::sender::DeliveryStatus;
 
 use super::{DeliveryRow, EndpointRow, Tables};
 use host::store::Refused;
-use host::store::{self, Day, DeliveryFilter, DeliveryPage, Hour};
+use host::store::{self, Day, DeliveryFilter, DeliveryPage, Hour, place};
 
 /// How many deliveries of an account are looked at for a day, or for a page: 20,000.
 const LOOKED: usize = 20_000;
@@ -49,13 +48,7 @@ impl Tables {
                 _ => return Err(Refused::NotFound("endpoint")),
             },
         };
-        let end = match &filter.after {
-            None => Bound::Unbounded,
-            Some(text) => Bound::Excluded(
-                text.parse::<u64>()
-                    .map_err(|_| Refused::Conflict("after: not a page of this list".into()))?,
-            ),
-        };
+        let below = place(filter.after.as_deref(), u64::MAX)?;
         let fits = |row: &&DeliveryRow| {
             let (created_at, id) = (row.body.created_at(), filter.id.as_deref());
             (filter.statuses.is_empty() || filter.statuses.contains(&row.state.status()))
@@ -66,7 +59,7 @@ impl Tables {
                 && filter.from.is_none_or(|from| from <= created_at)
                 && filter.until.is_none_or(|until| created_at < until)
         };
-        let numbers = account.deliveries.range((Bound::Unbounded, end)).rev();
+        let numbers = account.deliveries.range(..below).rev();
         let rows = numbers.filter_map(|number| Some((*number, self.deliveries.get(number)?)));
         let mut page = DeliveryPage::default();
         let (mut last, mut passed) = (None, None::<(u64, &DeliveryRow)>);

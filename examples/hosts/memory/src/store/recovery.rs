@@ -1,5 +1,6 @@
 //! Recoveries: what an endpoint missed, redelivered a few at a time.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -12,7 +13,7 @@ use call_assistant::webhook::sender::{
 use super::{DeliveryRow, Tables};
 use host::rows::{Progress, RunningRecovery, Search};
 use host::store::Refused;
-use host::store::{Missed, RecoveryPage, RecoveryRow};
+use host::store::{Missed, RecoveryPage, RecoveryRow, place};
 
 /// How many endpoints a page of many recoveries looks at.
 const ENDPOINTS: usize = 100;
@@ -38,8 +39,8 @@ pub(super) struct Recoveries {
     entries: BTreeMap<u64, Entry>,
 }
 
-/// The most recoveries that have ended in a list of those of an account: 1,000.
-const RECOVERIES_LISTED: usize = 1_000;
+/// What the place of a recovery in a list has besides its number while it runs.
+const RUNS: u64 = 1 << 62;
 
 impl Tables {
     /// Counts what a recovery would redeliver.
@@ -117,12 +118,7 @@ impl Tables {
     ) -> Result<RecoveryPage, Refused> {
         let account = account.map(|id| self.account(id).map(|row| row.account.id.clone()));
         let account = account.transpose()?;
-        let from: usize = match after {
-            Some(text) => text
-                .parse()
-                .map_err(|_| Refused::Conflict("after: not a page of these endpoints".into()))?,
-            None => 0,
-        };
+        let from = place(after, 0)?;
         let of_it = self.endpoints.iter().enumerate().skip(from).filter(|(_, row)| {
             row.health.is_active() && account.as_ref().is_none_or(|of| row.account_id == *of)
         });
@@ -206,16 +202,15 @@ impl Tables {
         found.into_iter().flatten().map(|(_, row)| row.state.into_stored())
     }
 
-    /// Returns the recoveries of an account, newest first: those that run, and the latest that have ended.
-    pub fn recoveries(&self, account: &str) -> Vec<RecoveryRow> {
-        let newest = self.recoveries.entries.iter().rev();
-        let of_it = newest.filter(|(_, entry)| entry.account_id.as_str() == account);
-        let mut left = RECOVERIES_LISTED;
-        let listed = of_it.filter(|(_, entry)| {
-            left = left.saturating_sub(usize::from(entry.ended_at.is_some()));
-            entry.ended_at.is_none() || left > 0
-        });
-        listed.map(|(id, entry)| entry.shown(*id)).collect()
+    /// Returns the recoveries of an account below a place, each with its place: those that run, then those that have
+    /// ended, newest first.
+    pub fn recoveries(&self, account: &str, below: u64) -> Vec<(u64, RecoveryRow)> {
+        let place = |id: u64, entry: &Entry| if entry.ended_at.is_none() { id | RUNS } else { id };
+        let of_it = self.recoveries.entries.iter().map(|(id, entry)| (place(*id, entry), entry));
+        let of_it = of_it.filter(|(_, entry)| entry.account_id.as_str() == account);
+        let mut rows: Vec<_> = of_it.filter(|(place, _)| *place < below).collect();
+        rows.sort_unstable_by_key(|(place, _)| Reverse(*place));
+        rows.into_iter().map(|(place, entry)| (place, entry.shown(place & !RUNS))).collect()
     }
 
     /// Returns one recovery, cancelled if that is asked for.

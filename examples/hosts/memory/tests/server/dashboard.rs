@@ -305,7 +305,7 @@ fn accounts_come_in_pages() {
     for (query, status, error) in [
         ("limit=0", 400, "limit: not from 1 to 1000"),
         ("limit=1001", 400, "limit: not from 1 to 1000"),
-        ("after=x", 409, "after: not a page of accounts"),
+        ("after=x", 400, "after: not the `next` of a page"),
         ("after=-1&until=1", 400, "query: the parameters are search, after and limit"),
     ] {
         let answer = request(service.dashboard(), "GET", &format!("/accounts?{query}"), "", b"");

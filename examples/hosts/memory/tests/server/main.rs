@@ -13,6 +13,7 @@
 )]
 
 mod alerts;
+mod amounts;
 mod check;
 mod command_line;
 mod connections;

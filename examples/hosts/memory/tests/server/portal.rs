@@ -21,26 +21,26 @@ struct Things {
     alert: String,
 }
 
-struct Portal {
+pub(crate) struct Portal {
     service: Service,
     _file: File,
 }
 
 impl Portal {
-    fn start(flags: &[&str]) -> Self {
+    pub(crate) fn start(flags: &[&str]) -> Self {
         let file = File::new("token", &format!("ada:operator:{TOKEN}\nbo:reader:{READER}\n"));
         let own = ["--operator-token-file", file.path(), "--allow-loopback-endpoints"];
         Self { service: Service::start(&[&own, flags].concat()), _file: file }
     }
 
-    fn send(&self, headers: &str, method: &str, path: &str, body: &Value) -> Answer {
+    pub(crate) fn send(&self, headers: &str, method: &str, path: &str, body: &Value) -> Answer {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         request(self.service.dashboard(), method, path, headers, body.as_bytes())
     }
 
     /// Asks as an operator, and expects this status.
     #[track_caller]
-    fn ask(&self, method: &str, path: &str, body: &Value, status: u16) -> Value {
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &Value, status: u16) -> Value {
         let answer = self.send(&bearer(), method, path, body);
         assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
         answer.json()
@@ -60,7 +60,7 @@ impl Portal {
 
     /// The headers of an owner's page: its cookie, and its token.
     #[track_caller]
-    fn owner(&self, account: &str) -> String {
+    pub(crate) fn owner(&self, account: &str) -> String {
         let answer = self.log_in(&self.link(account), "");
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert_eq!(answer.json()["account_id"], account);
@@ -354,130 +354,6 @@ fn a_host_with_one_sender_says_that_it_has_no_levers() {
         let said = refused["error"]["message"].as_str().unwrap();
         assert!(said.contains("no levers"), "{path}: {said}");
     }
-}
-
-// D-104: the error tells the bound. Operators are outside.
-#[test]
-fn what_an_owner_makes_has_a_bound() {
-    let portal = Portal::start(&[]);
-    let account = "acct_fjord_dental";
-    let owner = portal.owner(account);
-    let of = |what: &str| format!("/accounts/{account}/{what}");
-    let own = |method: &str, path: &str, body: &Value| portal.send(&owner, method, path, body);
-    let refused = |method: &str, path: &str, body: &Value, words: &str| {
-        let answer = own(method, path, body);
-        let said = answer.json()["error"]["message"].as_str().unwrap().to_owned();
-        assert_eq!((answer.status, said.as_str()), (409, words), "{method} {path}");
-    };
-    let working = || {
-        let keys = portal.ask("GET", &of("keys"), &Value::Null, 200);
-        let keys = keys["data"].as_array().unwrap().clone();
-        let ended = |key: &&Value| key["state"] == "revoked" || key["state"] == "expired";
-        let ids = keys.iter().filter(|key| !ended(key));
-        ids.map(|key| key["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-
-    let key = json!({ "name": "b", "mode": "live", "scopes": [] });
-    let there = working().len();
-    for _ in there..100 {
-        assert_eq!(own("POST", &of("keys"), &key).status, 201);
-    }
-    let words = "100 working keys, and the limit is 100";
-    refused("POST", &of("keys"), &key, words);
-    portal.ask("POST", &of("keys"), &key, 201);
-    // Keys that are revoked count for a day.
-    let said = (0..=110).find_map(|n| {
-        for id in if n % 50 == 0 { working() } else { Vec::new() } {
-            assert_eq!(own("POST", &format!("/keys/{id}/revoke"), &json!({})).status, 200);
-        }
-        let answer = own("POST", &of("keys"), &key);
-        let refused = (answer.status != 201).then(|| answer.json()["error"]["message"].clone())?;
-        Some(refused.as_str().unwrap().to_owned())
-    });
-    let words = "200 keys made in the last 24 hours, and the limit is 200";
-    assert_eq!(said.as_deref(), Some(words));
-
-    // Lists of keys have pages, and the page of the account has the newest.
-    let (mut seen, mut after) = (Vec::new(), String::new());
-    loop {
-        let page =
-            own("GET", &format!("/accounts/{account}/keys?limit=90&after={after}"), &Value::Null);
-        let page = page.json();
-        let rows = page["data"].as_array().unwrap();
-        assert!(rows.len() <= 90, "{}", rows.len());
-        seen.extend(rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()));
-        assert_eq!(page["has_more"], !page["next"].is_null());
-        match page["next"].as_str() {
-            Some(next) => after = next.to_owned(),
-            None => break,
-        }
-    }
-    let all = portal.ask("GET", &of("keys"), &Value::Null, 200);
-    let all: Vec<&str> =
-        all["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
-    assert_eq!(seen, all);
-    assert!(all.len() > 200, "{}", all.len());
-    let overview = own("GET", &of("overview"), &Value::Null).json();
-    let newest: Vec<&str> = overview["keys"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["id"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        (newest.as_slice(), &overview["keys_more"]),
-        (&all[all.len() - 200..], &json!(true))
-    );
-    assert_eq!(own("GET", &of("keys?after=x"), &Value::Null).status, 400);
-
-    let new = json!({ "url": "https://hooks.example.com/" });
-    let endpoint = |made: &Answer| format!("/endpoints/{}", made.json()["id"].as_str().unwrap());
-    for _ in 0..100 {
-        let made = endpoint(&own("POST", &of("endpoints"), &new));
-        assert_eq!(own("DELETE", &made, &Value::Null).status, 200);
-        // It is deleted already.
-        assert_eq!(own("DELETE", &made, &Value::Null).status, 200);
-    }
-    let last = endpoint(&own("POST", &of("endpoints"), &new));
-    let words = "100 endpoints deleted in the last 24 hours, and the limit is 100";
-    refused("DELETE", &last, &Value::Null, words);
-    portal.ask("DELETE", &last, &Value::Null, 200);
-
-    let receiver = Receiver::start();
-    let bad = json!({ "url": receiver.url("/bad", &[Reply::Status(410)]) });
-    let bad = endpoint(&own("POST", &of("endpoints"), &bad));
-    let event = portal.ask("POST", &of("events"), &json!({ "type": "x", "data": {} }), 201);
-    let delivery = event["deliveries"].as_array().unwrap().last().unwrap().as_str().unwrap();
-    let path = format!("/deliveries/{delivery}");
-    let attempts = |count: usize| {
-        eventually("attempts", || {
-            let shown = portal.ask("GET", &path, &Value::Null, 200);
-            (shown["attempts"].as_array().unwrap().len() == count).then_some(())
-        });
-    };
-    attempts(1);
-    for n in 1..=20 {
-        portal.ask("POST", &format!("{bad}/enable"), &json!({}), 200);
-        assert_eq!(own("POST", &format!("{path}/redeliver"), &json!({})).status, 202);
-        attempts(n + 1);
-    }
-    portal.ask("POST", &format!("{bad}/enable"), &json!({}), 200);
-    let words = "20 manual attempts of the delivery, and the limit is 20";
-    refused("POST", &format!("{path}/redeliver"), &json!({}), words);
-    portal.ask("POST", &format!("{path}/redeliver"), &json!({}), 202);
-
-    // One minute of edits; a count of what was missed is none.
-    let count = json!({ "dry_run": true });
-    assert_eq!(own("POST", &format!("{bad}/recover"), &count).status, 200);
-    for _ in 0..60 {
-        assert_eq!(own("PATCH", &bad, &json!({ "description": "x" })).status, 200);
-    }
-    let often = own("PATCH", &bad, &json!({ "description": "x" }));
-    assert_eq!((often.status, &often.json()["error"]["code"]), (429, &json!("too_often")));
-    let wait: u64 = often.header("retry-after").unwrap().parse().unwrap();
-    assert!((1..=60).contains(&wait), "{wait}");
-    assert_eq!(own("POST", &format!("{bad}/recover"), &count).status, 200);
-    portal.ask("PATCH", &bad, &json!({ "description": "y" }), 200);
 }
 
 #[test]

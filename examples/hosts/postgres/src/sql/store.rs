@@ -139,7 +139,7 @@ row! {
 
 row! {
     /// How far some deliveries of an endpoint reach.
-    struct Reached { number: i32, id: i64, event_created_at: At, }
+    struct Reached { number: i32, id: i64, event_created_at: At, is_full: bool, oldest: At, newest: At, }
 }
 
 row! {
@@ -161,7 +161,7 @@ row! {
 
 row! {
     /// A call of a list.
-    struct ListedCall { id: String, ..call: StoredCall, }
+    struct ListedCall { started_at: At, id: String, ..call: StoredCall, }
 }
 
 row! {
@@ -353,7 +353,7 @@ row! {
 
 row! {
     /// A recovery of a list.
-    struct ListedRecovery { id: i64, ..read: Result<StoredRecovery, DbError>, }
+    struct ListedRecovery { id: i64, place: i64, ..read: Result<StoredRecovery, DbError>, }
 }
 
 row! {
@@ -394,7 +394,7 @@ statements! { "store"
     fn alerts_acknowledge(id: i64, by: Option<&str>, at: At);
     fn alerts_after(number: i64, most: i64) -> Vec<StoredAlert>;
     fn alerts_last() -> i64;
-    fn alerts_latest(account: &str) -> Vec<StoredAlert>;
+    fn alerts_latest(account: &str, below: i64, limit: i64) -> Vec<StoredAlert>;
     fn alerts_before(id: i64, most: i64) -> Vec<StoredAlert>;
     fn alerts_new() -> bool;
     fn alerts_number();
@@ -406,7 +406,7 @@ statements! { "store"
     fn api_note_use(ids: &[String], at: At);
     fn api_page(pages: &Pages) -> Vec<PagedCall>;
     fn calls_insert(account: &str, live: bool, ids: &[&str], started: &[At], created: &[At], bodies: &[String]);
-    fn calls_latest(account: &str, most: i64) -> Vec<ListedCall>;
+    fn calls_latest(account: &str, at: At, id: &str, limit: i64) -> Vec<ListedCall>;
     fn deliveries_attempts(ids: &[i64], first: At, last: At) -> Vec<StoredAttempt>;
     fn deliveries_one(endpoint: i32, id: i64) -> Option<OneDelivery>;
     fn deliveries_page(
@@ -418,7 +418,7 @@ statements! { "store"
     fn deliveries_redeliver_ended(endpoint: i32, id: i64) -> Option<ToRedeliver>;
     fn deliveries_redeliver_pending(endpoint: i32, id: i64) -> Option<ToRedeliver>;
     fn deliveries_send_now(id: i64, at: At);
-    fn endpoints_all(account: &str, deleted: bool) -> Vec<ListedEndpoint>;
+    fn endpoints_all(account: &str, deleted: bool, after: i32, limit: i64) -> Vec<ListedEndpoint>;
     fn endpoints_change(id: &str) -> Option<LockedEndpoint>;
     fn endpoints_count(account: &str) -> i64;
     fn endpoints_day(
@@ -458,12 +458,12 @@ statements! { "store"
     fn logins_end(account: &str);
     fn logins_of(digests: &[&[u8]]) -> Vec<FoundLogin>;
     fn logins_write(digest: &[u8], account: Option<&str>, expires_at: At, ended: bool);
-    fn recoveries_all(account: &str) -> Vec<ListedRecovery>;
     fn recoveries_endpoints(account: Option<&str>, after: i32, most: i64) -> Vec<ToRecover>;
     fn recoveries_forget(endpoint: i32);
     fn recoveries_insert(
         endpoint: i32, shard: i16, recovery: &str, version: i32, at: At, counted_to: Option<i64>,
     ) -> Option<i64>;
     fn recoveries_one(id: i64) -> Option<StoredRecovery>;
+    fn recoveries_page(account: &str, below: i64, limit: i64) -> Vec<ListedRecovery>;
     fn recoveries_pause(id: i64, paused: bool);
 }

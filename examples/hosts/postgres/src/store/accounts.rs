@@ -8,13 +8,12 @@ use call_assistant::rest::Scope;
 use call_assistant::rest::server::{AccountStatus, StoredKey};
 use deadpool_postgres::GenericClient;
 
-use super::{breaks_reference, listed};
+use super::{breaks_reference, listed, one_more};
 use crate::db::{At, DbError};
-use crate::sql::store::{self as sql, Owner};
-use host::input::Bad;
+use crate::sql::store::{self as sql, ListedAccount, ListedKey, Owner};
 use host::store::bounds;
 use host::store::scope::By;
-use host::store::{Account, AccountChange, AccountPage, KeyPage, Part};
+use host::store::{Account, AccountChange, Listed, Part, PartRows, place};
 use host::store::{Done, Refused};
 
 /// How far `last_used_at` may be behind the last use of a key.
@@ -26,22 +25,14 @@ pub(super) async fn page(
     begins: Option<&str>,
     after: Option<&str>,
     limit: usize,
-) -> Done<AccountPage> {
-    let after: i32 = match after {
-        Some(text) => {
-            text.parse().map_err(|_| Refused::Conflict("after: not a page of accounts".into()))?
-        }
-        None => 0,
-    };
-    let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+) -> Done<PartRows<Listed<Account>>> {
+    let (after, most) = (place(after, 0)?, one_more(limit));
     let rows = match begins {
         Some(begins) => sql::accounts_search(client, after, most, begins).await?,
         None => sql::accounts_page(client, after, most).await?,
     };
-    let last = rows.get(..limit).filter(|_| rows.len() > limit).and_then(<[_]>::last);
-    let next = last.map(|last| last.position.to_string());
-    let rows = rows.into_iter().take(limit).map(|row| listed("account", &row.id, row.read));
-    Ok(AccountPage { rows: rows.collect(), next })
+    let shown = |row: ListedAccount| listed("account", &row.id, row.read);
+    Ok(PartRows::first(rows, limit, |last| last.position.to_string(), shown))
 }
 
 /// Reads one account.
@@ -91,12 +82,10 @@ pub(super) async fn keys(
     client: &impl GenericClient,
     account: &str,
     part: Part<'_>,
-) -> Done<KeyPage> {
-    let one_more = |limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
-    let (mut rows, limit) = match part {
+) -> Done<PartRows<Listed<StoredKey>>> {
+    let (rows, limit) = match part {
         Part::After(after, limit) => {
-            let wrong = |_| Refused::Bad(Bad::new("after", "not the `next` of a page"));
-            let after: i32 = after.map_or(Ok(0), str::parse).map_err(wrong)?;
+            let after = place(after, 0)?;
             (sql::accounts_keys(client, account, after, one_more(limit)).await?, limit)
         }
         Part::Newest(limit) => {
@@ -106,17 +95,13 @@ pub(super) async fn keys(
     if rows.is_empty() {
         one(client, account).await?;
     }
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let next = match part {
-        Part::After(..) => rows.last().filter(|_| more).map(|last| last.position.to_string()),
-        Part::Newest(_) => {
-            rows.reverse();
-            None
-        }
-    };
-    let rows = rows.into_iter().map(|row| listed("key", &row.id, row.read)).collect();
-    Ok(KeyPage { rows, next, more })
+    let shown = |row: ListedKey| listed("key", &row.id, row.read);
+    let mut page = PartRows::first(rows, limit, |last| last.position.to_string(), shown);
+    if matches!(part, Part::Newest(_)) {
+        page.rows.reverse();
+        page.next = None;
+    }
+    Ok(page)
 }
 
 /// Reads one key.

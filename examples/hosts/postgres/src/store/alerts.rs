@@ -4,14 +4,30 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::sender::Alert;
 use deadpool_postgres::{GenericClient, Transaction};
 
+use super::one_more;
 use crate::db::At;
 use crate::sql::store::{self as sql, StoredAlert};
-use host::store::{Acknowledged, AlertPage, AlertRow, missed_so_far};
+use host::store::{Acknowledged, AlertPage, AlertRow, PartRows, missed_so_far, place};
 use host::store::{Done, Refused};
 
-/// Reads the latest alerts of an account, newest first.
-pub(super) async fn latest(client: &impl GenericClient, account: &str) -> Done<Vec<AlertRow>> {
-    Ok(sql::alerts_latest(client, account).await?.into_iter().filter_map(shown).collect())
+/// Reads a page of the alerts of an account, newest first.
+pub(super) async fn latest(
+    client: &impl GenericClient,
+    account: &str,
+    after: Option<&str>,
+    limit: usize,
+) -> Done<PartRows<AlertRow>> {
+    let rows =
+        sql::alerts_latest(client, account, place(after, i64::MAX)?, one_more(limit)).await?;
+    let PartRows { rows, next, more } =
+        PartRows::first(rows, limit, |row| row.id.to_string(), shown);
+    Ok(PartRows { rows: rows.into_iter().flatten().collect(), next, more })
+}
+
+/// Reads one alert.
+pub(super) async fn one(client: &impl GenericClient, id: &str) -> Done<AlertRow> {
+    let row = sql::alerts_one(client, number_of(id).ok_or(MISSING)?).await?;
+    row.and_then(shown).ok_or(MISSING)
 }
 
 /// Tells whether there is an alert without a number.
@@ -64,12 +80,12 @@ pub(super) async fn acknowledge(
     by: Option<&str>,
     now: Timestamp,
 ) -> Done<(AlertRow, bool)> {
-    let missing = Refused::NotFound("alert");
-    let number = number_of(id).ok_or(missing.clone())?;
+    let number = number_of(id).ok_or(MISSING)?;
     let noted = sql::alerts_acknowledge(change, number, by, At(now)).await?;
-    let row = sql::alerts_one(change, number).await?;
-    Ok((row.and_then(shown).ok_or(missing)?, noted > 0))
+    Ok((one(change, id).await?, noted > 0))
 }
+
+const MISSING: Refused = Refused::NotFound("alert");
 
 fn number_of(id: &str) -> Option<i64> {
     let number = id.strip_prefix("alrt_")?.parse().ok()?;

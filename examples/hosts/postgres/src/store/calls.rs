@@ -7,10 +7,10 @@ use call_assistant::rest::Mode;
 use call_assistant::rest::server::{CallQuery, CallRow, CallsQuery};
 use deadpool_postgres::GenericClient;
 
-use super::{accounts, breaks_reference, listed, unreadable};
+use super::{accounts, breaks_reference, listed, one_more, unreadable};
 use crate::db::{At, Database, DbError};
 use crate::sql::store::{self as sql, Id, Ids, Page, PagedCall, Pages, StoredCall};
-use host::store::{CallPage, Done, Listed, Refused};
+use host::store::{CallPage, Done, Listed, PartRows, Refused, call_place, place_of_call};
 
 /// So many calls go into one statement.
 const BATCH: usize = 1_000;
@@ -99,20 +99,22 @@ pub(super) fn call_of(row: &StoredCall) -> Done<CallRow> {
     Ok(CallRow { account_id, mode: if row.livemode { Mode::Live } else { Mode::Test }, call })
 }
 
-/// Reads the newest live calls of an account.
+/// Reads a page of the live calls of an account, newest first.
 pub(super) async fn latest(
     client: &impl GenericClient,
     account: &str,
-    most: usize,
-) -> Done<Vec<Listed<Call>>> {
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let rows = sql::calls_latest(client, account, most).await?;
+    after: Option<&str>,
+    limit: usize,
+) -> Done<PartRows<Listed<Call>>> {
+    let after = call_place(after)?;
+    let (at, id) = after.as_ref().map_or((Timestamp::MAX, ""), |(at, id)| (*at, id.as_str()));
+    let rows = sql::calls_latest(client, account, At(at), id, one_more(limit)).await?;
     if rows.is_empty() {
         accounts::one(client, account).await?;
     }
     let read =
-        |row: &sql::ListedCall| listed("call", &row.id, call_of(&row.call).map(|found| found.call));
-    Ok(rows.iter().map(read).collect())
+        |row: sql::ListedCall| listed("call", &row.id, call_of(&row.call).map(|found| found.call));
+    Ok(PartRows::first(rows, limit, |row| place_of_call(row.started_at, &row.id), read))
 }
 
 /// Writes calls, and says how many of them were new.

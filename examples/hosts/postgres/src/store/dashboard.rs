@@ -25,10 +25,9 @@ use host::store::bounds;
 use host::store::levers::{Cancelled, LeverOf, LeverRow, Levers};
 use host::store::scope::{Allowed, Among, By, Operator};
 use host::store::{
-    Account, AccountChange, AccountPage, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointEdit, EndpointRow, Fleet, JournalRow, KeyPage, LastHour, Listed,
-    LoginRow, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, Part, RecoveryPage, RecoveryRow,
-    Writes,
+    Account, AccountChange, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage, DeliveryRow,
+    Enabled, EndpointEdit, EndpointRow, Fleet, JournalRow, LastHour, Listed, LoginRow, Metrics,
+    Missed, NewAccount, NewEndpoint, NewSecret, Part, PartRows, RecoveryPage, RecoveryRow, Writes,
 };
 use host::store::{Done, Refused, Store};
 use host::trace::TraceParent;
@@ -51,7 +50,7 @@ impl Store for Postgres {
         begins: Option<&str>,
         after: Option<&str>,
         limit: usize,
-    ) -> Done<AccountPage> {
+    ) -> Done<PartRows<Listed<Account>>> {
         self.dashboard.read(async |client| accounts::page(client, begins, after, limit).await).await
     }
 
@@ -88,7 +87,11 @@ impl Store for Postgres {
         self.dashboard.read(async |client| accounts::knows_timezone(client, name).await).await
     }
 
-    async fn keys(&self, account: Allowed<'_, Account>, part: Part<'_>) -> Done<KeyPage> {
+    async fn keys(
+        &self,
+        account: Allowed<'_, Account>,
+        part: Part<'_>,
+    ) -> Done<PartRows<Listed<StoredKey>>> {
         let account = account.as_str();
         self.dashboard.read(async |client| accounts::keys(client, account, part).await).await
     }
@@ -124,13 +127,14 @@ impl Store for Postgres {
         .await
     }
 
-    async fn latest_calls(
+    async fn calls(
         &self,
         account: Allowed<'_, Account>,
-        most: usize,
-    ) -> Done<Vec<Listed<Call>>> {
+        after: Option<&str>,
+        limit: usize,
+    ) -> Done<PartRows<Listed<Call>>> {
         let account = account.as_str();
-        self.dashboard.read(async |client| calls::latest(client, account, most).await).await
+        self.dashboard.read(async |client| calls::latest(client, account, after, limit).await).await
     }
 
     // The outbox: the call and its event are one transaction.
@@ -188,11 +192,15 @@ impl Store for Postgres {
         Ok(self.count(&accepted.await??))
     }
 
-    async fn endpoints(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<EndpointRow>>> {
-        let now = self.now();
-        let account = account.as_str();
+    async fn endpoints(
+        &self,
+        account: Allowed<'_, Account>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Done<PartRows<Listed<EndpointRow>>> {
+        let (account, now, page) = (account.as_str(), self.now(), (after, limit));
         self.dashboard
-            .read(async |client| endpoints::all(client, &self.ring, account, now).await)
+            .read(async |client| endpoints::page(client, &self.ring, account, page, now).await)
             .await
     }
 
@@ -397,9 +405,16 @@ impl Store for Postgres {
         .await
     }
 
-    async fn recoveries(&self, account: Allowed<'_, Account>) -> Done<Vec<Listed<RecoveryRow>>> {
+    async fn recoveries(
+        &self,
+        account: Allowed<'_, Account>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Done<PartRows<Listed<RecoveryRow>>> {
         let account = account.as_str();
-        self.dashboard.read(async |client| recoveries::all(client, account).await).await
+        self.dashboard
+            .read(async |client| recoveries::page(client, account, after, limit).await)
+            .await
     }
 
     async fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {
@@ -429,9 +444,20 @@ impl Store for Postgres {
         .await
     }
 
-    async fn alerts(&self, account: Allowed<'_, Account>) -> Done<Vec<AlertRow>> {
+    async fn alerts(
+        &self,
+        account: Allowed<'_, Account>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Done<PartRows<AlertRow>> {
         let account = account.as_str();
-        self.dashboard.read(async |client| alerts::latest(client, account).await).await
+        self.dashboard
+            .read(async |client| alerts::latest(client, account, after, limit).await)
+            .await
+    }
+
+    async fn alert(&self, id: Allowed<'_, AlertRow>) -> Done<AlertRow> {
+        self.dashboard.read(async |client| alerts::one(client, id.as_str()).await).await
     }
 
     async fn alerts_after(&self, _: Operator, after: u64, limit: usize) -> Done<AlertPage> {

@@ -1,6 +1,7 @@
 //! Deliveries: what is pending and what has ended are two tables, and one list.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::EndpointId;
@@ -16,9 +17,10 @@ use crate::clock as machine;
 use crate::db::At;
 use crate::key_ring::KeyRing;
 use crate::queue::{self, Locked};
-use crate::sql::store::{self as sql, StoredAttempt, StoredDelivery, ToRedeliver};
+use crate::sql::store::{self as sql, ListedDelivery, StoredAttempt, StoredDelivery, ToRedeliver};
+use host::http::answer::large;
 use host::post::signed::{SecretMark, Signed};
-use host::store::{AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
+use host::store::{AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY, place};
 use host::store::{Done, Refused};
 
 /// Reads a page of deliveries of these endpoints, newest first.
@@ -28,11 +30,7 @@ pub(super) async fn page(
     filter: &DeliveryFilter,
     now: Timestamp,
 ) -> Done<DeliveryPage> {
-    let below = match &filter.after {
-        Some(text) => i64::from_str_radix(text, 16)
-            .map_err(|_| Refused::Conflict("after: not a page of this list".into()))?,
-        None => i64::MAX,
-    };
+    let below = place(filter.after.as_deref(), i64::MAX)?;
     let asked = filter.endpoint.as_ref();
     let of: Vec<&Place> =
         endpoints.values().filter(|place| asked.is_none_or(|asked| place.id == *asked)).collect();
@@ -46,14 +44,15 @@ pub(super) async fn page(
     let numbers: Vec<i32> = of.iter().map(|place| place.number).collect();
     let is_bounded = own.is_some()
         || (!filter.leaves_out() && numbers.len().saturating_mul(filter.limit) <= READ);
-    let reached = match is_bounded {
-        true => None,
-        false => reach(client, &numbers, below, filter).await?,
+    let (from, until) = (filter.from.unwrap_or(Timestamp::MIN), filter.until);
+    let bounds = [from, until.unwrap_or(Timestamp::MAX)];
+    let (reached, [from, until]) = match is_bounded {
+        true => (None, bounds),
+        false => reach(client, &numbers, below, bounds).await?,
     };
     let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
     let statuses = Some(statuses.as_slice()).filter(|statuses| !statuses.is_empty());
     let event = filter.id.as_deref().filter(|_| own.is_none());
-    let (from, until) = (filter.from.unwrap_or(Timestamp::MIN), filter.until);
     let rows = sql::deliveries_page(
         client,
         &shards,
@@ -62,7 +61,7 @@ pub(super) async fn page(
         filter.event_type.as_deref(),
         event,
         At(from),
-        At(until.unwrap_or(Timestamp::MAX)),
+        At(until),
         below,
         // One more tells whether there are more.
         i64::try_from(filter.limit.saturating_add(1)).unwrap_or(i64::MAX),
@@ -79,19 +78,19 @@ pub(super) async fn page(
         Some((id, _)) => Some(id),
         None => rows.last().filter(|_| more).map(|row| row.id),
     };
-    let mut shown = Vec::new();
-    for row in rows {
+    let read = |row: ListedDelivery| {
         let key = DeliveryKey { endpoint: row.endpoint, id: row.id };
-        let Some(endpoint) = endpoints.get(&key.endpoint) else { continue };
+        let endpoint = endpoints.get(&key.endpoint)?;
         let (id, url) = (&endpoint.id, &endpoint.url);
         let read = row.read.map_err(Refused::from).and_then(|row| {
             shown_of(row, key, id, url, endpoint.health.as_ref().map_err(Clone::clone)?, now)
         });
-        shown.push(listed("delivery", &key.to_string(), read));
-    }
+        Some(listed("delivery", &key.to_string(), read))
+    };
+    let mut shown: Vec<_> = large(|| rows.into_iter().filter_map(read).collect());
     fill_logs(client, shown.iter_mut().flatten().collect()).await?;
     let looked_to = reached.map(|(_, at)| at);
-    Ok(DeliveryPage { rows: shown, next: last.map(|last| format!("{last:x}")), looked_to })
+    Ok(DeliveryPage { rows: shown, next: last.map(|last| last.to_string()), looked_to })
 }
 
 /// The most deliveries that are read for a page that leaves none out: 10,000.
@@ -103,19 +102,23 @@ const LOOKED: usize = 4_000;
 /// The most deliveries of one endpoint that are looked at in one step: 1,000.
 const STEP: i64 = 1_000;
 
+/// The precision of instants that are stored.
+const MICROSECOND: Duration = Duration::from_micros(1);
+
 /// Returns how far a page looks whatever its filter leaves out, as the number and the event's `created_at` of the last
 /// delivery: each endpoint has as many behind a position, and whichever has come least far has more. `None`: to the end.
+/// And narrower bounds of `created_at` that have all of them, so that few days are looked into for the page.
 async fn reach(
     client: &impl GenericClient,
     endpoints: &[i32],
     below: i64,
-    filter: &DeliveryFilter,
-) -> Done<Option<(i64, Timestamp)>> {
+    [from, until]: [Timestamp; 2],
+) -> Done<(Option<(i64, Timestamp)>, [Timestamp; 2])> {
     let days = |seconds: i64| Timestamp::from_unix(seconds.saturating_mul(86_400));
     let day_of = |at: Timestamp| at.unix_seconds().div_euclid(86_400);
-    let from = filter.from.and_then(|at| days(day_of(at))).unwrap_or(Timestamp::MIN);
-    let until = filter.until.and_then(|at| days(day_of(at).saturating_add(1)));
-    let (from, until) = (At(from), At(until.unwrap_or(Timestamp::MAX)));
+    let first = At(days(day_of(from)).unwrap_or(Timestamp::MIN));
+    let last = At(days(day_of(until).saturating_add(1)).unwrap_or(Timestamp::MAX));
+    let mut within = [until, from];
     let each = LOOKED.checked_div(endpoints.len().saturating_mul(2)).unwrap_or(LOOKED).max(16);
     let mut count = i64::try_from(each).unwrap_or(STEP).min(STEP);
     let mut left = i64::try_from(LOOKED).unwrap_or(i64::MAX);
@@ -123,13 +126,21 @@ async fn reach(
     // Of each endpoint that has more, how far it has come.
     let mut reached: BTreeMap<(i64, i32), Timestamp> = BTreeMap::new();
     loop {
-        let rows = sql::deliveries_reach(client, &asked, &positions, count, from, until).await?;
-        reached.extend(rows.iter().map(|row| ((row.id, row.number), row.event_created_at)));
+        let rows = sql::deliveries_reach(client, &asked, &positions, count, first, last).await?;
+        for row in rows {
+            let newest = row.newest.saturating_add(MICROSECOND);
+            within = [within[0].min(row.oldest).max(from), within[1].max(newest).min(until)];
+            if row.is_full {
+                reached.insert((row.id, row.number), row.event_created_at);
+            }
+        }
         left = left.saturating_sub(count.saturating_mul(asked.len().try_into().unwrap_or(STEP)));
-        let Some((&(id, endpoint), &at)) = reached.last_key_value() else { return Ok(None) };
+        let Some((&(id, endpoint), &at)) = reached.last_key_value() else {
+            return Ok((None, within));
+        };
         count = STEP.min(left);
         if count <= 0 {
-            return Ok(Some((id, at)));
+            return Ok((Some((id, at)), within));
         }
         reached.pop_last();
         (asked, positions) = (vec![endpoint], vec![id]);
@@ -256,12 +267,15 @@ async fn fill_logs(client: &impl GenericClient, rows: Vec<&mut DeliveryRow>) -> 
     let keys = rows.iter().map(|row| row.id.as_str().parse().map(|key: DeliveryKey| key.id));
     let ids = keys.collect::<Done<Vec<i64>>>()?;
     let mut logs: BTreeMap<i64, Vec<AttemptRow>> = BTreeMap::new();
-    for row in sql::deliveries_attempts(client, &ids, At(from), At(until)).await? {
-        // As with a delivery, a status of a later version is not shown.
-        if let Some(entry) = entry_of(&row) {
-            logs.entry(row.delivery).or_default().push(entry);
+    let attempts = sql::deliveries_attempts(client, &ids, At(from), At(until)).await?;
+    large(|| {
+        for row in attempts {
+            // As with a delivery, a status of a later version is not shown.
+            if let Some(entry) = entry_of(&row) {
+                logs.entry(row.delivery).or_default().push(entry);
+            }
         }
-    }
+    });
     for (row, id) in rows.into_iter().zip(&ids) {
         row.log = logs.remove(id).unwrap_or_default();
     }

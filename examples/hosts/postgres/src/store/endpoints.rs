@@ -14,7 +14,7 @@ use deadpool_postgres::{GenericClient, Transaction};
 use tokio::time::{Instant, sleep};
 
 use super::delivery_key::DeliveryKey;
-use super::{accounts, listed, unreadable};
+use super::{accounts, listed, one_more, unreadable};
 use crate::db::At;
 use crate::key_ring::{KeyRing, in_use};
 use crate::queue;
@@ -24,7 +24,9 @@ use host::log;
 use host::store::bounds;
 use host::store::plan::Plan;
 use host::store::scope::By;
-use host::store::{Day, EndpointEdit, EndpointRow, LastHour, Listed, NewEndpoint, NewSecret};
+use host::store::{
+    Day, EndpointEdit, EndpointRow, LastHour, Listed, NewEndpoint, NewSecret, PartRows, place,
+};
 use host::store::{Done, EndpointLimit, Refused};
 
 /// An endpoint as read, and its place.
@@ -51,18 +53,20 @@ pub(super) struct Locked {
     now: Timestamp,
 }
 
-/// Reads the endpoints of an account that are not deleted, oldest first.
-pub(super) async fn all(
+/// Reads a page of the endpoints of an account that are not deleted, oldest first.
+pub(super) async fn page(
     client: &impl GenericClient,
     ring: &KeyRing,
     account: &str,
+    (after, limit): (Option<&str>, usize),
     now: Timestamp,
-) -> Done<Vec<Listed<EndpointRow>>> {
+) -> Done<PartRows<Listed<EndpointRow>>> {
     let read = |row: ListedEndpoint| {
         let found = row.read.map(|row| found_in(row, ring, now).shown);
         listed("endpoint", &row.id, found)
     };
-    Ok(rows(client, account, false).await?.into_iter().map(read).collect())
+    let rows = rows(client, account, false, place(after, -1)?, one_more(limit)).await?;
+    Ok(PartRows::first(rows, limit, |row| row.number.to_string(), read))
 }
 
 /// Reads where the deliveries of an account's endpoints are.
@@ -72,7 +76,7 @@ pub(super) async fn places(
     deleted: bool,
 ) -> Done<BTreeMap<i32, Place>> {
     let mut places = BTreeMap::new();
-    for row in rows(client, account, deleted).await? {
+    for row in rows(client, account, deleted, -1, i64::MAX).await? {
         let ListedEndpoint { number, shard, id, url, health, .. } = row;
         let parsed = EndpointId::parse(&id).map_err(unreadable);
         let Ok(id) = listed("endpoint", &id, parsed) else { continue };
@@ -86,8 +90,10 @@ async fn rows(
     client: &impl GenericClient,
     account: &str,
     deleted: bool,
+    after: i32,
+    limit: i64,
 ) -> Done<Vec<ListedEndpoint>> {
-    let rows = sql::endpoints_all(client, account, deleted).await?;
+    let rows = sql::endpoints_all(client, account, deleted, after, limit).await?;
     if rows.is_empty() {
         accounts::one(client, account).await?;
     }

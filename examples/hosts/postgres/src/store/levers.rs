@@ -10,6 +10,7 @@ use crate::db::{At, DbError};
 use crate::journal::Deed;
 use crate::sql::queue::give_up;
 use crate::sql::store::{self as sql, StoredLever};
+use host::input::Bad;
 use host::store::levers::{Cancelled, LeverOf, LeverRow, Levers, ProcessRow};
 use host::store::scope::By;
 use host::store::{Done, Refused};
@@ -135,7 +136,7 @@ fn place(after: Option<&str>) -> Done<(i32, i64)> {
     let place = text
         .split_once('-')
         .and_then(|(endpoint, id)| Some((endpoint.parse().ok()?, id.parse().ok()?)));
-    place.ok_or_else(|| Refused::Conflict("after: not the `next` of a step".into()))
+    place.ok_or_else(|| Refused::Bad(Bad::new("after", "not the `next` of a step")))
 }
 
 fn lever(row: StoredLever) -> Result<LeverRow, DbError> {

@@ -120,6 +120,11 @@ impl StepError for Refused {
     }
 }
 
+/// Returns how many rows are read for a page: one more tells whether there are others.
+fn one_more(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1)
+}
+
 /// Tells whether a row was refused because what it belongs to is not there.
 fn breaks_reference(error: &DbError) -> bool {
     let code = match error {

@@ -10,13 +10,13 @@ use deadpool_postgres::{GenericClient, Transaction};
 use tokio::time::Instant;
 
 use super::endpoints::StoredEndpoint;
-use super::{accounts, listed, unreadable};
+use super::{accounts, listed, one_more, unreadable};
 use crate::db::At;
 use crate::queue::{Search, recovery_json, recovery_text, write_recovery};
 use crate::sql::queue::{StoredRecovery, lock_recovery};
-use crate::sql::store as sql;
+use crate::sql::store::{self as sql, ListedRecovery};
 use host::store::{Done, Refused};
-use host::store::{Listed, MOST_COUNTED, Missed, RecoveryPage, RecoveryRow};
+use host::store::{Listed, MOST_COUNTED, Missed, PartRows, RecoveryPage, RecoveryRow, place};
 
 /// How long a count may take while a person waits for it, and before a recovery starts.
 const COUNTING: Duration = Duration::from_millis(800);
@@ -97,12 +97,7 @@ pub(crate) async fn start_all(
     if let Some(account) = account {
         accounts::one(change, account).await?;
     }
-    let after: i32 = match after {
-        Some(text) => text
-            .parse()
-            .map_err(|_| Refused::Conflict("after: not a page of these endpoints".into()))?,
-        None => -1,
-    };
+    let after = place(after, -1)?;
     let rows = sql::recoveries_endpoints(change, account, after, ENDPOINTS).await?;
     let is_full = i64::try_from(rows.len()).is_ok_and(|found| found >= ENDPOINTS);
     let next = rows.last().filter(|_| is_full).map(|last| last.number.to_string());
@@ -142,13 +137,18 @@ async fn insert(
     Ok(sql::recoveries_insert(change, endpoint, shard, &text, version, at, counted_to).await?)
 }
 
-/// Reads the recoveries of an account, newest first.
-pub(super) async fn all(
+/// Reads a page of the recoveries of an account: those that run, then those that have ended, newest first.
+pub(super) async fn page(
     client: &impl GenericClient,
     account: &str,
-) -> Done<Vec<Listed<RecoveryRow>>> {
-    let rows = sql::recoveries_all(client, account).await?.into_iter();
-    Ok(rows.map(|row| listed("recovery", &recovery_text(row.id), row.read.map(shown))).collect())
+    after: Option<&str>,
+    limit: usize,
+) -> Done<PartRows<Listed<RecoveryRow>>> {
+    let below = place(after, i64::MAX)?;
+    let rows = sql::recoveries_page(client, account, below, one_more(limit)).await?;
+    let read =
+        |row: ListedRecovery| listed("recovery", &recovery_text(row.id), row.read.map(shown));
+    Ok(PartRows::first(rows, limit, |row| row.place.to_string(), read))
 }
 
 /// Reads one recovery.

@@ -28,7 +28,7 @@ function callsCard(calls) {
     c.summary || faint("no summary"), when(c.started_at, line), took(c.duration_seconds));
   return card("calls", "Latest calls", "As GET /v1/calls lists them, newest first.", null,
     calls.length ? table("calls", heads, byDay(calls, (c) => c.started_at, draw, dayRow(heads))) :
-      empty("No calls yet", "They are here and in the public API."));
+      empty("No calls yet", "They are here and in the public API."), seen.calls_next && h("div.row.pager", moreOf("calls", "Older calls")));
 }
 const took = (seconds) => seconds === null ? "–" : seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 

@@ -25,7 +25,7 @@ function draw() {
   entitle(a.business_name || a.id);
   const rows = troubles(seen.alerts);
   const panels = {
-    deliveries: () => deliveriesCard(a, deliveries, endpoints), endpoints: () => endpointsCard(a, placed(endpoints)), alerts: () => alertsCard(rows),
+    deliveries: () => deliveriesCard(a, deliveries, endpoints), endpoints: () => endpointsCard(a, placed(endpoints)), alerts: () => alertsCard(rows, moreOf("alerts", "Older alerts")),
     keys: () => keysCard(a, keys, seen.keys_more), calls: () => callsCard(calls), settings: plans && (() => standingCard(a, plans)), sandbox: sandbox && (() => sandboxCard(a, sandbox)),
   };
   if (!panels[tab]) tab = "deliveries";

@@ -31,6 +31,9 @@ async function refresh(now) {
     if (!locked) alive(true);
   } catch { if (!locked) alive(false); }
 }
+// How many pages a person has asked for of lists that are longer than what comes with the rest.
+let morePages = {};
+const moreOf = (name, text) => seen[name + "_next"] && button(text, { key: "more " + name }, () => { morePages[name] = (morePages[name] ?? 0) + 1; return refresh(true); });
 async function refreshAccount(asked) {
   const response = await send(at("accounts", asked, "overview"), { headers: tag && { "If-None-Match": tag } });
   if (response.status === 304) return;
@@ -38,6 +41,11 @@ async function refreshAccount(asked) {
   const value = await response.json();
   if (asked !== selected || locked) return;
   if (response.status === 404) { seen = null; tag = null; return drawUnknown(); }
+  for (const [name, pages] of Object.entries(morePages)) for (let n = 0; n < pages && value[name + "_next"]; n++) {
+    const { data, next } = await ask("GET", at("accounts", asked, name) + "?" + new URLSearchParams({ limit: 100, after: value[name + "_next"] }));
+    value[name].push(...data); value[name + "_next"] = next;
+  }
+  if (asked !== selected || locked) return;
   for (const name of ["keys", "endpoints", "deliveries", "calls", "recoveries"]) value[name] = readable(name, value[name]);
   tag = response.headers.get("ETag"); seen = value; skew = Date.parse(value.now) - Date.now();
   await find();
@@ -84,7 +92,7 @@ function follow() {
   query.getAll("open").forEach((id) => open.add(id));
   return other;
 }
-function forget() { seen = null; found = null; kept = null; days = null; fleet = null; notes = { pages: 1, rows: [], next: null }; details.clear(); missed.clear(); chosen.clear(); }
+function forget() { seen = null; morePages = {}; found = null; kept = null; days = null; fleet = null; notes = { pages: 1, rows: [], next: null }; details.clear(); missed.clear(); chosen.clear(); }
 function choose(id) {
   if (id === selected) return;
   location.hash = hash(id);

@@ -227,7 +227,8 @@ async fn has_row(database: &Database, account: &str) -> Result<bool, EraseError>
 /// and the deliveries tell.
 async fn endpoints(database: &Database, account: &str, has_row: bool) -> Result<Vec<i32>, DbError> {
     if has_row {
-        let all = async |client: &Object| store::endpoints_all(client, account, true).await;
+        let all =
+            async |client: &Object| store::endpoints_all(client, account, true, -1, i64::MAX).await;
         return Ok(database.read(all).await?.iter().map(|row| row.number).collect());
     }
     let (mut numbers, mut last) = (Vec::new(), -1);

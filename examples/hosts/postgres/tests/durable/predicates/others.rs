@@ -231,13 +231,15 @@ async fn the_newest_calls_are_those_of_both_indexes() {
     }
     calls.sort_unstable();
     let sql = checker::sql::statement("store/calls_latest");
-    for most in [1_usize, 20, 70, 300] {
-        let limit = i64::try_from(most).unwrap();
-        let rows = filled.session.query(&sql, &[&"acct_1", &limit]).await.unwrap();
+    let first = (Timestamp::MAX, String::new());
+    for (skipped, most) in [(0, 1), (0, 20), (0, 300), (1, 1), (20, 70), (100, 300)] {
+        let mut newest = [&first].into_iter().chain(calls.iter().rev()).skip(skipped);
+        let ((at, id), limit) = (newest.next().unwrap(), i64::try_from(most).unwrap());
+        let values: [&(dyn ToSql + Sync); 4] = [&"acct_1", &At(*at), id, &limit];
+        let rows = filled.session.query(&sql, &values).await.unwrap();
         let found: Vec<&str> = rows.iter().map(|row| row.get("id")).collect();
-        let expected: Vec<&str> =
-            calls.iter().rev().take(most).map(|(_, id)| id.as_str()).collect();
-        assert_eq!(found, expected, "{most}");
+        let expected: Vec<&str> = newest.take(most).map(|(_, id)| id.as_str()).collect();
+        assert_eq!(found, expected, "{skipped}, {most}");
     }
     let sql = checker::sql::statement("store/accounts_one");
     let row = filled.session.query_one(&sql, &[&"acct_1"]).await.unwrap();
