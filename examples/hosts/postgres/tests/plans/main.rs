@@ -27,7 +27,9 @@ use private_server::{PrivateServer, Settings};
 use tokio_postgres::NoTls;
 
 use plan::{Explained, Ran, findings, pages, rows_read};
-use table::{FUNCTIONS, OF_FEW_ROWS, OPERATORS, REACHED, REASONS, STATEMENTS};
+use table::{
+    ANSWERING, FUNCTIONS, OF_FEW_ROWS, OPERATORS, PROCESSES, REACHED, REASONS, STATEMENTS,
+};
 
 const EARLY: &str = "planned when empty";
 /// How many rows once a night.
@@ -173,13 +175,13 @@ fn every_statement_is_in_the_table() {
         files, listed,
         "each statement has its parameters in the table, and the other way round"
     );
-    let reached = REACHED.iter().map(|(name, ..)| (*name).to_owned());
-    let named: Vec<String> =
-        reached.chain(OPERATORS.iter().map(|name| format!("store/{name}"))).collect();
-    let known: BTreeSet<String> = named.iter().cloned().collect();
-    assert_eq!(named.len(), known.len(), "a statement is in one of the two lists");
-    let store = files.into_iter().filter(|name| name.starts_with("store/"));
-    assert_eq!(store.collect::<BTreeSet<_>>(), known, "who reaches a statement of the store");
+    let reached = REACHED.iter().map(|(name, ..)| *name);
+    let named: Vec<&str> = reached.chain([OPERATORS, PROCESSES].concat()).collect();
+    let known: BTreeSet<&str> = named.iter().copied().collect();
+    assert_eq!(named.len(), known.len(), "a statement is in one of the three lists");
+    let answering = |name: &&str| ANSWERING.iter().any(|room| name.starts_with(room));
+    let there = files.iter().map(String::as_str).filter(answering);
+    assert_eq!(there.collect::<BTreeSet<_>>(), known, "who reaches a statement");
 }
 
 /// What was found, and which of the reasons were needed.
@@ -194,9 +196,10 @@ impl Report {
     fn add(&mut self, name: &str, case: &str, ran: &[Ran]) {
         for ran in ran {
             let pages = pages(&ran.plan);
-            println!("{name:34} {case:26} {:9.3} ms {pages:7} pages", ran.milliseconds);
             let (reached, read) =
                 (REACHED.iter().find(|(of, ..)| *of == name), rows_read(&ran.plan));
+            let took = ran.milliseconds;
+            println!("{name:34} {case:26} {took:9.3} ms {pages:7} pages {read:7} rows");
             // As the host has its statements planned.
             if let Some((_, most, what)) = reached.filter(|(_, most, _)| read > *most)
                 && case.ends_with(PLANS[0])
