@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId};
-use call_assistant::rest::CreatedRange;
+use call_assistant::rest::CallFilter;
 use call_assistant::rest::Mode;
 use call_assistant::rest::Quota;
 use call_assistant::rest::server::RateWindows;
@@ -45,9 +45,9 @@ fn keys() -> CursorKeys {
 }
 
 fn cursor(filters: bool) -> Cursor {
-    let bound = filters.then(now);
+    let both = || CallFilter::new().with_created_after(now()).with_created_before(now());
     Cursor::new(now(), CallId::parse("call_01J9ZK5T7Q3W8XN4R6V2YB").unwrap())
-        .with_created(CreatedRange::new(bound, bound).unwrap())
+        .with_filter(if filters { both() } else { CallFilter::new() })
 }
 
 /// The bytes that a cursor authenticates: what it is bound to, and what it carries.

@@ -4,25 +4,19 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::Write;
 
+use super::call_filter::FILTERS;
 use super::percent::{decode_query, encode_into};
-use super::{CreatedRange, ParameterError};
-use crate::Timestamp;
+use super::{CallFilter, ParameterError};
 
 /// A request for a page of the account's calls, newest first: `GET /v1/calls`.
 ///
 /// ```
-/// use call_assistant::rest::ListCalls;
+/// use call_assistant::rest::{CallFilter, ListCalls};
 ///
-/// let since = "2026-07-24T12:00:00+02:00".parse()?;
-/// let list = ListCalls::new().with_limit(100).with_created_after(since);
+/// let since = CallFilter::new().with_created_after("2026-07-24T12:00:00+02:00".parse()?);
+/// let list = ListCalls::new().with_limit(100).with_filter(since);
 /// assert_eq!(list.query()?, "limit=100&created_after=2026-07-24T10:00:00Z");
 /// assert_eq!(ListCalls::from_query(&list.query()?), Ok(list));
-///
-/// // The calls that were written on one day, whenever they started. Those that started on a day are
-/// // `client::CallPages::from_period`.
-/// let until = "2026-07-25T12:00:00+02:00".parse()?;
-/// let day = ListCalls::new().with_created_after(since).with_created_before(until);
-/// assert!(day.created()?.contains(since) && !day.created()?.contains(until));
 ///
 /// // Values are checked where the request is written.
 /// let error = ListCalls::new().with_limit(1_000).query().unwrap_err();
@@ -41,11 +35,8 @@ pub struct ListCalls {
     /// The `next_cursor` of the previous page; `None` for the first page. Only the service that
     /// made a cursor can check it.
     pub cursor: Option<String>,
-    /// The earliest `created_at` of a call, included. A request with a cursor may repeat
-    /// the bounds of its list or leave them out.
-    pub created_after: Option<Timestamp>,
-    /// The latest `created_at` of a call, not included.
-    pub created_before: Option<Timestamp>,
+    /// The calls to list. A request with a cursor may repeat each filter of its list or leave it out.
+    pub filter: CallFilter,
 }
 
 impl Default for ListCalls {
@@ -68,7 +59,7 @@ impl ListCalls {
     /// Requests the first page of all calls, with at most 50 of them.
     #[must_use]
     pub const fn new() -> Self {
-        Self { limit: Self::DEFAULT_LIMIT, cursor: None, created_after: None, created_before: None }
+        Self { limit: Self::DEFAULT_LIMIT, cursor: None, filter: CallFilter::new() }
     }
 
     /// Sets the maximum number of calls on a page: 1 to 100.
@@ -83,24 +74,10 @@ impl ListCalls {
         Self { cursor: Some(cursor.into()), ..self }
     }
 
-    /// Selects calls with `created_at` at or after this instant.
+    /// Requests only the calls that the filter selects.
     #[must_use]
-    pub fn with_created_after(self, instant: Timestamp) -> Self {
-        Self { created_after: Some(instant), ..self }
-    }
-
-    /// Selects calls with `created_at` before this instant.
-    #[must_use]
-    pub fn with_created_before(self, instant: Timestamp) -> Self {
-        Self { created_before: Some(instant), ..self }
-    }
-
-    /// Returns the bounds of `created_at`, checked.
-    ///
-    /// # Errors
-    /// `created_before` is earlier than `created_after`.
-    pub fn created(&self) -> Result<CreatedRange, ParameterError> {
-        CreatedRange::new(self.created_after, self.created_before)
+    pub fn with_filter(self, filter: CallFilter) -> Self {
+        Self { filter, ..self }
     }
 
     /// Writes the query, without its `?`.
@@ -109,12 +86,12 @@ impl ListCalls {
     /// default. Instants end in `Z`: a `+` would be read as a space.
     ///
     /// # Errors
-    /// The limit, the cursor or the bounds are not valid.
+    /// The limit, the cursor or the filter is not valid.
     pub fn query(&self) -> Result<String, ParameterError> {
         if !(1..=Self::MAX_LIMIT).contains(&self.limit) {
             return Err(ParameterError::LimitRange);
         }
-        self.created()?;
+        self.filter.check()?;
         if self.cursor.as_ref().is_some_and(|cursor| cursor.len() > Self::MAX_CURSOR_LEN) {
             return Err(ParameterError::CursorLength);
         }
@@ -123,18 +100,15 @@ impl ListCalls {
 
     /// Writes the query of a list that may have no valid one.
     pub(super) fn unchecked_query(&self) -> String {
-        let Self { limit, cursor, created_after, created_before } = self;
+        let Self { limit, cursor, filter } = self;
         let mut query = alloc::format!("limit={limit}");
         if let Some(cursor) = cursor {
             query.push_str("&cursor=");
             encode_into(&mut query, cursor);
         }
-        for (name, bound) in [("created_after", created_after), ("created_before", created_before)]
-        {
-            if let Some(instant) = bound {
-                // Writing to a String does not fail.
-                let _ = write!(query, "&{name}={instant}");
-            }
+        for (name, value) in filter.pairs() {
+            // Writing to a String does not fail.
+            let _ = write!(query, "&{name}={value}");
         }
         query
     }
@@ -148,12 +122,13 @@ impl ListCalls {
     /// The first parameter that is unknown, repeated, empty or out of its bounds, or bounds of
     /// `created_at` in the wrong order.
     pub fn from_query(query: &str) -> Result<Self, ParameterError> {
-        let (mut list, mut seen) = (Self::new(), [false; READERS.len()]);
+        let (mut list, mut seen) = (Self::new(), [false; PARAMETERS.len()]);
         let pieces = query.split('&').filter(|piece| !piece.is_empty());
         for (position, piece) in (1..).zip(pieces) {
             let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
             let decoded = decode_query(name);
-            let mut known = READERS.iter().zip(&mut seen);
+            let filters = FILTERS.iter().map(|(name, read, _)| (*name, *read));
+            let mut known = READERS.into_iter().chain(filters).zip(&mut seen);
             let known = known.find(|((known, _), _)| decoded.as_deref() == Ok(*known));
             let Some(((parameter, read), seen)) = known else {
                 return Err(ParameterError::unknown(name, position));
@@ -163,35 +138,31 @@ impl ListCalls {
             }
             read(&mut list, parameter, value)?;
         }
-        list.created()?;
+        list.filter.check()?;
         Ok(list)
     }
 }
 
-type Reader = fn(&mut ListCalls, &'static str, &str) -> Result<(), ParameterError>;
+pub(super) type Reader = fn(&mut ListCalls, &'static str, &str) -> Result<(), ParameterError>;
 
-/// The parameters, each with the reader of its value, in the protocol's order.
-const READERS: [(&str, Reader); 4] = [
+/// The parameters that are no filters, each with the reader of its value, in the protocol's order.
+const READERS: [(&str, Reader); 2] = [
     ("limit", |list, name, value| limit(name, value).map(|limit| list.limit = limit)),
     ("cursor", |list, _, value| {
         // No cursor contains a `%`, so text that cannot be decoded is kept: it will not be valid.
         list.cursor = Some(decode_query(value).map_or_else(|_| value.into(), Into::into));
         Ok(())
     }),
-    ("created_after", |list, name, value| {
-        instant(name, value).map(|instant| list.created_after = Some(instant))
-    }),
-    ("created_before", |list, name, value| {
-        instant(name, value).map(|instant| list.created_before = Some(instant))
-    }),
 ];
 
 /// The names of the parameters.
-#[expect(clippy::indexing_slicing, reason = "both have as many entries")]
+#[expect(clippy::indexing_slicing, reason = "both tables together have as many entries")]
 pub(super) const PARAMETERS: &[&str] = &{
-    let (mut names, mut at) = ([""; READERS.len()], 0);
-    while at < READERS.len() {
-        names[at] = READERS[at].0;
+    let [(limit, _), (cursor, _)] = READERS;
+    let (mut names, mut at) = ([limit; READERS.len() + FILTERS.len()], 0);
+    names[1] = cursor;
+    while at < FILTERS.len() {
+        names[READERS.len() + at] = FILTERS[at].0;
         at += 1;
     }
     names
@@ -211,13 +182,11 @@ fn limit(parameter: &'static str, value: &str) -> Result<usize, ParameterError> 
     }
 }
 
-fn instant(parameter: &'static str, value: &str) -> Result<Timestamp, ParameterError> {
-    let text = decoded(parameter, value)?;
-    Timestamp::parse(&text).map_err(|error| ParameterError::Timestamp { parameter, error })
-}
-
 /// Decodes a value that must not be empty.
-fn decoded<'v>(parameter: &'static str, value: &'v str) -> Result<Cow<'v, str>, ParameterError> {
+pub(super) fn decoded<'v>(
+    parameter: &'static str,
+    value: &'v str,
+) -> Result<Cow<'v, str>, ParameterError> {
     match decode_query(value) {
         Ok(text) if text.is_empty() => Err(ParameterError::Empty { parameter }),
         Ok(text) => Ok(text),

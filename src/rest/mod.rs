@@ -32,9 +32,9 @@
 
 mod api_key;
 mod base_url;
+mod call_filter;
 #[cfg(feature = "client")]
 pub mod client;
-mod created_range;
 mod error;
 mod list_calls;
 mod operation;
@@ -50,7 +50,7 @@ pub mod testing;
 
 pub use api_key::{ApiKey, Mode, Scope};
 pub use base_url::BaseUrl;
-pub use created_range::CreatedRange;
+pub use call_filter::CallFilter;
 pub use error::{ApiError, ErrorCode, ErrorType};
 pub use list_calls::ListCalls;
 pub use operation::Operation;

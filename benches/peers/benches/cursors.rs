@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
-use call_assistant::rest::CreatedRange;
+use call_assistant::rest::CallFilter;
 use call_assistant::rest::Mode;
 use call_assistant::rest::server::{Cursor, CursorKeys};
 use cookie::{Cookie, CookieJar, Key};
@@ -64,7 +64,7 @@ fn ours() -> (CursorKeys, AccountId, String, Cursor) {
     let keys = CursorKeys::new(1, [7; 32]);
     let account = AccountId::parse(ACCOUNT).unwrap();
     let cursor = Cursor::new(now(), CallId::parse(CALL).unwrap())
-        .with_created(CreatedRange::new(Some(now()), Some(now())).unwrap());
+        .with_filter(CallFilter::new().with_created_after(now()).with_created_before(now()));
     let text = keys.seal(&account, Mode::Live, &cursor);
     (keys, account, text, cursor)
 }

@@ -1,8 +1,12 @@
 //! The rows of a store, and why a row is not served.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::id::AccountId;
 use crate::model::Call;
 use crate::rest::Mode;
+use crate::rest::call_filter::FILTERS;
 
 /// A call of a store, with its account and mode.
 ///
@@ -76,11 +80,16 @@ pub enum RowsReason {
         /// The position of the row.
         row: usize,
     },
-    /// A row with a `created_at` outside the bounds.
-    #[error("row {row} is outside created_after and created_before")]
+    /// A row that the [filter](crate::rest::CallFilter) of the list does not select.
+    #[error("row {row} is outside {}", filters())]
     #[non_exhaustive]
-    OutsideRange {
+    OutsideFilter {
         /// The position of the row.
         row: usize,
     },
+}
+
+/// Returns the names of the filters.
+fn filters() -> String {
+    FILTERS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(" and ")
 }

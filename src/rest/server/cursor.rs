@@ -1,6 +1,6 @@
 //! Cursors: where a page ended, sealed so that only this service's own come back.
 
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -10,15 +10,15 @@ use hmac::digest::zeroize::Zeroize as _;
 
 use crate::Timestamp;
 use crate::id::{AccountId, CallId};
-use crate::rest::{CreatedRange, Mode};
+use crate::rest::{CallFilter, Mode};
 use crate::secret::mac::{self, MacKey};
 use crate::text::FixedText;
 
 const VERSION: u8 = 1;
 const CREATED_AFTER: u8 = 0b01;
 const CREATED_BEFORE: u8 = 0b10;
-const FLAGS: u8 = 0b11;
 const INSTANT_LEN: usize = 9;
+const MAX_FILTER_LEN: usize = 2 * INSTANT_LEN;
 const NANOS_BITS: u32 = 30;
 const NANOS_MASK: u128 = (1 << NANOS_BITS) - 1;
 const TAG_LEN: usize = 16;
@@ -27,7 +27,7 @@ const MAX_BYTES: usize = CursorKeys::MAX_LEN / 4 * 3;
 /// The label of these digests, apart from any other use of the same key.
 const LABEL: &[u8] = b"calls cursor";
 
-/// The contents of a cursor: where a page ended, and the bounds of its list.
+/// The contents of a cursor: where a page ended, and the filter of its list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Cursor {
@@ -35,21 +35,21 @@ pub struct Cursor {
     pub started_at: Timestamp,
     /// The id of that call.
     pub id: CallId,
-    /// The bounds of the list.
-    pub created: CreatedRange,
+    /// The filter of the list. No list has bounds in the wrong order: such a cursor does not open.
+    pub filter: CallFilter,
 }
 
 impl Cursor {
-    /// Creates the cursor of a page that ended with this call, of a list without bounds.
+    /// Creates the cursor of a page that ended with this call, of a list without filters.
     #[must_use]
     pub const fn new(started_at: Timestamp, id: CallId) -> Self {
-        Self { started_at, id, created: CreatedRange::ALL }
+        Self { started_at, id, filter: CallFilter::new() }
     }
 
-    /// Sets the bounds of the list.
+    /// Sets the filter of the list.
     #[must_use]
-    pub fn with_created(self, created: CreatedRange) -> Self {
-        Self { created, ..self }
+    pub fn with_filter(self, filter: CallFilter) -> Self {
+        Self { filter, ..self }
     }
 }
 
@@ -70,18 +70,12 @@ impl CursorKey {
     }
 
     pub(super) fn seal(&self, account: &AccountId, mode: Mode, cursor: &Cursor) -> String {
-        let Cursor { started_at, id, created } = cursor;
-        let bounds =
-            [(created.created_after(), CREATED_AFTER), (created.created_before(), CREATED_BEFORE)];
-        let flags = bounds.iter().filter(|(bound, _)| bound.is_some());
-        let flags = flags.fold(0, |flags, (_, flag)| flags | flag);
-
+        let Cursor { started_at, id, filter } = cursor;
+        let (flags, values) = filter.seal();
         let mut sealed = FixedText::<MAX_BYTES>::new();
         sealed.push(&[VERSION << 4 | flags, self.id]);
         sealed.push(&write_instant(*started_at));
-        for instant in bounds.into_iter().filter_map(|(bound, _)| bound) {
-            sealed.push(&write_instant(instant));
-        }
+        sealed.push(values.as_bytes());
         sealed.push(id.as_str().as_bytes());
         let tag = self.tag(account, mode, sealed.as_bytes());
         sealed.push(&tag);
@@ -130,7 +124,7 @@ impl fmt::Debug for CursorKey {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A cursor holds the position of the last call of a page and the bounds of the list. The cursor
+/// A cursor holds the position of the last call of a page and the filter of the list. The cursor
 /// is authenticated together with the account and the mode, which it does not contain: it is invalid
 /// for any other account, and says nothing about its own.
 ///
@@ -149,7 +143,7 @@ impl fmt::Debug for CursorKey {
 ///
 /// | bytes | contents |
 /// |---|---|
-/// | 1 | version, 1, in the upper half; which bounds follow, in the lower |
+/// | 1 | version, 1, in the upper half; which filters follow, in the lower |
 /// | 1 | id of the key |
 /// | 9 | `started_at`: seconds since the year 0 in 42 bits, then nanoseconds in 30 |
 /// | 0, 9 or 18 | `created_after`, `created_before`, if present |
@@ -290,27 +284,56 @@ pub enum CursorError {
     /// An authentic cursor with contents that this version would not have written.
     #[error("cursor is authentic and its contents are not valid")]
     Contents,
-    /// A request with other bounds than the list of its cursor.
+    /// A request with other filters than the list of its cursor.
     #[error("request has other filters than the list of its cursor")]
     Filters,
 }
 
 fn read(flags: u8, contents: &[u8]) -> Option<Cursor> {
-    if flags & !FLAGS != 0 {
-        return None;
-    }
-    let (started_at, mut rest) = read_instant(contents)?;
-    let mut bound = |flag| {
-        if flags & flag == 0 {
-            return Some(None);
-        }
-        let (instant, after) = read_instant(rest)?;
-        rest = after;
-        Some(Some(instant))
-    };
-    let created = CreatedRange::new(bound(CREATED_AFTER)?, bound(CREATED_BEFORE)?).ok()?;
+    let (started_at, rest) = read_instant(contents)?;
+    let (filter, rest) = CallFilter::open(flags, rest)?;
     let id = CallId::parse(core::str::from_utf8(rest).ok()?).ok()?;
-    Some(Cursor { started_at, id, created })
+    Some(Cursor { started_at, id, filter })
+}
+
+impl CallFilter {
+    /// Returns a bit for each filter that is set, and their values.
+    fn seal(&self) -> (u8, FixedText<MAX_FILTER_LEN>) {
+        let bounds = [(CREATED_AFTER, self.created_after), (CREATED_BEFORE, self.created_before)];
+        let (mut flags, mut values) = (0, FixedText::new());
+        for (flag, bound) in bounds {
+            if let Some(instant) = bound {
+                flags |= flag;
+                values.push(&write_instant(instant));
+            }
+        }
+        (flags, values)
+    }
+
+    /// Reads what [`seal`](Self::seal) wrote, and returns the bytes behind it, too.
+    fn open(flags: u8, mut rest: &[u8]) -> Option<(Self, &[u8])> {
+        let mut bound = |flag| {
+            if flags & flag == 0 {
+                return Some(None);
+            }
+            let (instant, after) = read_instant(rest)?;
+            rest = after;
+            Some(Some(instant))
+        };
+        let filter =
+            Self { created_after: bound(CREATED_AFTER)?, created_before: bound(CREATED_BEFORE)? };
+        // A bit of a filter that this version does not know, or bounds in the wrong order.
+        (filter.seal().0 == flags && filter.check().is_ok()).then_some((filter, rest))
+    }
+
+    /// Returns whether a request with this filter can be for another page of a list with that one: each
+    /// of its filters is the same or left out.
+    pub(super) fn continues(&self, list: &Self) -> bool {
+        let is_own = |(name, value): (&str, &dyn fmt::Display)| {
+            list.pairs().any(|own| own.0 == name && own.1.to_string() == value.to_string())
+        };
+        self.pairs().all(is_own)
+    }
 }
 
 fn write_instant(instant: Timestamp) -> [u8; INSTANT_LEN] {

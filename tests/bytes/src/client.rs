@@ -219,9 +219,9 @@ fn honest(script: &mut Script<'_>) {
         let after = query.cursor.as_ref().map_or(0, |cursor| {
             calls.iter().position(|(call, _)| call.id.as_str() == cursor).unwrap() + 1
         });
-        let mut rows = calls[after..].iter().filter(|(call, visible)| {
-            *visible <= now && query.created().unwrap().contains(call.created_at)
-        });
+        let mut rows = calls[after..]
+            .iter()
+            .filter(|(call, visible)| *visible <= now && query.filter.matches(call));
         let data: Vec<Call> =
             rows.by_ref().take(query.limit).map(|(call, _)| call.clone()).collect();
         let cursor = rows.next().and(data.last()).map(|last| last.id.as_str().into());

@@ -73,7 +73,7 @@ impl Service {
         let from = last.map_or(0, |last| {
             self.calls.iter().position(|call| call.id == last).map_or(self.calls.len(), |at| at + 1)
         });
-        let after = list.created_after.unwrap_or(Timestamp::MIN);
+        let after = list.filter.created_after.unwrap_or(Timestamp::MIN);
         let rest: Vec<&Call> =
             self.calls[from..].iter().filter(|call| call.created_at >= after).collect();
         let page: Vec<Call> = rest.iter().take(PAGE).map(|call| (*call).clone()).collect();

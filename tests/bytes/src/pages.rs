@@ -20,7 +20,7 @@ use call_assistant::rest::server::{
     AccountStatus, Authorized, CallRow, CallsQuery, CursorError, CursorKeys, Received,
     RejectionReason, RequestHead, StoredKey,
 };
-use call_assistant::rest::{ApiKey, CreatedRange, Scope};
+use call_assistant::rest::{ApiKey, CallFilter, ParameterError, Scope};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
@@ -83,9 +83,13 @@ pub fn pages(bytes: &[u8]) {
     }
     let bounds = [next(), next()].map(|byte| (byte & 1 == 1).then(|| instant(byte)));
     let [after, before] = bounds;
-    let window = CreatedRange::new(after, before);
-    assert_eq!(window.is_err(), matches!(bounds, [Some(after), Some(before)] if after > before));
-    let Ok(window) = window else { return };
+    let filter = after.into_iter().fold(CallFilter::new(), CallFilter::with_created_after);
+    let filter = before.into_iter().fold(filter, CallFilter::with_created_before);
+    let filtered = |list: ListCalls| list.with_filter(filter.clone());
+    if matches!(bounds, [Some(after), Some(before)] if after > before) {
+        let refused = filtered(ListCalls::new()).query();
+        return assert_eq!(refused, Err(ParameterError::CreatedRange));
+    }
 
     let within = |call: &Call| {
         after.is_none_or(|after| call.created_at >= after)
@@ -101,10 +105,6 @@ pub fn pages(bytes: &[u8]) {
     let places: Vec<Option<usize>> = calls.iter().map(place).collect();
 
     let mut met = 0;
-    let filtered = |list: ListCalls| {
-        let list = after.into_iter().fold(list, ListCalls::with_created_after);
-        before.into_iter().fold(list, ListCalls::with_created_before)
-    };
     let mut asked = filtered(ListCalls::new());
     for how in script {
         asked.limit = usize::from(how % 5) + 1;
@@ -117,18 +117,17 @@ pub fn pages(bytes: &[u8]) {
         if asked.cursor.is_some() {
             // A filter that was not there before, or another.
             let other = [instant(how), instant(how >> 1)];
-            let mut bare = asked.clone();
-            (bare.created_after, bare.created_before) = (None, None);
-            for (asked, same) in [
-                (bare.clone().with_created_after(other[0]), after == Some(other[0])),
-                (bare.with_created_before(other[1]), before == Some(other[1])),
+            for (one, same) in [
+                (CallFilter::new().with_created_after(other[0]), after == Some(other[0])),
+                (CallFilter::new().with_created_before(other[1]), before == Some(other[1])),
             ] {
+                let asked = asked.clone().with_filter(one);
                 let refused = RejectionReason::Cursor(CursorError::Filters);
                 assert_eq!(granted(&asked).err(), (!same).then_some(refused), "{asked:?}");
             }
         }
         let query = granted(&asked).unwrap();
-        assert_eq!(query.created(), window, "{asked:?}");
+        assert_eq!(*query.filter(), filter, "{asked:?}");
         for (call, place) in calls.iter().zip(&places) {
             assert_eq!(
                 query.matches_call(call),
@@ -152,15 +151,12 @@ pub fn pages(bytes: &[u8]) {
             break;
         }
         // The filters may be repeated or left out.
-        (asked.created_after, asked.created_before) = (None, None);
-        if how >> 7 == 1 {
-            asked = filtered(asked);
-        }
+        asked.filter = if how >> 7 == 1 { filter.clone() } else { CallFilter::new() };
     }
     // A store that keeps microseconds finds the same rows with the bounds made for it.
-    let coarse = window.ceil_to_micros();
+    let coarse = filter.ceil_to_micros();
     for call in calls.iter().filter(|call| call.created_at.subsec_nanos() % 1_000 == 0) {
-        assert_eq!(coarse.contains(call.created_at), window.contains(call.created_at), "{call:?}");
+        assert_eq!(coarse.matches(call), filter.matches(call), "{call:?}");
     }
 }
 
@@ -223,7 +219,7 @@ fn refuses_others(
     for (row, call) in wrong.iter().enumerate() {
         let at = position(call);
         if !within(call) {
-            fault = Some(format!("OutsideRange {{ row: {row} }}"));
+            fault = Some(format!("OutsideFilter {{ row: {row} }}"));
         } else if before.is_some_and(|before| at >= before) {
             fault = Some(format!("OutOfOrder {{ row: {row} }}"));
         }

@@ -7,7 +7,7 @@ use call_assistant::Product;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 use call_assistant::model::{Account, Call, CallList};
-use call_assistant::rest::CreatedRange;
+use call_assistant::rest::CallFilter;
 use call_assistant::rest::Operation;
 use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::server::Rejection;
@@ -86,7 +86,7 @@ static FIXED: LazyLock<Fixed> = LazyLock::new(|| {
         CallRow { account_id: account_id.clone(), mode: Mode::Live, call }
     });
     let cursor = Cursor::new(now, rows[0].call.id.clone())
-        .with_created(CreatedRange::new(Some(now), None).unwrap());
+        .with_filter(CallFilter::new().with_created_after(now));
     let sealed = cursors.seal(&account_id, Mode::Live, &cursor);
     let api_key = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]);
     let id = CredentialId::from_random([1; 16]);

@@ -6,6 +6,7 @@ use call_assistant::rest::ListCalls;
 use call_assistant::rest::client::{CallPages, PagingError};
 
 use crate::dice::at;
+use crate::within;
 
 fn page(has_more: Option<bool>, cursor: Option<&str>, calls: usize) -> CallList {
     let call = |index| Call::new(CallId::parse(&format!("call_{index}")).unwrap(), at(0), at(0));
@@ -102,7 +103,7 @@ fn a_cursor_has_to_fit_into_an_address() {
 /// A walk may go on in another process, with the list that it pages through: the stored form.
 #[test]
 fn a_walk_is_a_value_that_holds_its_list() {
-    let list = ListCalls::new().with_limit(7).with_created_after(at(0)).with_created_before(at(1));
+    let list = ListCalls::new().with_limit(7).with_filter(within(Some(at(0)), Some(at(1))));
     let next = CallPages::from(list.clone()).apply(&page(None, Some("c"), 1)).unwrap().next;
     assert_eq!(next.query(), list.clone().with_cursor("c"));
     let text = r#"{"list":"limit=7&created_after=2026-01-01T00:00:00Z&created_before=2026-01-01T00:00:00.001Z","walk":{"paging":{"cursor":"c","anchor":null,"pages":1,"empty":0},"place":{"started_at":"2026-01-01T00:00:00Z","ids":["call_0"]},"frontier":null},"done":false,"mode":null,"is_part":false,"tail":[],"unmet":[],"period":null}"#;
@@ -127,7 +128,7 @@ fn a_walk_is_a_value_that_holds_its_list() {
     for (list, expected) in [
         (unsendable, "limit is not from 1 to 100"),
         (
-            ListCalls::new().with_created_after(at(1)).with_created_before(at(0)),
+            ListCalls::new().with_filter(within(Some(at(1)), Some(at(0)))),
             "created_before is earlier than created_after",
         ),
     ] {

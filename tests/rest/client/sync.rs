@@ -14,6 +14,7 @@ use call_assistant::rest::client::{Batch, CallPages, CallSync, PagingError};
 
 use super::world::{self, Manner, Service, Written};
 use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
+use crate::within;
 use support::simulation::seeds;
 
 const LAG: i64 = MINUTE;
@@ -288,8 +289,7 @@ fn lost(rule: Rule, seed: u64) -> usize {
     let (mut now, mut watermark, mut seen) = (0, None::<Timestamp>, BTreeSet::new());
     for calm in 0.. {
         let from = watermark.map(|at: Timestamp| at.saturating_sub(Duration::from_secs(60)));
-        let query = ListCalls::new().with_limit(limit);
-        let query = from.map_or(query.clone(), |from| query.with_created_after(from));
+        let query = ListCalls::new().with_limit(limit).with_filter(within(from, None));
         let began = now;
         let (mut pages, mut largest) = (CallPages::from(query), watermark);
         while !pages.is_done() {
@@ -370,14 +370,14 @@ fn the_lag_is_in_the_query_and_in_the_ids_kept() {
     let list = page(&[&calls[0], &calls[1], &calls[2]], None);
     let sync = CallSync::new().apply(&list, None, now).unwrap().next;
     assert_eq!(sync.watermark(), Some(at(1_000 * SECOND)));
-    assert_eq!(sync.query().created_after, Some(at(940 * SECOND)));
+    assert_eq!(sync.query().filter.created_after, Some(at(940 * SECOND)));
     assert_eq!(sync.ids(), 2);
-    assert_eq!(sync.query().created_before, None);
+    assert_eq!(sync.query().filter.created_before, None);
     assert_eq!(sync.query().limit, ListCalls::MAX_LIMIT);
 
     let wide =
         CallSync::new().with_lag(Duration::from_secs(61)).apply(&list, None, now).unwrap().next;
-    assert_eq!(wide.query().created_after, Some(at(939 * SECOND)));
+    assert_eq!(wide.query().filter.created_after, Some(at(939 * SECOND)));
     assert_eq!(wide.ids(), 3);
 }
 
@@ -519,7 +519,7 @@ fn a_call_that_is_written_again_is_returned_once() {
     let step = step.next.apply(&page(&[&two, &again], None), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_002"]);
     // The query begins after the first time that it was written, and before the second.
-    assert_eq!(step.next.query().created_after, Some(at(1_030 * SECOND)));
+    assert_eq!(step.next.query().filter.created_after, Some(at(1_030 * SECOND)));
     let step = step.next.apply(&page(&[&two, &again], None), None, now).unwrap();
     assert_eq!(fresh(&step), Vec::<&str>::new());
     assert_eq!(step.next.take_call(&again), None);
@@ -554,10 +554,10 @@ fn a_sync_since_an_instant_leaves_older_calls_alone() {
     let now = at(10_000 * SECOND);
     let (old, new) = (call(1, 900, 999), call(2, 990, 1_000));
     let sync = CallSync::since(at(1_000 * SECOND));
-    assert_eq!(sync.query().created_after, Some(at(1_000 * SECOND)));
+    assert_eq!(sync.query().filter.created_after, Some(at(1_000 * SECOND)));
     let step = sync.apply(&page(&[&new, &old], None), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_002"]);
-    assert_eq!(step.next.query().created_after, Some(at(1_000 * SECOND)));
+    assert_eq!(step.next.query().filter.created_after, Some(at(1_000 * SECOND)));
     // Its event is no walk's business.
     assert_eq!(step.next.take_call(&old), Some(step.next.clone()));
     // One of that very instant is a walk's business, and remembered.

@@ -209,7 +209,7 @@ fn a_slow_clock_catches_up() {
     let slow = CallSync::new().apply(&list, None, at(0)).unwrap().next;
     assert_eq!((slow.watermark(), slow.ids()), (None, 2));
     // Still slow, and a call more: all of it is asked for, and that one returned.
-    assert_eq!(slow.query().created_after, None);
+    assert_eq!(slow.query().filter.created_after, None);
     let list = page(&[&call(3, 991, 1_001), &call(2, 990, 1_000), &call(1, 900, 950)], None);
     let step = slow.apply(&list, None, at(999 * SECOND)).unwrap();
     assert_eq!(fresh(&step), ["call_003"]);

@@ -155,10 +155,9 @@ impl Service {
         if self.manner.terse && dice.chance(10) {
             limit = 0;
         }
-        let mut rows = self.calls[after..].iter().filter(|written| {
-            written.visible <= snapshot
-                && query.created().unwrap().contains(written.call.created_at)
-        });
+        let mut rows = self.calls[after..]
+            .iter()
+            .filter(|written| written.visible <= snapshot && query.filter.matches(&written.call));
         let data: Vec<&Call> = rows.by_ref().take(limit).map(|row| &row.call).collect();
         let has_more = rows.next().is_some();
         let next_cursor = has_more.then(|| match data.last() {

@@ -4,12 +4,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
+use call_assistant::rest::Mode;
 use call_assistant::rest::server::{Cursor, CursorError, CursorKeys};
-use call_assistant::rest::{CreatedRange, Mode};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use proptest::prelude::*;
 
-use crate::{at, second};
+use crate::{at, filters, instants, second, within};
 
 const SECRET: [u8; 32] = [0x7c; 32];
 
@@ -31,8 +31,7 @@ fn opened(text: &str) -> Result<Cursor, CursorError> {
 }
 
 fn cursor(id: &str, after: Option<Timestamp>, before: Option<Timestamp>) -> Cursor {
-    Cursor::new(at(1_234_567_890), CallId::parse(id).unwrap())
-        .with_created(CreatedRange::new(after, before).unwrap())
+    Cursor::new(at(1_234_567_890), CallId::parse(id).unwrap()).with_filter(within(after, before))
 }
 
 fn sample() -> Cursor {
@@ -68,7 +67,7 @@ fn a_cursor_is_what_its_page_says() {
     let text = forge(SECRET, "acct_1", true, &body);
     let expected =
         Cursor::new(Timestamp::from_parts(10, 3).unwrap(), CallId::parse("call_1").unwrap())
-            .with_created(CreatedRange::new(Timestamp::from_parts(5, 999_999_999), None).unwrap());
+            .with_filter(within(Timestamp::from_parts(5, 999_999_999), None));
     assert_eq!(opened(&text), Ok(expected.clone()));
     assert_eq!(sealed(&expected), text);
 }
@@ -370,27 +369,12 @@ fn an_empty_cursor_is_refused() {
 }
 
 prop_compose! {
-    fn any_instant()(
-        seconds in Timestamp::MIN.unix_seconds()..=Timestamp::MAX.unix_seconds(),
-        nanos in 0..1_000_000_000_u32,
-    ) -> Timestamp {
-        Timestamp::from_parts(seconds, nanos).unwrap()
-    }
-}
-
-prop_compose! {
     fn any_cursor()(
-        started_at in any_instant(),
+        started_at in instants(),
         id in "[!-~]{1,255}",
-        one in proptest::option::of(any_instant()),
-        other in proptest::option::of(any_instant()),
+        filter in filters(),
     ) -> Cursor {
-        let (after, before) = match (one, other) {
-            (Some(one), Some(other)) => (Some(one.min(other)), Some(one.max(other))),
-            either => either,
-        };
-        let created = CreatedRange::new(after, before).unwrap();
-        Cursor::new(started_at, CallId::parse(&id).unwrap()).with_created(created)
+        Cursor::new(started_at, CallId::parse(&id).unwrap()).with_filter(filter)
     }
 }
 

@@ -6,14 +6,18 @@ use call_assistant::model::{Call, CallList};
 use call_assistant::rest::server::{
     Authorized, CallRow, CallsQuery, Cursor, CursorError, RejectionReason,
 };
-use call_assistant::rest::{CreatedRange, ListCalls, Mode, ParameterError};
+use call_assistant::rest::{CallFilter, ListCalls, Mode, ParameterError};
 use proptest::prelude::*;
 
 use super::scenario::{account_id, get};
-use crate::{at, second};
+use crate::{at, second, within};
 
 fn call(id: &str, started: u64, created: u64) -> Call {
     Call::new(CallId::parse(id).unwrap(), second(started), second(created))
+}
+
+fn created(at: Timestamp) -> Call {
+    Call::new(CallId::parse("call_1").unwrap(), second(0), at)
 }
 
 fn row(call: Call) -> CallRow {
@@ -28,14 +32,10 @@ fn list(limit: u64) -> ListCalls {
     ListCalls::new().with_limit(limit as usize)
 }
 
-fn within(list: ListCalls, after: Option<Timestamp>, before: Option<Timestamp>) -> ListCalls {
-    let list = after.into_iter().fold(list, ListCalls::with_created_after);
-    before.into_iter().fold(list, ListCalls::with_created_before)
-}
-
-/// The cursor after a call, of a list within these bounds.
-fn after(id: &str, started: u64, created: CreatedRange) -> String {
-    let cursor = Cursor::new(second(started), CallId::parse(id).unwrap()).with_created(created);
+/// The cursor after a call, of a list with this filter.
+fn after(id: &str, started: u64, filter: &CallFilter) -> String {
+    let cursor = Cursor::new(second(started), CallId::parse(id).unwrap());
+    let cursor = cursor.with_filter(filter.clone());
     get("").cursors.seal(&account_id(), Mode::Live, &cursor)
 }
 
@@ -97,51 +97,51 @@ fn ranges() {
         (early, late, [false, true, true, false, false]),
         (early, early, [false; 5]),
     ] {
-        let range = CreatedRange::new(after, before).unwrap();
-        let found = [99, 100, 199, 200, 201].map(|nanos| range.contains(at(nanos)));
-        assert_eq!(found, inside, "{range:?}");
-        assert_eq!((range.created_after(), range.created_before()), (after, before), "{range:?}");
-        let query = query(&within(list(100), after, before));
-        assert_eq!(query.created(), range, "{range:?}");
-        assert_eq!(query.is_filtered(), range != CreatedRange::ALL, "{range:?}");
+        let filter = within(after, before);
+        let found = [99, 100, 199, 200, 201].map(|nanos| filter.matches(&created(at(nanos))));
+        assert_eq!(found, inside, "{filter:?}");
+        let query = query(&list(100).with_filter(filter.clone()));
+        assert_eq!(*query.filter(), filter);
+        assert_eq!(query.is_filtered(), (after, before) != (None, None), "{filter:?}");
     }
 }
 
 // D-9: bounds in the wrong order are an error, equal ones are empty.
 #[test]
 fn bounds_in_the_wrong_order() {
-    assert_eq!(CreatedRange::new(Some(at(101)), Some(at(100))), Err(ParameterError::CreatedRange));
+    let reversed = list(50).with_filter(within(Some(at(101)), Some(at(100))));
+    assert_eq!(reversed.query(), Err(ParameterError::CreatedRange));
     assert_eq!(
         ParameterError::CreatedRange.to_string(),
         "created_before is earlier than created_after"
     );
-    assert!(CreatedRange::new(Some(at(100)), Some(at(100))).unwrap().is_empty());
-    assert!(!CreatedRange::new(Some(at(100)), Some(at(101))).unwrap().is_empty());
-    assert!(!CreatedRange::ALL.is_empty());
+    assert!(within(Some(at(100)), Some(at(100))).selects_nothing());
+    assert!(!within(Some(at(100)), Some(at(101))).selects_nothing());
+    assert!(!CallFilter::new().selects_nothing());
 }
 
 // A store of microseconds gets bounds that select the same of its rows (LIST-5, D-8).
 #[test]
 fn bounds_for_a_store_of_microseconds() {
     for nanos in [0, 1, 499, 500, 501, 999, 1_000, 999_999_001, 999_999_999] {
-        let full = CreatedRange::new(Some(at(nanos)), Some(at(nanos + 3_000))).unwrap();
+        let full = within(Some(at(nanos)), Some(at(nanos + 3_000)));
         let coarse = full.ceil_to_micros();
-        assert!(coarse.created_after().unwrap().subsec_nanos().is_multiple_of(1_000));
+        assert!(coarse.created_after.unwrap().subsec_nanos().is_multiple_of(1_000));
         for micros in (0..10).chain(999_990..1_000_010) {
-            let row = at(micros * 1_000);
-            assert_eq!(coarse.contains(row), full.contains(row), "{nanos} {micros}");
+            let row = created(at(micros * 1_000));
+            assert_eq!(coarse.matches(&row), full.matches(&row), "{nanos} {micros}");
         }
     }
     let end = Timestamp::MAX;
-    let last = CreatedRange::new(Some(end), None).unwrap();
+    let last = within(Some(end), None);
     assert_eq!(last.ceil_to_micros(), last);
-    assert_eq!(CreatedRange::ALL.ceil_to_micros(), CreatedRange::ALL);
+    assert_eq!(CallFilter::new().ceil_to_micros(), CallFilter::new());
 }
 
 // LIST-1, D-20: by started_at and then id, both descending, ids bytewise.
 #[test]
 fn what_comes_after_a_position() {
-    let query = query(&list(50).with_cursor(after("m", 5, CreatedRange::ALL)));
+    let query = query(&list(50).with_cursor(after("m", 5, &CallFilter::new())));
     for (id, started, matches) in [
         ("m", 5, false),
         ("z", 5, false),
@@ -168,16 +168,13 @@ fn pages_and_their_ends() {
         (3, vec!["c", "b", "a"], None),
         (4, vec!["c", "b", "a"], None),
     ] {
-        let list = list(limit).with_created_before(second(50));
+        let filter = within(None, Some(second(50)));
+        let list = list(limit).with_filter(filter.clone());
         let page = page(&list, find(&store, &query(&list))).unwrap();
         assert_eq!(ids(&page), served, "{limit}");
         assert_eq!(page.has_more, Some(next.is_some()), "{limit}");
-        let range = CreatedRange::new(None, Some(second(50))).unwrap();
-        assert_eq!(
-            page.next_cursor,
-            next.map(|(id, started)| after(id, started, range)),
-            "{limit}"
-        );
+        let next = next.map(|(id, started)| after(id, started, &filter));
+        assert_eq!(page.next_cursor, next, "{limit}");
     }
     let empty = page(&list(1), vec![]).unwrap();
     assert_eq!((ids(&empty), empty.has_more), (vec![], Some(false)));
@@ -186,9 +183,9 @@ fn pages_and_their_ends() {
 // A store that gives something else is found out, and nothing is served.
 #[test]
 fn wrong_rows_are_not_served() {
-    let range = CreatedRange::new(Some(second(10)), Some(second(20))).unwrap();
-    let first = within(list(2), range.created_after(), range.created_before());
-    let next = list(2).with_cursor(after("m", 5, range));
+    let filter = within(Some(second(10)), Some(second(20)));
+    let next = list(2).with_cursor(after("m", 5, &filter));
+    let first = list(2).with_filter(filter);
     let good = |id, started| call(id, started, 15);
     let out_of_order = |row| format!("OutOfOrder {{ row: {row} }}");
     for (label, list, rows, reason) in [
@@ -209,19 +206,19 @@ fn wrong_rows_are_not_served() {
             "created_after forgotten",
             &first,
             vec![call("a", 1, 9)],
-            "OutsideRange { row: 0 }".to_owned(),
+            "OutsideFilter { row: 0 }".to_owned(),
         ),
         (
             "created_before inclusive",
             &first,
             vec![good("b", 2), call("a", 1, 20)],
-            "OutsideRange { row: 1 }".to_owned(),
+            "OutsideFilter { row: 1 }".to_owned(),
         ),
         (
             "the row beyond the page",
             &first,
             vec![good("c", 3), good("b", 2), call("a", 1, 21)],
-            "OutsideRange { row: 2 }".to_owned(),
+            "OutsideFilter { row: 2 }".to_owned(),
         ),
         (
             "no LIMIT",
@@ -236,6 +233,8 @@ fn wrong_rows_are_not_served() {
     let four = [("d", 4), ("c", 3), ("b", 2), ("a", 1)].map(|(id, started)| good(id, started));
     let Err(RejectionReason::Rows(reason)) = page(&first, four.to_vec()) else { panic!() };
     assert_eq!(reason.to_string(), "store gave 4 rows, 3 were asked for");
+    let Err(RejectionReason::Rows(reason)) = page(&first, vec![call("a", 1, 9)]) else { panic!() };
+    assert_eq!(reason.to_string(), "row 0 is outside created_after and created_before");
     // The edges themselves are good.
     let edges = vec![call("l", 5, 10), call("z", 4, 19)];
     assert_eq!(ids(&page(&next, edges).unwrap()), ["l", "z"]);
@@ -244,9 +243,9 @@ fn wrong_rows_are_not_served() {
 // LIST-6, D-24: a store that has looked no further than to a place serves what it has found, and says where to go on.
 #[test]
 fn a_part_of_a_page_leads_on_from_its_place() {
-    let range = CreatedRange::new(None, Some(second(50))).unwrap();
-    let first = list(2).with_created_before(second(50));
-    let later = list(2).with_cursor(after("m", 5, range));
+    let filter = within(None, Some(second(50)));
+    let first = list(2).with_filter(filter.clone());
+    let later = list(2).with_cursor(after("m", 5, &filter));
     let part = |list: &ListCalls, given: Vec<Call>, (id, started): (&str, u64)| {
         let place = (second(started), CallId::parse(id).unwrap());
         let response = granted(list).unwrap().answer_part(rows(given), place);
@@ -264,7 +263,7 @@ fn a_part_of_a_page_leads_on_from_its_place() {
         let page = part(&first, given, place).unwrap();
         assert_eq!(ids(&page), served, "{place:?}");
         assert_eq!(page.has_more, Some(true), "{place:?}");
-        assert_eq!(page.next_cursor, Some(after(next.0, next.1, range)), "{place:?}");
+        assert_eq!(page.next_cursor, Some(after(next.0, next.1, &filter)), "{place:?}");
     }
     for (label, list, given, place, row) in [
         ("where the page begins", &later, vec![], ("m", 5), 0),
@@ -293,14 +292,15 @@ fn filters_of_the_next_request() {
         ((none, one), (none, other), false),
         ((one, other), (one, Some(at(20_000_000_001))), false),
     ] {
-        let range = CreatedRange::new(cursors.0, cursors.1).unwrap();
-        let next = within(list(100), asked.0, asked.1).with_cursor(after("m", 5, range));
+        let filter = within(cursors.0, cursors.1);
+        let next = list(100).with_filter(within(asked.0, asked.1));
+        let next = next.with_cursor(after("m", 5, &filter));
         match granted(&next) {
             Ok(query) => {
                 assert!(good, "{cursors:?} {asked:?}");
                 let (started_at, id) = query.after().unwrap();
                 assert_eq!((started_at, id.as_str()), (second(5), "m"));
-                assert_eq!(query.created(), range, "{cursors:?} {asked:?}");
+                assert_eq!(*query.filter(), filter, "{cursors:?} {asked:?}");
             }
             Err(reason) => {
                 assert!(!good, "{cursors:?} {asked:?}");
@@ -350,8 +350,8 @@ proptest! {
         after in proptest::option::of(0..5_u64),
         before in proptest::option::of(5..10_u64),
     ) {
-        let range = CreatedRange::new(after.map(second), before.map(second)).unwrap();
-        let filtered = |list| within(list, range.created_after(), range.created_before());
+        let filter = within(after.map(second), before.map(second));
+        let filtered = |list: ListCalls| list.with_filter(filter.clone());
         let mut store = Vec::new();
         add(&mut store, &calls);
         let there_at_first = query(&filtered(list(100)));
@@ -403,13 +403,13 @@ proptest! {
     ) {
         let mut store = Vec::new();
         add(&mut store, &calls);
-        let range = CreatedRange::new(after.map(second), before.map(second)).unwrap();
+        let filter = within(after.map(second), before.map(second));
         let position = position.and_then(|(started, nth)| {
             Some((started, store.get(nth)?.id.clone()))
         });
         let asked = match &position {
-            None => within(list(100), range.created_after(), range.created_before()),
-            Some((started, id)) => list(100).with_cursor(super::page::after(id.as_str(), *started, range)),
+            None => list(100).with_filter(filter),
+            Some((started, id)) => list(100).with_cursor(super::page::after(id.as_str(), *started, &filter)),
         };
         let query = query(&asked);
         for call in &store {

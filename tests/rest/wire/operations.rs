@@ -5,16 +5,15 @@ use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::client::{Client, ClientErrorReason, RetryAfter};
 use call_assistant::rest::server::{Authorized, Received, RejectionReason, RequestHead};
 use call_assistant::rest::{
-    ApiKey, ApiRequest, ApiResponse, BaseUrl, CreatedRange, ErrorCode, GetAccount, GetCall,
-    ListCalls, Mode, Operation, ParameterError, Quota, Scope,
+    ApiKey, ApiRequest, ApiResponse, BaseUrl, ErrorCode, GetAccount, GetCall, ListCalls, Mode,
+    Operation, ParameterError, Quota, Scope,
 };
 use call_assistant::{Product, Timestamp};
 use proptest::prelude::*;
 
-use crate::second;
 use crate::server::scenario::{checked, get, rejections};
 
-use crate::request_id;
+use crate::{filters, request_id, second, within};
 
 fn base(text: &str) -> BaseUrl {
     BaseUrl::parse(text).unwrap()
@@ -227,8 +226,7 @@ fn instants_are_read_whole_and_named_when_wrong() {
         ),
     ];
     for (query, after, before) in rows {
-        let mut list = ListCalls::new();
-        (list.created_after, list.created_before) = (after, before);
+        let list = ListCalls::new().with_filter(within(after, before));
         assert_eq!(ListCalls::from_query(query), Ok(list), "{query}");
     }
 
@@ -401,9 +399,9 @@ fn limits_and_bounds_are_checked_where_the_request_is_written() {
         assert_eq!(error, ParameterError::LimitRange, "{limit}");
         assert_eq!(error.to_string(), "limit is not from 1 to 100", "{limit}");
     }
-    let equal = ListCalls::new().with_created_after(second(1)).with_created_before(second(1));
-    assert!(equal.target().is_ok());
-    let reversed = equal.with_created_after(second(2)).target();
+    let bounds = |after, before| within(Some(second(after)), Some(second(before)));
+    assert!(ListCalls::new().with_filter(bounds(1, 1)).target().is_ok());
+    let reversed = ListCalls::new().with_filter(bounds(2, 1)).target();
     assert_eq!(reversed, Err(ParameterError::CreatedRange));
 }
 
@@ -549,18 +547,6 @@ fn errors_are_read_as_they_were_written() {
     }
 }
 
-fn instants() -> impl Strategy<Value = Timestamp> {
-    let range = Timestamp::MIN.unix_seconds()..=Timestamp::MAX.unix_seconds();
-    (range, 0..1_000_000_000_u32)
-        .prop_map(|(seconds, nanos)| Timestamp::from_parts(seconds, nanos).unwrap())
-}
-
-fn windows() -> impl Strategy<Value = CreatedRange> {
-    (proptest::option::of(instants()), proptest::option::of(instants())).prop_map(|(one, other)| {
-        CreatedRange::new(one, other).or_else(|_| CreatedRange::new(other, one)).unwrap()
-    })
-}
-
 fn bases() -> impl Strategy<Value = BaseUrl> {
     "https?://([a-z][a-z0-9-]{0,9}(\\.[a-z][a-z0-9]{0,9})?|\\[::1\\])(:[1-9][0-9]{0,3})?(/[a-z0-9!$&'()*+,;=:@~_-]{1,9}){0,2}/?"
         .prop_map(|text| BaseUrl::parse(&text).unwrap())
@@ -584,7 +570,7 @@ proptest! {
         id in "[!-~]{1,255}",
         limit in 1..=100_usize,
         cursor in proptest::option::of(any::<String>()),
-        window in windows(),
+        filter in filters(),
     ) {
         prop_assume!(!matches!(id.as_str(), "." | ".."));
         prop_assert_eq!(sent(&base, &GetAccount), ("/v1/account".into(), String::new()));
@@ -592,9 +578,7 @@ proptest! {
         prop_assert_eq!(query, "");
         let segment = path.strip_prefix("/v1/calls/").unwrap();
         prop_assert_eq!(read_call_id(segment), Ok(CallId::parse(&id).unwrap()));
-        let mut list = ListCalls::new().with_limit(limit);
-        list.created_after = window.created_after();
-        list.created_before = window.created_before();
+        let mut list = ListCalls::new().with_limit(limit).with_filter(filter);
         list.cursor = cursor;
         let (_, query) = sent(&base, &list);
         prop_assert_eq!(ListCalls::from_query(&query), Ok(list));

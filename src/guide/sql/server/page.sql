@@ -1,6 +1,6 @@
 -- $1 account_id(), $2 mode().is_live(), $7 rows_to_read()
--- $3 created_after() or '-infinity', $4 created_before() or 'infinity', of
---    created().ceil_to_micros()
+-- $3 created_after or '-infinity', $4 created_before or 'infinity', of
+--    filter().ceil_to_micros()
 -- $5, $6 started_at and id of after(), or 'infinity' and ''
 (
     SELECT account_id, livemode, id, started_at, created_at -- ... and the rest

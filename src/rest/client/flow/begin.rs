@@ -70,7 +70,7 @@ impl<T: FlowTask> Flow<T> {
             deepest: None,
             tickets: 0,
             progress: Progress {
-                wanted: task.list().and_then(|list| list.created_after),
+                wanted: task.list().and_then(|list| list.filter.created_after),
                 ..Progress::default()
             },
             task,

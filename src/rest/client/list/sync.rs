@@ -8,7 +8,7 @@ use crate::Timestamp;
 use crate::id::{AccountId, CallId};
 use crate::json::stored_object;
 use crate::model::{Call, CallList, ListedCall, UnreadableCall};
-use crate::rest::{ListCalls, Mode};
+use crate::rest::{CallFilter, ListCalls, Mode};
 
 stored_object! {
     /// A copy of all calls of an account, kept up to date without losing or repeating any.
@@ -194,14 +194,11 @@ impl CallSync {
 
     /// Returns the next query: the walk's next page, or the first page of a new walk.
     ///
-    /// The limit may be changed from page to page. The bounds of `created_at` may not.
+    /// The limit may be changed from page to page. The filter may not.
     #[must_use]
     pub fn query(&self) -> ListCalls {
-        let query = ListCalls::new().with_limit(ListCalls::MAX_LIMIT);
-        let query = match self.listed_from() {
-            Some(from) => query.with_created_after(from),
-            None => query,
-        };
+        let filter = CallFilter { created_after: self.listed_from(), ..CallFilter::new() };
+        let query = ListCalls::new().with_limit(ListCalls::MAX_LIMIT).with_filter(filter);
         match self.walk.as_ref().and_then(|walk| walk.list.cursor()) {
             Some(cursor) => query.with_cursor(cursor),
             None => query,

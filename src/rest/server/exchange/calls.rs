@@ -14,7 +14,7 @@ use crate::rest::server::cursor::CursorKey;
 use crate::rest::server::{
     CallRow, Cursor, CursorError, CursorKeys, Rejection, RejectionReason, RowsReason,
 };
-use crate::rest::{CreatedRange, ListCalls, Mode};
+use crate::rest::{CallFilter, ListCalls, Mode};
 
 /// A page of one account's calls in one mode: what to look up for `GET /v1/calls`.
 ///
@@ -53,7 +53,7 @@ use crate::rest::{CreatedRange, ListCalls, Mode};
 ///   calls with the same `started_at` differently.
 /// - A store that cannot compare pairs uses `started_at < $s OR (started_at = $s AND id < $i)`.
 /// - A store that keeps microseconds rounds bounds with nanoseconds, and would return calls outside
-///   the range. Use [`CreatedRange::ceil_to_micros`] there. Positions come from rows, so they need
+///   the range. Use [`CallFilter::ceil_to_micros`] there. Positions come from rows, so they need
 ///   no rounding; calls are made with [`Timestamp::floor_to_micros`], so that a call in memory and
 ///   its row have the same order.
 /// - A walk does not include calls that become visible or are added at the top after it began.
@@ -67,7 +67,7 @@ pub struct CallsQuery {
     pub(super) context: Context,
     pub(super) owner: Owner,
     after: Option<(Timestamp, CallId)>,
-    created: CreatedRange,
+    filter: CallFilter,
     limit: usize,
     /// The key that seals the next cursor. A copy, so that a query borrows nothing across a look-up.
     cursor_key: CursorKey,
@@ -80,10 +80,10 @@ impl CallsQuery {
         list: &ListCalls,
         cursors: &CursorKeys,
     ) -> Result<Self, Rejection> {
-        let (after, created) = begins(&owner, list, cursors)
+        let (after, filter) = begins(&owner, list, cursors)
             .map_err(|error| context.reject(RejectionReason::Cursor(error)))?;
         let cursor_key = cursors.signing_key().clone();
-        Ok(Self { context, owner, after, created, limit: list.limit, cursor_key })
+        Ok(Self { context, owner, after, filter, limit: list.limit, cursor_key })
     }
 
     /// Returns whether to select production or test data.
@@ -99,18 +99,17 @@ impl CallsQuery {
         self.after.as_ref().map(|(started_at, id)| (*started_at, id))
     }
 
-    /// Returns the bounds of `created_at`.
+    /// Returns the filter of the list.
     #[must_use]
-    pub const fn created(&self) -> CreatedRange {
-        self.created
+    pub const fn filter(&self) -> &CallFilter {
+        &self.filter
     }
 
     /// Returns whether the list has a filter: a store may then have to look at more rows than
     /// [`rows_to_read`](Self::rows_to_read) to find them.
     #[must_use]
     pub fn is_filtered(&self) -> bool {
-        let Self { created, context: _, owner: _, after: _, limit: _, cursor_key: _ } = self;
-        *created != CreatedRange::ALL
+        self.filter != CallFilter::new()
     }
 
     /// Returns the number of rows to select: one more than the page holds, to know whether there
@@ -130,8 +129,7 @@ impl CallsQuery {
     /// store that keeps accounts and modes apart.
     #[must_use]
     pub fn matches_call(&self, call: &Call) -> bool {
-        self.created.contains(call.created_at)
-            && self.after().is_none_or(|after| call.list_order() < after)
+        self.filter.matches(call) && self.after().is_none_or(|after| call.list_order() < after)
     }
 
     /// Writes the response from the rows that match, in order, at most
@@ -189,8 +187,8 @@ impl CallsQuery {
             if !stored.belongs_to(&self.owner) {
                 return Err(RowsReason::WrongOwner { row });
             }
-            if !self.created.contains(call.created_at) {
-                return Err(RowsReason::OutsideRange { row });
+            if !self.filter.matches(call) {
+                return Err(RowsReason::OutsideFilter { row });
             }
             if previous.is_some_and(|previous| previous <= call.list_order()) {
                 return Err(RowsReason::OutOfOrder { row });
@@ -212,7 +210,7 @@ impl CallsQuery {
         self.cursor_key.seal(
             &self.owner.account_id,
             self.owner.mode,
-            &Cursor { started_at, id, created: self.created },
+            &Cursor { started_at, id, filter: self.filter.clone() },
         )
     }
 
@@ -229,20 +227,14 @@ impl CallsQuery {
     }
 }
 
-/// Where a page begins, and the bounds of its list. A request with a cursor may repeat the bounds or
-/// leave them out.
-type Beginning = (Option<(Timestamp, CallId)>, CreatedRange);
+/// Where a page begins, and the filter of its list.
+type Beginning = (Option<(Timestamp, CallId)>, CallFilter);
 
-#[expect(clippy::expect_used, reason = "`ListCalls::from_query` has checked the bounds")]
 fn begins(owner: &Owner, list: &ListCalls, cursors: &CursorKeys) -> Result<Beginning, CursorError> {
-    let asked = list.created().expect("`ListCalls::from_query` has checked the bounds");
-    let Some(text) = &list.cursor else { return Ok((None, asked)) };
-    let Cursor { started_at, id, created } = cursors.open(&owner.account_id, owner.mode, text)?;
-    let same = |own, asked: Option<Timestamp>| asked.is_none() || asked == own;
-    if !same(created.created_after(), asked.created_after())
-        || !same(created.created_before(), asked.created_before())
-    {
-        return Err(CursorError::Filters);
+    let Some(text) = &list.cursor else { return Ok((None, list.filter.clone())) };
+    let Cursor { started_at, id, filter } = cursors.open(&owner.account_id, owner.mode, text)?;
+    match list.filter.continues(&filter) {
+        true => Ok((Some((started_at, id)), filter)),
+        false => Err(CursorError::Filters),
     }
-    Ok((Some((started_at, id)), created))
 }

@@ -50,13 +50,13 @@ impl Calls {
     /// O(log n) to the first of them, and one step for each; and one for each call that is newer than a wide window of
     /// `created_before`.
     pub fn page(&self, query: &CallsQuery) -> (Vec<Call>, Option<(Timestamp, CallId)>) {
-        let created = query.created();
-        if created.is_empty() {
+        let filter = query.filter();
+        if filter.selects_nothing() {
             return (Vec::new(), None);
         }
-        if created.created_after().is_some() || created.created_before().is_some() {
-            let from = created.created_after().map_or(Bound::Unbounded, Bound::Included);
-            let to = created.created_before().map_or(Bound::Unbounded, Bound::Excluded);
+        if filter.created_after.is_some() || filter.created_before.is_some() {
+            let from = filter.created_after.map_or(Bound::Unbounded, Bound::Included);
+            let to = filter.created_before.map_or(Bound::Unbounded, Bound::Excluded);
             let inside = self.written.range((from, to)).flat_map(|(_, ids)| ids);
             let few: Vec<&CallId> = inside.take(NARROW).collect();
             if few.len() < NARROW {

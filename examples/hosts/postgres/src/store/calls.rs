@@ -17,7 +17,7 @@ const BATCH: usize = 1_000;
 
 impl Page {
     pub(super) fn of(asked: &CallsQuery) -> Self {
-        let created = asked.created().ceil_to_micros();
+        let filter = asked.filter().ceil_to_micros();
         let (at, id) = match asked.after() {
             Some((started_at, id)) => (started_at, id.as_str().to_owned()),
             None => (Timestamp::MAX, String::new()),
@@ -25,8 +25,8 @@ impl Page {
         Self {
             account_id: asked.account_id().as_str().to_owned(),
             live: asked.mode().is_live(),
-            since: At(created.created_after().unwrap_or(Timestamp::MIN)),
-            until: At(created.created_before().unwrap_or(Timestamp::MAX)),
+            since: At(filter.created_after.unwrap_or(Timestamp::MIN)),
+            until: At(filter.created_before.unwrap_or(Timestamp::MAX)),
             at: At(at),
             id,
             rows: i64::try_from(asked.rows_to_read()).unwrap_or(i64::MAX),

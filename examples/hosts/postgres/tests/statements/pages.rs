@@ -8,7 +8,7 @@ use call_assistant::rest::server::{
     AccountStatus, Authorized, CallRow, CallsQuery, Cursor, CursorKeys, RateWindows, Received,
     RequestHead, StoredKey,
 };
-use call_assistant::rest::{ApiKey, CreatedRange, ListCalls, Mode, Scope};
+use call_assistant::rest::{ApiKey, CallFilter, ListCalls, Mode, Scope};
 use call_assistant::{Product, Timestamp};
 use call_assistant_postgres::db::At;
 use tokio_postgres::types::ToSql;
@@ -66,7 +66,7 @@ fn bound(instant: Option<Timestamp>, end: &str) -> String {
 
 /// The parameters of the page as literals: for `EXECUTE`, which takes them under every plan. The host's are arrays.
 fn parameters(query: &CallsQuery, are_arrays: bool) -> String {
-    let created = query.created().ceil_to_micros();
+    let filter = query.filter().ceil_to_micros();
     let (started_at, id) = match query.after() {
         Some((started_at, id)) => (started_at.to_string(), id.as_str()),
         None => ("infinity".to_owned(), ""),
@@ -74,8 +74,8 @@ fn parameters(query: &CallsQuery, are_arrays: bool) -> String {
     let values = [
         query.account_id().to_string(),
         query.mode().is_live().to_string(),
-        bound(created.created_after(), "-infinity"),
-        bound(created.created_before(), "infinity"),
+        bound(filter.created_after, "-infinity"),
+        bound(filter.created_before, "infinity"),
         started_at,
         id.to_owned(),
         query.rows_to_read().to_string(),
@@ -87,13 +87,9 @@ fn parameters(query: &CallsQuery, are_arrays: bool) -> String {
     values.map(literal).join(", ")
 }
 
-async fn prepare(client: &Client, plan: &str, page: &str, are_arrays: bool) {
-    let types = ["text", "boolean", "timestamptz", "timestamptz", "timestamptz", "text", "bigint"];
-    let types = types.map(|of| if are_arrays { format!("{of}[]") } else { of.to_owned() });
+async fn prepare(client: &Client, plan: &str, page: &str) {
     let sql = format!(
-        "DEALLOCATE ALL; SET plan_cache_mode = {plan}; SET jit = off;
-        PREPARE page ({}) AS {page}",
-        types.join(", ")
+        "DEALLOCATE ALL; SET plan_cache_mode = {plan}; SET jit = off; PREPARE page AS {page}"
     );
     client.batch_execute(&sql).await.unwrap();
 }
@@ -109,10 +105,10 @@ fn call_of(row: &Row) -> CallRow {
 }
 
 async fn insert(client: &Client, row: &CallRow) -> Result<u64, tokio_postgres::Error> {
-    let sql = "INSERT INTO calls (account_id, livemode, id, started_at, created_at)
-        VALUES ($1, $2, $3, $4, $5)";
     let (account, id) = (row.account_id.as_str(), row.call.id.as_str());
     let (started, created) = (At(row.call.started_at), At(row.call.created_at));
+    let sql = "INSERT INTO calls (account_id, livemode, id, started_at, created_at)
+        VALUES ($1, $2, $3, $4, $5)";
     let values: [&(dyn ToSql + Sync); 5] = [&account, &row.mode.is_live(), &id, &started, &created];
     client.execute(sql, &values).await
 }
@@ -157,7 +153,7 @@ async fn the_page_is_what_the_query_matches() {
     for (plan, (page, of_host)) in
         PLANS.into_iter().flat_map(|plan| pages.iter().map(move |it| (plan, it)))
     {
-        prepare(&client, plan, page, *of_host).await;
+        prepare(&client, plan, page).await;
         let mut met = 0;
         for case in 0..300 {
             let instant = |dice: &mut Dice| {
@@ -171,13 +167,13 @@ async fn the_page_is_what_the_query_matches() {
                 (Some(a), Some(b)) => (Some(a.min(b)), Some(a.max(b))),
                 other => other,
             };
-            let created = CreatedRange::new(after, before).unwrap();
+            let filter = after.into_iter().fold(CallFilter::new(), CallFilter::with_created_after);
+            let filter = before.into_iter().fold(filter, CallFilter::with_created_before);
             let mut list = ListCalls::new().with_limit(1 + dice.below(20) as usize);
-            list.created_after = after;
-            list.created_before = before;
+            list.filter = filter.clone();
             if dice.below(2) == 0 {
                 let last = &rows[dice.below(300) as usize].call;
-                let cursor = Cursor::new(last.started_at, last.id.clone()).with_created(created);
+                let cursor = Cursor::new(last.started_at, last.id.clone()).with_filter(filter);
                 list.cursor = Some(cursors().seal(&account(), Mode::Live, &cursor));
             }
             let query = query(&list);
@@ -266,28 +262,25 @@ fn windows(days: u64) -> Vec<(&'static str, ListCalls)> {
     let end = second(0);
     let before = |seconds: u64| end.saturating_sub(Duration::from_secs(seconds));
     let list = || ListCalls::new().with_limit(100);
+    let after = |instant| list().with_filter(CallFilter::new().with_created_after(instant));
+    let until = |instant| list().with_filter(CallFilter::new().with_created_before(instant));
     let day = 86_400;
-    let deep = |created| {
-        let id = CallId::parse("call_x").unwrap();
-        let cursor = Cursor::new(before(days * day / 2), id).with_created(created);
-        cursors().seal(&account(), Mode::Live, &cursor)
+    let deep = Cursor::new(before(days * day / 2), CallId::parse("call_x").unwrap());
+    let narrow = |from: u64| {
+        let filter = CallFilter::new().with_created_after(before(from));
+        list().with_filter(filter.with_created_before(before(from - 60)))
     };
-    let narrow =
-        |from: u64| list().with_created_after(before(from)).with_created_before(before(from - 60));
     vec![
         ("all", list()),
-        (
-            "a poll that finds nothing",
-            list().with_created_after(end.saturating_add(Duration::from_secs(610))),
-        ),
-        ("a poll that finds a minute", list().with_created_after(before(60))),
+        ("a poll that finds nothing", after(end.saturating_add(Duration::from_secs(610)))),
+        ("a poll that finds a minute", after(before(60))),
         ("a minute of yesterday", narrow(day)),
         ("a minute in the middle", narrow(days * day / 2)),
         ("a minute of the first day", narrow(days * day - day / 2)),
-        ("before there were calls", list().with_created_before(before(2 * days * day))),
-        ("the older half", list().with_created_before(before(days * day / 2))),
-        ("all, by a bound", list().with_created_after(before(2 * days * day))),
-        ("deep into all", list().with_cursor(deep(CreatedRange::ALL))),
+        ("before there were calls", until(before(2 * days * day))),
+        ("the older half", until(before(days * day / 2))),
+        ("all, by a bound", after(before(2 * days * day))),
+        ("deep into all", list().with_cursor(cursors().seal(&account(), Mode::Live, &deep))),
     ]
 }
 
@@ -317,7 +310,7 @@ async fn explain(client: &Client, days: u64) -> f64 {
     let page = statement(PAGE, "(");
     let mut longest = 0.0_f64;
     for plan in PLANS {
-        prepare(client, plan, &page, false).await;
+        prepare(client, plan, &page).await;
         for (name, list) in windows(days) {
             let parameters = parameters(&query(&list), false);
             let sql = format!("EXPLAIN (ANALYZE, TIMING OFF) EXECUTE page ({parameters})");
