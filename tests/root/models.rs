@@ -100,7 +100,7 @@ fn an_account_has_these_four_fields() {
 
 /// RES-3, RES-5, RES-6
 #[test]
-fn a_call_has_these_nine_fields() {
+fn a_call_has_these_fields() {
     check_fields(
         &call(),
         &[

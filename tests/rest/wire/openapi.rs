@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use call_assistant::Product;
-use call_assistant::id::{AccountId, AppointmentId, CallId, ContactId, CredentialId, RequestId};
+use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 use call_assistant::model::{Account, Call, CallList, TransferredCall};
 use call_assistant::rest::server::OPENAPI;
 use call_assistant::rest::{ApiError, ErrorCode, ErrorType, ListCalls, Operation, Quota};
@@ -232,16 +232,8 @@ fn the_order_of_refusals_is_told_as_it_is() {
 }
 
 fn full_call() -> Call {
-    let mut call = Call::new(CallId::parse("call_1").unwrap(), second(1), second(2));
-    call.caller.contact_id = Some(ContactId::parse("cont_1").unwrap());
-    call.caller.phone_number = Some("+4712345678".into());
-    call.caller.display_name = Some("Kari".into());
-    call.answered_at = Some(second(1));
-    call.ended_at = Some(second(2));
-    call.duration_seconds = Some(1);
-    call.summary = Some("Hello.".into());
-    call.appointment_ids = vec![AppointmentId::parse("appt_1").unwrap()];
-    call
+    let data = parsed(EventType::CallEnded.sample().unwrap().as_bytes());
+    Call::from_json(data["object"].to_string().as_bytes()).unwrap()
 }
 
 fn empty_call() -> Call {
