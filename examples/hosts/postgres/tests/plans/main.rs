@@ -28,7 +28,7 @@ use tokio_postgres::NoTls;
 
 use plan::{Explained, Ran, findings, pages, rows_read};
 use table::{
-    ANSWERING, FUNCTIONS, OF_FEW_ROWS, OPERATORS, PROCESSES, REACHED, REASONS, STATEMENTS,
+    ANSWERING, FUNCTIONS, OF_FEW_ROWS, OPERATORS, PAGES, PROCESSES, REACHED, REASONS, STATEMENTS,
 };
 
 const EARLY: &str = "planned when empty";
@@ -51,7 +51,7 @@ fn accounts(rows: u64) -> [(&'static str, BTreeMap<&'static str, String>); 2] {
     // A delivery in the middle, and the first that is pending: `endpoint_of` says whose.
     let quiet = rows / 2 / 10_000 * 10_000 + 4_517;
     let of = |endpoint: u64, ended: u64, pending: u64, count: u64| {
-        BTreeMap::from([
+        let mut names = BTreeMap::from([
             ("account", format!("acct_{endpoint}")),
             ("endpoint", endpoint.to_string()),
             ("shard", (endpoint % 64).to_string()),
@@ -61,9 +61,28 @@ fn accounts(rows: u64) -> [(&'static str, BTreeMap<&'static str, String>); 2] {
             ("few", count.min(8).to_string()),
             ("now", "2026-03-30 23:00+00".to_owned()),
             ("missed", "'{failed,parked,skipped}'".to_owned()),
-        ])
+        ]);
+        let of_one = PAGES.iter().filter(|(name, _)| !name.is_empty());
+        let of_one = of_one.map(|page| (page.0, std::slice::from_ref(page)));
+        for (name, pages) in of_one.chain([("pages", PAGES)]) {
+            names.insert(name, arrays(pages, &names["account"]));
+        }
+        names
     };
     [("busy", of(0, rows / 8 * 4, rows + 4, 128)), ("quiet", of(123, quiet, rows + 4_517, 1))]
+}
+
+/// The parameters of pages that are asked for at once: an array of each.
+fn arrays(pages: &[(&str, &str)], account: &str) -> String {
+    let mut arrays: Vec<Vec<&str>> = Vec::new();
+    for (_, page) in pages {
+        for (nth, value) in page.split(' ').enumerate() {
+            arrays.resize(arrays.len().max(nth + 1), Vec::new());
+            arrays[nth].push(value);
+        }
+    }
+    let arrays: Vec<_> = arrays.iter().map(|of| format!("'{{{}}}'", of.join(","))).collect();
+    arrays.join(", ").replace(":account", account)
 }
 
 /// A statement's parameters, with what `:name` stands for.
