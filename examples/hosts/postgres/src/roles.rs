@@ -7,12 +7,12 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::AccountId;
 use call_assistant::webhook::sender::RecoveryFilter;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::cli::{self, Ring, Role};
 use crate::clock;
 use crate::clocks::{self, Clocks};
-use crate::db::{self, Address, Class, Database, DbError, MigrationError, MigrationStatus};
+use crate::db::{self, Address, Class, Database, DbError, MigrationError};
 use crate::exit::{self, Ended};
 use crate::health::Counted;
 use crate::health::Login;
@@ -82,7 +82,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
                 Some(subject) => erase::caller(&database, account, &subject, patience).await?,
                 None => erase::account(&database, by, account, patience).await?,
             };
-            exit::print(erased.line())?;
+            exit::print(json!(erased))?;
             return Ok(if erased.left.is_some() { exit::AGAIN } else { 0 });
         }
         Role::Recover { database, user, of, from, until } => {
@@ -95,12 +95,12 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let now = database.now();
             let missed = RecoveryFilter::between(from, until, now);
             let which = account.unwrap_or("all accounts");
-            let after = serde_json::json!({ "from": missed.from(), "until": missed.until() });
+            let after = json!({ "from": missed.from(), "until": missed.until() });
             let deed = Deed::new(by, "recoveries.started", account, which);
             let deed = deed.changing(Value::Null, after);
             let started = recover::all(&database, account, &missed, deed, now).await;
             let started = started.map_err(exit::refused)?;
-            exit::print(serde_json::json!({ "recoveries": started }))?;
+            exit::print(json!({ "recoveries": started }))?;
         }
         Role::RotateKeys { database, keys, user } => {
             let (by, address, ring) = (user.by(), database.address(), keys.ring());
@@ -108,7 +108,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             note(&database, &Deed::new(by, "rotate-keys", None, "signing secrets")).await?;
             let rotated = rotate::keys(&database, &ring, database.now()).await;
             let rotated = rotated.map_err(exit::refused)?;
-            exit::print(rotated.line())?;
+            exit::print(json!(rotated))?;
             if rotated.unreadable > 0 {
                 return Err(UNREADABLE.into());
             }
@@ -118,7 +118,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let database = clocks::reach(&address).await?;
             let checked = ring::check(&database, &ring, database.now()).await?;
             match json {
-                true => exit::print(checked.line())?,
+                true => exit::print(json!(checked))?,
                 false => exit::print(checked.text())?,
             }
             if checked.unreadable > 0 {
@@ -128,7 +128,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         Role::Doctor { database, keys, role, backup, json } => {
             let checks = doctor::look(&database.address(), &keys.ring(), role, backup).await;
             match json {
-                true => exit::print(serde_json::json!({ "checks": checks }))?,
+                true => exit::print(json!({ "checks": checks }))?,
                 false => checks.iter().try_for_each(|check| exit::print(check.line()))?,
             }
             if checks.iter().any(|check| check.is_unanswered) {
@@ -149,7 +149,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         Role::Migrate { database, dry_run, .. } => {
             let status = db::status(&Database::at(&database.address(), 1)?).await?;
             match dry_run {
-                false => exit::print(migrations_line(&status))?,
+                false => exit::print(json!({ "migrations": status }))?,
                 true => status
                     .iter()
                     .filter(|migration| migration.applied_at.is_none())
@@ -231,18 +231,6 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
 /// Notes what takes several transactions, before the first of them.
 async fn note(database: &Database, deed: &Deed) -> Result<(), DbError> {
     database.change(async |change| deed.note(change).await).await
-}
-
-/// Returns which migrations are applied, as JSON.
-fn migrations_line(status: &[MigrationStatus]) -> Value {
-    let each = |migration: &MigrationStatus| {
-        serde_json::json!({
-            "number": migration.number,
-            "applied_at": migration.applied_at,
-            "changed": migration.is_changed,
-        })
-    };
-    serde_json::json!({ "migrations": status.iter().map(each).collect::<Vec<_>>() })
 }
 
 async fn all(

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use deadpool_postgres::{GenericClient, Object, PoolError};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
@@ -135,7 +136,7 @@ pub async fn status(database: &Database) -> Result<Vec<MigrationStatus>, DbError
 }
 
 /// A migration of this build.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 #[non_exhaustive]
 pub struct MigrationStatus {
     /// Its number.
@@ -143,8 +144,10 @@ pub struct MigrationStatus {
     /// When it was applied, if it was.
     pub applied_at: Option<Timestamp>,
     /// Whether it was changed after it was applied.
+    #[serde(rename = "changed")]
     pub is_changed: bool,
     /// Its statements.
+    #[serde(skip)]
     pub sql: &'static str,
 }
 

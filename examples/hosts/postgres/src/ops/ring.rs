@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 
 use call_assistant::Timestamp;
 use deadpool_postgres::Object;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::db::{Database, DbError};
 use crate::key_ring::{KeyRing, in_use};
@@ -13,37 +13,33 @@ use crate::sql::ops as sql;
 use host::log;
 
 /// What was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// How many endpoints' secrets each key seals, by its number.
     pub in_use: BTreeMap<u8, u64>,
     /// Endpoints whose secrets do not open with any key of the ring.
     pub unreadable: u64,
     /// The first [`MOST_NAMED`] of them.
+    #[serde(rename = "endpoints")]
     pub named: Vec<Unreadable>,
     /// Endpoints whose secrets open, and are not sealed with the newest key.
     pub outdated: u64,
 }
 
 /// An endpoint whose secrets do not open.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unreadable {
     /// Its id.
+    #[serde(rename = "endpoint_id")]
     pub endpoint: String,
     /// The number of the key that the secrets name.
     pub key: Option<u8>,
-    /// Whether the ring does not have that key. Else the row is damaged.
-    pub lacks_key: bool,
+    /// Whether the ring does not have that key, or the row is damaged.
+    pub cause: &'static str,
 }
 
 /// The most endpoints that are named: 20. The log names all.
 pub const MOST_NAMED: usize = 20;
-
-impl Unreadable {
-    fn cause(&self) -> &'static str {
-        if self.lacks_key { "not in the ring" } else { "damaged" }
-    }
-}
 
 impl Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,24 +47,11 @@ impl Display for Unreadable {
         if let Some(key) = self.key {
             write!(f, "key {key}, ")?;
         }
-        write!(f, "{})", self.cause())
+        write!(f, "{})", self.cause)
     }
 }
 
 impl Checked {
-    /// Returns a line of JSON.
-    #[must_use]
-    pub fn line(&self) -> Value {
-        let Self { in_use, unreadable, outdated, named } = self;
-        let named = named.iter().map(
-            |each| json!({ "endpoint_id": each.endpoint, "key": each.key, "cause": each.cause() }),
-        );
-        let named: Vec<Value> = named.collect();
-        json!({
-            "in_use": in_use, "unreadable": unreadable, "outdated": outdated, "endpoints": named,
-        })
-    }
-
     /// Returns a sentence.
     #[must_use]
     pub fn text(&self) -> String {
@@ -120,9 +103,9 @@ pub async fn check(
                     log::warn!(endpoint = id, %error, "secrets cannot be opened");
                     checked.unreadable = checked.unreadable.saturating_add(1);
                     if checked.named.len() < MOST_NAMED {
-                        let (endpoint, lacks_key) = (id.to_owned(), unfit.is_of(sealed));
-                        let key = sealed.get(1).copied();
-                        checked.named.push(Unreadable { endpoint, key, lacks_key });
+                        let cause = if unfit.is_of(sealed) { "not in the ring" } else { "damaged" };
+                        let (endpoint, key) = (id.to_owned(), sealed.get(1).copied());
+                        checked.named.push(Unreadable { endpoint, key, cause });
                     }
                 }
             }

@@ -5,7 +5,7 @@
 
 use call_assistant::Timestamp;
 use deadpool_postgres::Transaction;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::db::Database;
 use crate::key_ring::{KeyRing, in_use};
@@ -14,20 +14,12 @@ use host::log;
 use host::store::Refused;
 
 /// What was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rotated {
     /// Endpoints whose secrets are sealed with the newest key now.
     pub sealed: u64,
     /// Endpoints, but deleted ones, whose secrets do not open with any key of the ring. They stay as they are.
     pub unreadable: u64,
-}
-
-impl Rotated {
-    /// Returns a line of JSON.
-    #[must_use]
-    pub fn line(&self) -> Value {
-        json!({ "sealed": self.sealed, "unreadable": self.unreadable })
-    }
 }
 
 /// Seals again what is not sealed with the newest key, a few endpoints at a time. It may be called

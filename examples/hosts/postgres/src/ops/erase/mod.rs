@@ -16,7 +16,7 @@ mod subject;
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Transaction};
-use serde_json::{Value, json};
+use serde::Serialize;
 use tokio_postgres::error::SqlState;
 
 use crate::db::{Database, DbError, StepError};
@@ -55,7 +55,7 @@ impl Default for Patience {
 }
 
 /// What was found, by its kind, and erased.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Found {
     /// Calls without their caller or summary, or removed with their account.
     pub calls: u64,
@@ -78,7 +78,8 @@ pub struct Found {
 }
 
 /// The reason why something may be left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Left {
     /// A transaction that had begun before is still open: what it has accepted was not seen.
@@ -89,10 +90,11 @@ pub enum Left {
     Unreadable,
 }
 
-/// The result of erasing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The result of erasing. It names nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Erased {
     /// What was found and erased.
+    #[serde(flatten)]
     pub found: Found,
     /// Why something may be left, so that this has to be called again. `None`: nothing is left.
     pub left: Option<Left>,
@@ -128,18 +130,6 @@ impl StepError for EraseError {
     }
 }
 
-impl Left {
-    /// Returns the text in the line of JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OlderTransactions => "older_transactions",
-            Self::Rows => "rows",
-            Self::Unreadable => "unreadable",
-        }
-    }
-}
-
 impl Found {
     fn add(&mut self, more: &Self) {
         self.calls = self.calls.saturating_add(more.calls);
@@ -151,27 +141,6 @@ impl Found {
         self.keys = self.keys.saturating_add(more.keys);
         self.endpoints = self.endpoints.saturating_add(more.endpoints);
         self.accounts = self.accounts.saturating_add(more.accounts);
-    }
-}
-
-impl Erased {
-    /// Returns a line of JSON, which names nobody.
-    #[must_use]
-    pub fn line(&self) -> Value {
-        let Found { calls, events, deliveries, attempts, alerts, .. } = self.found;
-        let Found { recoveries, keys, endpoints, accounts, .. } = self.found;
-        json!({
-            "calls": calls,
-            "events": events,
-            "deliveries": deliveries,
-            "attempts": attempts,
-            "alerts": alerts,
-            "recoveries": recoveries,
-            "keys": keys,
-            "endpoints": endpoints,
-            "accounts": accounts,
-            "left": self.left.map(Left::as_str),
-        })
     }
 }
 
