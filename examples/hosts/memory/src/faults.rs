@@ -113,24 +113,6 @@ pub struct Faults(Arc<Mutex<Orders>>);
 /// The most orders.
 const MOST_ORDERS: usize = 100;
 
-/// The faults of requests: the documented error codes, and others.
-const OF_REQUESTS: [&str; 14] = [
-    "invalid_parameter",
-    "invalid_cursor",
-    "invalid_credentials",
-    "subscription_inactive",
-    "insufficient_scope",
-    "plan_upgrade_required",
-    "account_closed",
-    "resource_not_found",
-    "rate_limit_exceeded",
-    "internal_error",
-    "method_not_allowed",
-    "lookup_fails",
-    "slow",
-    "cut",
-];
-
 /// The longest that an answer may be late: a customer's time limit has passed long before.
 const SLOWEST_MS: u64 = 120_000;
 
@@ -209,7 +191,7 @@ impl Faults {
 
     /// Shows the faults that can be ordered: of requests, and of deliveries.
     pub(super) fn known() -> Value {
-        json!({ "requests": OF_REQUESTS, "deliveries": DeliveryFault::names() })
+        json!({ "requests": of_requests(), "deliveries": DeliveryFault::names() })
     }
 
     /// Removes one order, or all. False if there is none of this id.
@@ -330,6 +312,12 @@ impl Order {
     }
 }
 
+/// Returns the faults of requests: the documented error codes, and others.
+fn of_requests() -> Vec<&'static str> {
+    let codes = ErrorCode::KNOWN.iter().map(ErrorCode::as_str);
+    codes.chain(["lookup_fails", "slow", "cut"]).collect()
+}
+
 /// Returns a number from 0 up to 1, from dice that fall the same way for the same seed: SplitMix64.
 fn throw(dice: &mut u64) -> f64 {
     *dice = dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -369,7 +357,7 @@ fn fault(name: &str, fields: &Fields<'_>) -> Result<Fault, Bad> {
         name => match ErrorCode::from(name) {
             code if code.status().is_some() => RequestFault::Error(code),
             _ => {
-                let known = [&OF_REQUESTS[..], &DeliveryFault::names()].concat().join(", ");
+                let known = [of_requests(), DeliveryFault::names().to_vec()].concat().join(", ");
                 return Err(Bad::new(fields.path("fault"), format!("expected {known}")));
             }
         },
