@@ -207,7 +207,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                         read = read => read,
                         () = self.stopping() => return Err(Error::Stopping),
                     };
-                    read.map_err(Error::Body)?
+                    read?
                 }
                 _ => Default::default(),
             };

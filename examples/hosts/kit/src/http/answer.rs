@@ -20,59 +20,62 @@ use crate::store::scope::NotForOwners;
 /// A response.
 pub type Answer = Response<Full<Bytes>>;
 
-/// The reason for an error response.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The reason for an error response. Its text is the message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The input is wrong.
-    Bad(Bad),
+    #[error(transparent)]
+    Bad(#[from] Bad),
     /// The store refuses.
-    Refused(Refused),
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// The body was not received.
-    Body(BodyError),
+    #[error(transparent)]
+    Body(#[from] BodyError),
     /// The process is not ready: why, for whoever asks.
+    #[error("{0}")]
     NotReady(String),
     /// The request was not complete when shutdown of this host was requested.
+    #[error("the service is shutting down; nothing was done")]
     Stopping,
     /// The path does not exist.
+    #[error("path not found")]
     NoSuchPath,
     /// The path exists for other methods.
+    #[error("this path allows {0}")]
     Method(String),
     /// The request does not come from the dashboard's own page.
+    #[error("the dashboard accepts requests only from its own page and from this machine")]
     Foreign,
     /// An operator's token is missing.
+    #[error(
+        "missing an operator's token: log in with it, or send it as a bearer token or a password"
+    )]
     NoToken,
     /// A token is no operator's.
+    #[error(
+        "this is no operator's token: expected the whole text of --operator-token-file or \
+         OPERATOR_TOKEN; of a line name:role:token, the token alone"
+    )]
     WrongToken,
     /// The login of an owner's page is missing, or its link has expired or was revoked.
+    #[error("this link has expired or was revoked: ask for another one")]
     NoLink,
     /// An owner asks for what is the operators'.
-    NotForOwners,
+    #[error(transparent)]
+    NotForOwners(#[from] NotForOwners),
     /// A login that only reads asks for a change.
+    #[error("this login only reads")]
     OnlyReads,
     /// A token or a link is wrong, and too many wrong ones came from there; the seconds to wait.
+    #[error("too many wrong tokens or links; try again in {0} s")]
     TooManyTries(u64),
     /// An owner has changed too much in this minute: what, and the seconds to wait.
+    #[error("{0}; try again in {1} s")]
     TooOften(String, u64),
     /// An owner has so many requests under way.
+    #[error("{0} requests of this account wait, and that is the limit; try again in 1 s")]
     TooManyAtOnce(usize),
-}
-
-impl From<Bad> for Error {
-    fn from(bad: Bad) -> Self {
-        Self::Bad(bad)
-    }
-}
-
-impl From<NotForOwners> for Error {
-    fn from(_: NotForOwners) -> Self {
-        Self::NotForOwners
-    }
-}
-
-impl From<Refused> for Error {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(refused)
-    }
 }
 
 impl Error {
@@ -88,120 +91,69 @@ impl Error {
 
     /// Returns the error as a response.
     pub fn answer(self) -> Answer {
-        let (status, code, message, field) = match self {
-            Self::Bad(bad) | Self::Refused(Refused::Bad(bad)) => {
-                (StatusCode::BAD_REQUEST, "invalid_input", bad.to_string(), Some(bad.field))
+        let (status, code) = self.status();
+        let mut error = json!({ "code": code, "message": self.to_string() });
+        if let Self::Bad(bad) | Self::Refused(Refused::Bad(bad)) = &self
+            && !bad.field.is_empty()
+        {
+            error["field"] = bad.field.as_str().into();
+        }
+        let mut answer = json(status, &json!({ "error": error }));
+        let headers = answer.headers_mut();
+        let again = match &self {
+            Self::TooManyTries(seconds) | Self::TooOften(_, seconds) => Some(*seconds),
+            Self::TooManyAtOnce(_) | Self::NotReady(_) | Self::Refused(Refused::Unavailable(_)) => {
+                Some(1)
             }
-            Self::Refused(Refused::NotFound(what)) => {
-                (StatusCode::NOT_FOUND, "not_found", format!("{what} not found"), None)
-            }
-            Self::Refused(Refused::Conflict(message)) => {
-                (StatusCode::CONFLICT, "conflict", message, None)
-            }
-            Self::Refused(Refused::Plan(error)) => {
-                (StatusCode::FORBIDDEN, "not_in_plan", error.to_string(), None)
-            }
-            Self::Refused(Refused::Unfit(message)) => {
-                (StatusCode::SERVICE_UNAVAILABLE, "key_ring", message, None)
-            }
-            Self::Refused(Refused::Unavailable(_)) => {
-                return unavailable("the store does not answer, or has failed; try again");
-            }
-            Self::Refused(Refused::Broken(what, _)) => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "store_broken", what.to_owned(), None)
-            }
-            Self::NotReady(why) => return unavailable(&why),
-            Self::Body(error) => {
-                let (status, message) = match error {
-                    BodyError::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
-                    BodyError::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body took too long"),
-                    BodyError::Broken => (StatusCode::BAD_REQUEST, "the body is incomplete"),
-                };
-                (status, "invalid_body", message.to_owned(), None)
-            }
-            Self::Stopping => {
-                let message = "the service is shutting down; nothing was done".to_owned();
-                (StatusCode::SERVICE_UNAVAILABLE, "stopping", message, None)
-            }
-            Self::NoSuchPath => {
-                (StatusCode::NOT_FOUND, "not_found", "path not found".to_owned(), None)
-            }
-            Self::Method(allowed) => {
-                let message = format!("this path allows {allowed}");
-                let mut answer =
-                    error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &message, None);
-                if let Ok(allowed) = HeaderValue::try_from(allowed) {
-                    answer.headers_mut().insert(ALLOW, allowed);
-                }
-                return answer;
-            }
-            Self::Foreign => {
-                let message =
-                    "the dashboard accepts requests only from its own page and from this machine";
-                (StatusCode::FORBIDDEN, "forbidden", message.to_owned(), None)
-            }
-            Self::NotForOwners => {
-                let message = "this is for operators, not for the owner of an account".to_owned();
-                (StatusCode::FORBIDDEN, "forbidden", message, None)
-            }
-            Self::OnlyReads => {
-                let message = "this login only reads".to_owned();
-                (StatusCode::FORBIDDEN, "forbidden", message, None)
-            }
-            Self::NoToken | Self::WrongToken | Self::NoLink => {
-                let message = match self {
-                    Self::WrongToken => {
-                        "this is no operator's token: expected the whole text of --operator-token-file or \
-                         OPERATOR_TOKEN; of a line name:role:token, the token alone"
-                    }
-                    Self::NoLink => "this link has expired or was revoked: ask for another one",
-                    _ => {
-                        "missing an operator's token: log in with it, or send it as a bearer token or a password"
-                    }
-                };
-                let mut answer = error(StatusCode::UNAUTHORIZED, "unauthorized", message, None);
-                // One line for each: a browser that finds both in one asks for no password.
-                for scheme in ["Basic realm=\"dashboard\"", "Bearer"] {
-                    let scheme = HeaderValue::from_static(scheme);
-                    answer.headers_mut().append(WWW_AUTHENTICATE, scheme);
-                }
-                return answer;
-            }
-            Self::TooManyTries(seconds) => {
-                return too_many("too_many_tries", "too many wrong tokens or links", seconds);
-            }
-            Self::TooOften(what, seconds) => return too_many("too_often", &what, seconds),
-            Self::TooManyAtOnce(most) => {
-                let what = format!("{most} requests of this account wait, and that is the limit");
-                let mut answer = too_many("too_often", &what, 1);
-                // Others need the connection.
-                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                return answer;
-            }
+            _ => None,
         };
-        error(status, code, &message, field.filter(|field| !field.is_empty()))
+        headers.extend(again.map(|seconds| (RETRY_AFTER, seconds.into())));
+        match self {
+            Self::Method(allowed) => {
+                headers.extend(HeaderValue::try_from(allowed).map(|allowed| (ALLOW, allowed)));
+            }
+            // One line for each: a browser that finds both in one asks for no password.
+            Self::NoToken | Self::WrongToken | Self::NoLink => {
+                for scheme in ["Basic realm=\"dashboard\"", "Bearer"] {
+                    headers.append(WWW_AUTHENTICATE, HeaderValue::from_static(scheme));
+                }
+            }
+            // Others need the connection.
+            Self::TooManyAtOnce(_) => {
+                headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            _ => {}
+        }
+        answer
     }
-}
 
-fn unavailable(message: &str) -> Answer {
-    let mut answer = error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message, None);
-    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    answer
-}
-
-fn too_many(code: &str, what: &str, seconds: u64) -> Answer {
-    let message = format!("{what}; try again in {seconds} s");
-    let mut answer = error(StatusCode::TOO_MANY_REQUESTS, code, &message, None);
-    answer.headers_mut().insert(RETRY_AFTER, seconds.into());
-    answer
-}
-
-fn error(status: StatusCode, code: &str, message: &str, field: Option<String>) -> Answer {
-    let mut error = json!({ "code": code, "message": message });
-    if let Some(field) = field {
-        error["field"] = field.into();
+    /// Returns the status and the code.
+    const fn status(&self) -> (StatusCode, &'static str) {
+        use StatusCode as Is;
+        match self {
+            Self::Refused(refused) => match refused {
+                Refused::Bad(_) => (Is::BAD_REQUEST, "invalid_input"),
+                Refused::NotFound(_) => (Is::NOT_FOUND, "not_found"),
+                Refused::Conflict(_) => (Is::CONFLICT, "conflict"),
+                Refused::Plan(_) => (Is::FORBIDDEN, "not_in_plan"),
+                Refused::Unfit(_) => (Is::SERVICE_UNAVAILABLE, "key_ring"),
+                Refused::Unavailable(_) => (Is::SERVICE_UNAVAILABLE, "unavailable"),
+                Refused::Broken(..) => (Is::INTERNAL_SERVER_ERROR, "store_broken"),
+            },
+            Self::Bad(_) => (Is::BAD_REQUEST, "invalid_input"),
+            Self::NotReady(_) => (Is::SERVICE_UNAVAILABLE, "unavailable"),
+            Self::Body(BodyError::TooLarge) => (Is::PAYLOAD_TOO_LARGE, "invalid_body"),
+            Self::Body(BodyError::TooSlow) => (Is::REQUEST_TIMEOUT, "invalid_body"),
+            Self::Body(BodyError::Broken) => (Is::BAD_REQUEST, "invalid_body"),
+            Self::Stopping => (Is::SERVICE_UNAVAILABLE, "stopping"),
+            Self::NoSuchPath => (Is::NOT_FOUND, "not_found"),
+            Self::Method(_) => (Is::METHOD_NOT_ALLOWED, "method_not_allowed"),
+            Self::Foreign | Self::NotForOwners(_) | Self::OnlyReads => (Is::FORBIDDEN, "forbidden"),
+            Self::NoToken | Self::WrongToken | Self::NoLink => (Is::UNAUTHORIZED, "unauthorized"),
+            Self::TooManyTries(_) => (Is::TOO_MANY_REQUESTS, "too_many_tries"),
+            Self::TooOften(..) | Self::TooManyAtOnce(_) => (Is::TOO_MANY_REQUESTS, "too_often"),
+        }
     }
-    json(status, &json!({ "error": error }))
 }
 
 /// Returns a value with status 200.

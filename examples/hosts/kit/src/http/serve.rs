@@ -165,13 +165,16 @@ async fn converse<H, F, B>(
 }
 
 /// The reason why a body was not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
     /// The body is longer than the limit.
+    #[error("the body is too large")]
     TooLarge,
     /// The body did not arrive in time.
+    #[error("the body took too long")]
     TooSlow,
     /// The body is incomplete, or not what its head says.
+    #[error("the body is incomplete")]
     Broken,
 }
 

@@ -84,22 +84,29 @@ pub type Listed<T> = Result<T, Unreadable>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable(pub String);
 
-/// The reason why an operation is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The reason why an operation is refused. Its text is for whoever asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// It does not exist: the word for it.
+    #[error("{0} not found")]
     NotFound(&'static str),
     /// It exists already, or its state does not allow the operation: the reason.
+    #[error("{0}")]
     Conflict(String),
     /// The plan does not include it.
-    Plan(PlanError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// What is asked for is wrong.
+    #[error(transparent)]
     Bad(Bad),
     /// This process must not do it, and another may: the reason, and what to do.
+    #[error("{0}")]
     Unfit(String),
     /// The store has failed, and the same may succeed later. The reason is for the log alone.
+    #[error("the store does not answer, or has failed; try again")]
     Unavailable(String),
     /// The store refuses until somebody has mended it: what it lacks, and the reason for the log alone.
+    #[error("{0}")]
     Broken(&'static str, String),
 }
 
@@ -126,12 +133,6 @@ impl Refused {
 impl From<Rejection> for Rejected {
     fn from(rejection: Rejection) -> Self {
         Self { rejection, why: None }
-    }
-}
-
-impl From<PlanError> for Refused {
-    fn from(error: PlanError) -> Self {
-        Self::Plan(error)
     }
 }
 

@@ -61,7 +61,8 @@ pub struct Login {
 }
 
 /// The error when an owner asks for what is the operators'.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is for operators, not for the owner of an account")]
 pub struct NotForOwners;
 
 /// The id of a `T`, as it came from outside, that the login of the request may see and change.
