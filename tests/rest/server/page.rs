@@ -234,7 +234,7 @@ fn wrong_rows_are_not_served() {
     let Err(RejectionReason::Rows(reason)) = page(&first, four.to_vec()) else { panic!() };
     assert_eq!(reason.to_string(), "store gave 4 rows, 3 were asked for");
     let Err(RejectionReason::Rows(reason)) = page(&first, vec![call("a", 1, 9)]) else { panic!() };
-    assert_eq!(reason.to_string(), "row 0 is outside created_after and created_before");
+    assert!(reason.to_string().starts_with("row 0 is outside created_after and created_before"));
     // The edges themselves are good.
     let edges = vec![call("l", 5, 10), call("z", 4, 19)];
     assert_eq!(ids(&page(&next, edges).unwrap()), ["l", "z"]);
