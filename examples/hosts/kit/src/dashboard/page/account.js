@@ -7,7 +7,7 @@ function keysCard(a, keys, more) {
     k.revoked_at ? faint("revoked ", when(k.revoked_at)) : button("Revoke", { key: "revoke " + k.id, class: "danger", of: k.name || k.hint }, () => revokeDialog(k)));
   const rows = keys.map(keyRow);
   const listed = new Set(keys.map((k) => k.id)), old = oldKeys.of === a.id ? oldKeys.rows.filter((k) => !listed.has(k.id)) : [];
-  const older = more && [table("old keys", heads, old.map(keyRow)), h("div.row.pager", faint(old.length ? `And ${old.length} older, from the oldest on` : `The newest ${keys.length}`),
+  const older = more && [table("old keys", heads, old.map(keyRow)), pager(faint(old.length ? `And ${old.length} older, from the oldest on` : `The newest ${keys.length}`),
     (oldKeys.of !== a.id || oldKeys.next) && button("Older keys", { key: "older keys" }, () => readOldKeys(1).catch(fail)))];
   return card("keys", "API keys", "A secret is shown once, when its key is created.", rows.length > 0 && add,
     rows.length ? table("keys", heads, rows) : empty("No key yet", "An integration needs one to read this account.", h("div", add)), older);
@@ -16,7 +16,7 @@ function keysCard(a, keys, more) {
 let oldKeys = { of: null, rows: [], next: "", pages: 0 };
 async function readOldKeys(pages) {
   const of = selected, old = oldKeys.of === of ? oldKeys : { rows: [], next: "", pages: 0 };
-  const { rows, next } = await readPages(pages, (after) => ask("GET", at("accounts", of, "keys") + "?" + new URLSearchParams({ limit: 200, after })), old.next);
+  const { rows, next } = await readPages(pages, pageOf(of, "keys"), old.next);
   oldKeys = { of, rows: [...old.rows, ...readable("keys", rows)], next, pages: old.pages + pages };
   draw();
 }
@@ -28,7 +28,7 @@ function callsCard(calls) {
     c.summary || faint("no summary"), when(c.started_at, line), took(c.duration_seconds));
   return card("calls", "Latest calls", "As GET /v1/calls lists them, newest first.", null,
     calls.length ? table("calls", heads, byDay(calls, (c) => c.started_at, draw, dayRow(heads))) :
-      empty("No calls yet", "They are here and in the public API."), seen.calls_next && h("div.row.pager", moreOf("calls", "Older calls")));
+      empty("No calls yet", "They are here and in the public API."), moreOf("calls", "Older calls"));
 }
 const took = (seconds) => seconds === null ? "–" : seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 

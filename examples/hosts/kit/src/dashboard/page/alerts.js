@@ -17,7 +17,7 @@ const isOpen = ({ alert }) => alert.severity !== "info" && !noted(alert);
 function alertsCard(rows, more) {
   return card("alerts", "Alerts", null, null,
     rows.length ? h("ul.alerts", byDay(rows, ({ alert }) => alert.at, alertRow, (props, text) => h("li", props, text))) :
-      empty("No alert", "An endpoint that fails for long, or is disabled, is told here."), more && h("div.row.pager", more));
+      empty("No alert", "An endpoint that fails for long, or is disabled, is told here."), more);
 }
 function alertRow({ alert, before }, line) {
   // The first alert of a trouble names its row, so that a later one changes it.

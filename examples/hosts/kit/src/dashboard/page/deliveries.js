@@ -65,7 +65,7 @@ function deliveriesCard(a, deliveries, endpoints) {
         found?.looked_to ? empty("None like that so far", "Older deliveries are not looked at yet.") :
           deliveries.length ? empty("None like that", "No delivery of the last thirty days fits the filters.") :
             endpoints.length ? empty("Nothing has been sent yet", "Ping an endpoint, and watch it here.") : noEndpoint(a),
-    (!first || next) && h("div.row.pager", faint(`Page ${pages.length}`), found?.looked_to && h("span", "Looked back to ", when(found.looked_to)),
+    (!first || next) && pager(faint(`Page ${pages.length}`), found?.looked_to && h("span", "Looked back to ", when(found.looked_to)),
       button("Newer", { key: "newer", disabled: first }, () => turn(pages.slice(0, -1))),
       button("Older", { key: "older", disabled: !next }, async () => {
         // The latest fifty come without the place of the next ones.
@@ -154,7 +154,7 @@ function bodyOf(d) {
   const choose = (name, is) => button(name, { key: `${name} ${d.id}`, "aria-pressed": String(pretty === is), of }, () => { pretty = is; draw(); });
   return h("div", h("div.row", choose("Exact", false), choose("Pretty", true), button("Copy", { key: "copy body " + d.id, of }, () => copyText(text))),
     h("pre", { class: pretty ? "pretty" : "exact", tabindex: "0", "aria-label": `Body of ${d.event_id}` }, pretty ? JSON.stringify(JSON.parse(text), null, 2) : text),
-    h("p.faint", `${new TextEncoder().encode(text).length} bytes`, pretty && ", here with other white space than what is signed"));
+    h("p.faint", `${new TextEncoder().encode(text).length} bytes`));
 }
 const good = (t) => /^2\d\d$/.test(t.outcome);
 const WORDS = {

@@ -23,6 +23,7 @@ const badge = (text, kind) => h("span.badge", { class: kind }, text);
 // Its name says what it is done to, too.
 const button = (text, { of, ...props }, run) => h("button.btn", { type: "button", "aria-label": of && `${text}: ${of}`, ...props, onclick: run }, text);
 const select = (props, values, chosen) => h("select", props, values.map(([value, text]) => h("option", { value, selected: value === chosen }, text ?? value)));
+const pager = (...inside) => h("div.row.pager", inside);
 const empty = (title, ...text) => h("div.empty", title && h("b", title), text);
 const facts = (pairs) => h("dl.keys", pairs.map(([name, value]) => [h("dt", name), h("dd", value)]));
 const number = (n) => n.toLocaleString("en");

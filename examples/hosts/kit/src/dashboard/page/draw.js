@@ -13,7 +13,7 @@ function standing(a) {
 const notice = (title, ...text) => patchChildren($("main"), [h("div.card.empty", { key: title, role: "alert" }, h("h1", title), text)]);
 function drawUnknown() {
   entitle("No such account");
-  notice("There is no such account", mono(selected), h("p", "The address names an account that this service does not have."));
+  notice("There is no such account", mono(selected));
 }
 
 function draw() {
@@ -63,14 +63,11 @@ function tabBar(names, counts) {
 const named = (a) => a.business_name ? `${a.business_name} · ${a.id}` : a.id;
 function head(a) {
   return h("div.head",
-    h("div", !portal && h("a", { key: "to fleet", href: "#" }, "All accounts"), h("h1", titleOf(a)), h("div.row.faint", mono(a.id), h("span", a.timezone), localTime(a.timezone))),
+    h("div", !portal && h("a", { key: "to fleet", href: "#" }, "All accounts"), h("h1", titleOf(a)), h("div.row.faint", mono(a.id), h("span", a.timezone))),
     !portal && h("div.row",
       seen.levers.senders.length > 0 && button("Pause sending", { key: "pause" }, () => pauseSendingDialog(a)),
       button("Owner's link", { key: "portal" }, () => linkDialog(a)),
       button("Emit event", { key: "emit" }, () => emitDialog(a))));
-}
-function localTime(zone) {
-  try { return h("span", "local time ", new Intl.DateTimeFormat("en-GB", { timeZone: zone, hour: "2-digit", minute: "2-digit" }).format(clock())); } catch { return null; }
 }
 // What changes the answers that a customer gets is asked first.
 function standingCard(a, plans) {

@@ -2,7 +2,7 @@ function endpointsCard(a, endpoints) {
   // An owner is not told of plans: what a plan does not have is refused with a reason.
   const add = button("Add endpoint", { key: "add endpoint" }, () => endpointDialog(a));
   return card("endpoints", "Webhook endpoints", "Disabled by a 410, or by twenty failed deliveries in a row.", endpoints.length > 0 && add,
-    endpoints.length ? h("div.endpoints", endpoints.map(endpointRow)) : noEndpoint(a), seen.endpoints_next && h("div.row.pager", moreOf("endpoints", "More endpoints")));
+    endpoints.length ? h("div.endpoints", endpoints.map(endpointRow)) : noEndpoint(a), moreOf("endpoints", "More endpoints"));
 }
 // Where an account has none, whoever looks for deliveries finds the way to the first.
 const noEndpoint = (a) => a.entitlements?.webhooks ?? true ?

@@ -17,7 +17,7 @@ function drawFleet() {
   redraw("main",
     h("div.head", h("h1", "Fleet")), fleetSummary(groups), leversCard(fleet.levers, "Operators have set this."),
     troubledCard(groups), sendingCard(fleet), fleet.processes.length > 0 && processesCard(fleet.processes),
-    alertsCard(troubles(notes.rows), notes.next && button("Older alerts", { key: "older alerts" }, () => { notes.pages++; refresh(true); })),
+    alertsCard(troubles(notes.rows), notes.next && pager(button("Older alerts", { key: "older alerts" }, () => { notes.pages++; refresh(true); }))),
     accountsCard());
 }
 const isNoted = (group) => group.every((row) => row.acknowledged_by);

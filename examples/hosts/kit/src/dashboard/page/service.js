@@ -26,6 +26,7 @@ async function readPages(most, read, next = "") {
   }
   return { rows, next };
 }
+const pageOf = (account, list) => (after) => ask("GET", at("accounts", account, list) + "?" + new URLSearchParams({ limit: 200, after }));
 const at = (...parts) => "/" + parts.map(encodeURIComponent).join("/");
 
 async function attempt(what, run) {

@@ -33,7 +33,7 @@ async function refresh(now) {
 }
 // How many pages a person has asked for of lists that are longer than what comes with the rest.
 let morePages = {};
-const moreOf = (name, text) => seen[name + "_next"] && button(text, { key: "more " + name }, () => { morePages[name] = (morePages[name] ?? 0) + 1; return refresh(true); });
+const moreOf = (name, text) => seen[name + "_next"] && pager(button(text, { key: "more " + name }, () => { morePages[name] = (morePages[name] ?? 0) + 1; refresh(true); }));
 async function refreshAccount(asked) {
   const response = await send(at("accounts", asked, "overview"), { headers: tag && { "If-None-Match": tag } });
   if (response.status === 304) return;
@@ -41,9 +41,9 @@ async function refreshAccount(asked) {
   const value = await response.json();
   if (asked !== selected || locked) return;
   if (response.status === 404) { seen = null; tag = null; return drawUnknown(); }
-  for (const [name, pages] of Object.entries(morePages)) for (let n = 0; n < pages && value[name + "_next"]; n++) {
-    const { data, next } = await ask("GET", at("accounts", asked, name) + "?" + new URLSearchParams({ limit: 100, after: value[name + "_next"] }));
-    value[name].push(...data); value[name + "_next"] = next;
+  for (const [name, pages] of Object.entries(morePages)) {
+    const { rows, next } = await readPages(pages, pageOf(asked, name), value[name + "_next"]);
+    value[name].push(...rows); value[name + "_next"] = next;
   }
   if (asked !== selected || locked) return;
   for (const name of ["keys", "endpoints", "deliveries", "calls", "recoveries"]) value[name] = readable(name, value[name]);
