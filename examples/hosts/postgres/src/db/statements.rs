@@ -31,8 +31,8 @@ use super::rows::FromRow;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Statement(pub(crate) &'static str);
 
-/// The most rows that are read while other requests wait for the thread: 100.
-const MANY: usize = 100;
+/// The most rows that are read while other requests wait for the thread: 250, a page of a sender.
+const MANY: usize = 250;
 
 /// The line that begins a statement, up to its name.
 const MARK: &str = "-- name: ";
