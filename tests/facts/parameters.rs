@@ -100,7 +100,7 @@ fn each_filter_selects_on_all_pages() {
     let tested: Vec<_> = FILTERS.iter().map(|(name, ..)| name).collect();
     assert_eq!(filters, tested, "FILTERS of this file");
     let mut service = service();
-    for (filter, value, other, selected) in FILTERS.iter().copied() {
+    for (filter, value, other, selected) in FILTERS {
         // Programs that ask, a store that is asked, and the tests of what both say at random.
         for (file, place) in [
             ("src/guide/languages/calls.ts", format!("{filter}?: ")),
@@ -122,7 +122,7 @@ fn each_filter_selects_on_all_pages() {
             assert_eq!(refused.status(), StatusCode::BAD_REQUEST, "the cursor of {filter}");
             query = format!("limit=1&cursor={cursor}");
         }
-        assert_eq!(found, selected, "{filter}");
+        assert_eq!(found, *selected, "{filter}");
         let written = ListCalls::from_query(&format!("{filter}={value}")).unwrap().query().unwrap();
         assert!(written.contains(&format!("{filter}=")), "{filter} in {written}");
     }
