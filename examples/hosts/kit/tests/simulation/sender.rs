@@ -67,13 +67,13 @@ impl Notes for Uncounted {
     fn tried<T>(&self, _: &'static str, _: &Result<T, impl Display>) {}
 }
 
-/// Starts a sender. It ends once it is to stop and nothing is in hand.
+/// Starts a sender, and returns what it owns. It ends once it is to stop and nothing is in hand.
 pub(crate) fn start(
     store: Store,
     (process, name): (usize, String),
     poster: Poster,
     (time, trace, spawner): (&Time, &Arc<Trace>, &Spawner),
-) -> Stop {
+) -> (Stop, watch::Receiver<Owned>) {
     let (inbox, events) = mpsc::unbounded_channel();
     let (owned, receiver) = watch::channel(Owned::default());
     let history = History::default();
@@ -91,7 +91,7 @@ pub(crate) fn start(
         rows: store.clone(),
         clock: clock.clone(),
         notes: Uncounted,
-        owned: receiver,
+        owned: receiver.clone(),
         history: history.clone(),
         inbox,
     };
@@ -113,7 +113,7 @@ pub(crate) fn start(
     let hands = Hands { process, keeper, poster, load, stop: stop.clone(), trace, spawner };
     hands.spawner.spawn(process, hands.clone().owns(owner));
     hands.spawner.spawn(process, hands.clone().run(events));
-    stop
+    (stop, receiver)
 }
 
 /// What asks a sender to end.

@@ -9,8 +9,10 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::LimitOf;
 use host::rows::{Change as _, Changes as _, SetLimit};
+use host::sender::Owned;
 use testing::judge::Lost;
 use testing::store::{Director, Store, Time};
+use tokio::sync::watch;
 
 use crate::customers;
 use crate::faults::{Aim, Order};
@@ -60,6 +62,7 @@ struct Sender {
     stop: Stop,
     /// Whether its clock agrees with the store's.
     agrees: Arc<AtomicBool>,
+    owned: watch::Receiver<Owned>,
 }
 
 /// What is to happen.
@@ -156,7 +159,7 @@ impl World {
     }
 
     /// Has leases be renewed, if that is next. While nothing else happens and nobody's lease ends, only the last
-    /// renewal is made.
+    /// renewal is made. After one that took longer than it is trusted, the next one is made.
     fn beats(&mut self, next: Option<Duration>) -> bool {
         let agenda = self.agenda.first_key_value().map(|((at, _), _)| *at);
         let next = next.into_iter().chain(agenda).min().unwrap_or(END).min(END);
@@ -165,7 +168,11 @@ impl World {
             return false;
         }
         let mut at = beat;
-        if beat + 3 * BEFORE < next && self.awake < now {
+        let trusts = |sender: &Sender| {
+            let owned = sender.owned.borrow();
+            owned.shards.is_empty() || now <= owned.until
+        };
+        if beat + 3 * BEFORE < next && self.awake < now && self.senders.values().all(trusts) {
             let mut tables = self.store.tables();
             if tables.is_shared(SHARDS, &self.live(), self.store.since_start()) {
                 at = next - BEFORE;
@@ -305,8 +312,8 @@ impl World {
         let (net, at) = (Arc::clone(&self.net), store.clone());
         let poster = Poster { net, store: at, process, agrees: Arc::clone(&agrees) };
         let with = (&self.time, &self.trace, &self.tasks.spawner());
-        let stop = sender::start(store, (process, name), poster, with);
-        self.senders.insert(process, Sender { stop, agrees });
+        let (stop, owned) = sender::start(store, (process, name), poster, with);
+        self.senders.insert(process, Sender { stop, agrees, owned });
     }
 
     fn agrees(&self, process: usize, agrees: bool) {
