@@ -548,8 +548,8 @@ struct Model {
     now: Timestamp,
     /// Endpoint, due time, kind.
     waiting: BTreeMap<u64, (u32, Timestamp, DueKind)>,
-    /// Endpoint, kind, and whether the number was found on another.
-    in_hand: BTreeMap<u64, (u32, DueKind, bool)>,
+    /// What was planned, whether it was added again, and whether the number was found on another.
+    in_hand: BTreeMap<u64, ((u32, Timestamp, DueKind), bool, bool)>,
     in_flight: Vec<u32>,
     long: [u8; 7],
     /// The rate, and when it allows the next attempt.
@@ -613,9 +613,9 @@ impl Model {
         let left = overall.checked_sub(self.in_flight.len() + 1);
         let held = self.held(endpoint);
         let leaves = left.is_some_and(|left| held == 0 || left > held && left >= overall / 8);
-        let redelivers = |of: &&(u32, DueKind, bool)| of.0 == endpoint && of.1 == Redelivery;
-        let shares = kind != Redelivery
-            || self.in_hand.values().filter(redelivers).count() < (per_endpoint * 3).div_ceil(4);
+        let in_hand = self.in_hand.values().map(|(of, ..)| of);
+        let redelivers = in_hand.filter(|of| of.0 == endpoint && of.2 == Redelivery).count();
+        let shares = kind != Redelivery || redelivers < (per_endpoint * 3).div_ceil(4);
         due <= then && has_room && leaves && shares && self.is_allowed(endpoint, then)
     }
 
@@ -627,11 +627,14 @@ impl Model {
 
     fn add(&mut self, number: u64, of: (u32, Timestamp, DueKind)) -> Added {
         let added = match (self.waiting.get(&number), self.in_hand.get_mut(&number)) {
-            (_, Some(known)) if known.0 != of.0 && !known.2 => {
-                known.2 = true;
+            (_, Some((known, _, is_others))) if known.0 != of.0 && !*is_others => {
+                *is_others = true;
                 return Added::Other;
             }
-            (_, Some(_)) => return Added::InHand,
+            (_, Some((_, is_found, _))) => {
+                *is_found = true;
+                return Added::InHand;
+            }
             (None, None) => Added::New,
             (Some(known), _) if known.0 != of.0 => {
                 self.waiting.remove(&number);
@@ -667,7 +670,7 @@ impl Model {
         let first = may_go().filter(|of| of.0 == endpoint).map(|of| (of.2 != Retry, of.1)).min();
         assert_eq!(first, Some((row.2 != Retry, row.1)), "retries, then in the order of time");
         self.waiting.remove(&planned.delivery);
-        self.in_hand.insert(planned.delivery, (endpoint, row.2, false));
+        self.in_hand.insert(planned.delivery, (row, false, false));
         self.in_flight.push(endpoint);
         self.use_up(endpoint);
     }
@@ -725,12 +728,13 @@ proptest! {
                 Op::Finish(..) => {}
                 Op::Release(which, again) => {
                     let Some(number) = model.in_hand.keys().nth(which).copied() else { continue };
-                    let (endpoint, _, is_others) = model.in_hand.remove(&number).unwrap();
+                    let (planned, is_found, is_others) = model.in_hand.remove(&number).unwrap();
                     let due = |wait| model.now.saturating_add(Duration::from_secs(wait));
                     let again = again.map(|(wait, kind)| (due(wait), kind));
                     prop_assert_eq!(planner.release(number, again), is_others);
-                    if let Some((due, kind)) = again.filter(|_| !is_others) {
-                        model.waiting.insert(number, (endpoint, due, kind));
+                    let again = again.map(|(due, kind)| (planned.0, due, kind));
+                    if let Some(waits) = again.or(is_found.then_some(planned)).filter(|_| !is_others) {
+                        model.waiting.insert(number, waits);
                     }
                 }
                 Op::Pass(millis) => {
@@ -758,7 +762,7 @@ proptest! {
             prop_assert_eq!(planner.pending(), model.waiting.len());
             prop_assert_eq!(planner.in_flight() as usize, model.in_flight.len());
             prop_assert_eq!(planner.in_hand(None), model.in_hand.len());
-            let of_shard = model.in_hand.values().filter(|of| of.0 > 2).count();
+            let of_shard = model.in_hand.values().filter(|(of, ..)| of.0 > 2).count();
             prop_assert_eq!(planner.in_hand(Some(1)), of_shard);
             let due = model.waiting.values().filter(|of| of.1 <= heard).count();
             prop_assert_eq!(planner.limited(), due);
@@ -820,6 +824,22 @@ fn a_delivery_that_is_found_again_is_planned_once() {
     planner.release(1, None);
     assert_eq!((planner.pending(), planner.in_hand(None)), (0, 0));
     assert_eq!(planner.add(of(0, 80)), Added::New, "it is forgotten");
+}
+
+/// A delivery that becomes pending while it is in hand is not lost, whatever was read of it before.
+#[test]
+fn a_delivery_that_is_found_in_hand_does_not_end_unread() {
+    let mut planner = Planner::new(WIDE);
+    let of = pending(1, 0, at(10), false);
+    planner.add(of);
+    assert_eq!(planner.next(at(10)), Some(of));
+    assert_eq!(planner.add(of), Added::InHand);
+    finish(&mut planner, 0, Outcome::Unsent);
+    assert!(!planner.release(1, None));
+    assert_eq!((planner.pending(), planner.next(at(10))), (1, Some(of)), "it is read once more");
+    finish(&mut planner, 0, Outcome::Unsent);
+    assert!(!planner.release(1, None));
+    assert_eq!((planner.pending(), planner.next(at(10))), (0, None), "and ends");
 }
 
 /// A number of another endpoint, or of an event of another instant, is another delivery's: nothing goes on

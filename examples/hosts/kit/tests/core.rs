@@ -360,6 +360,18 @@ fn six_redeliveries_of_an_endpoint_are_in_flight_whatever_they_were_planned_as()
     }
 }
 
+// A delivery is parked, read as no longer pending, redelivered and found, and the answer of the read comes last.
+#[test]
+fn what_became_pending_while_it_was_read_is_read_again() {
+    let mut world = World::new();
+    let Some(Command::Read(planned)) = world.finds([1]).pop() else { panic!("no read") };
+    world.redelivered([1]);
+    assert!(world.finds([1]).is_empty(), "it is in hand");
+    let commands = world.hears(Event::Read(planned, Ok(vec![None])));
+    let begun = world.posts(commands);
+    assert!(matches!(begun.as_slice(), [each] if each.attempt.is_manual()), "{begun:?}");
+}
+
 #[test]
 fn nothing_begins_without_a_lease_or_with_a_wrong_clock() {
     let mut world = World::new();

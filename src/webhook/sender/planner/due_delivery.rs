@@ -50,7 +50,8 @@ pub enum Added {
     Earlier,
     /// The delivery waits as before.
     Known,
-    /// The delivery is in hand. [Releasing](super::Planner::release) it says when it is due again.
+    /// The delivery is in hand. [Releasing](super::Planner::release) it says when it is due again. If that says
+    /// that it has ended, it is planned once more, for it may have become pending since.
     InHand,
     /// The number belongs to another known delivery: of another endpoint, or of an event of another instant.
     /// The store has gone back, or gives numbers twice. The known delivery ends: it is forgotten if it
@@ -73,6 +74,8 @@ pub(super) struct Known {
 pub(super) enum State {
     Waits,
     InHand,
+    /// In hand, and added again.
+    Found,
     /// In hand, and its number is another delivery's.
     Replaced,
 }

@@ -266,7 +266,11 @@ impl Planner {
                 *known = new;
                 self.change(before.endpoint, |of| of.waiting.remove(before.entry(delivery)));
             }
-            (State::InHand, false) => known.state = State::Replaced,
+            (State::InHand | State::Found, false) => known.state = State::Replaced,
+            (State::InHand, true) => {
+                known.state = State::Found;
+                return Added::InHand;
+            }
             _ => return Added::InHand,
         }
         if !before.is_of(new) {
@@ -327,7 +331,8 @@ impl Planner {
     }
 
     /// Releases a delivery in hand, once its row is stored or if it did not begin: it waits again, or has
-    /// ended. Ignored for a delivery that is not in hand.
+    /// ended. If it was [added](Self::add) meanwhile, it does not end here: its row may have been read before it became
+    /// pending again. Ignored for a delivery that is not in hand.
     ///
     /// Returns whether its number was found on another delivery meanwhile. Then it has ended here, and the
     /// delivery with the number is to be found again.
@@ -337,8 +342,11 @@ impl Planner {
         if before.state == State::Waits {
             return false;
         }
-        let again = again.filter(|_| before.state == State::InHand);
-        let waits = again.map(|(due, kind)| before.again(due, kind));
+        let waits = match (before.state, again) {
+            (State::Replaced, _) | (State::InHand, None) => None,
+            (_, Some((due, kind))) => Some(before.again(due, kind)),
+            (_, None) => Some(before.again(timestamp(before.due), before.kind)),
+        };
         match waits {
             Some(known) => _ = place.insert(known),
             None => _ = place.remove(),
