@@ -541,15 +541,17 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(op, 0..400)
 }
 
+/// Endpoint, due time, kind.
+type Planned = (u32, Timestamp, DueKind);
+
 /// What a planner should do, said naively: it looks at everything each time.
 struct Model {
     limits: SenderLimits,
     per_account: u32,
     now: Timestamp,
-    /// Endpoint, due time, kind.
-    waiting: BTreeMap<u64, (u32, Timestamp, DueKind)>,
+    waiting: BTreeMap<u64, Planned>,
     /// What was planned, whether it was added again, and whether the number was found on another.
-    in_hand: BTreeMap<u64, ((u32, Timestamp, DueKind), bool, bool)>,
+    in_hand: BTreeMap<u64, (Planned, bool, bool)>,
     in_flight: Vec<u32>,
     long: [u8; 7],
     /// The rate, and when it allows the next attempt.
@@ -598,7 +600,7 @@ impl Model {
     }
 
     /// Whether a delivery may be sent then, if nothing else happens.
-    fn may_go(&self, (endpoint, due, kind): (u32, Timestamp, DueKind), then: Timestamp) -> bool {
+    fn may_go(&self, (endpoint, due, kind): Planned, then: Timestamp) -> bool {
         let SenderLimits { overall, per_endpoint } = self.limits;
         let (overall, per_endpoint) = (overall as usize, per_endpoint as usize);
         let slow = self.in_flight.iter().filter(|of| self.is_slow(**of)).count();
@@ -619,13 +621,13 @@ impl Model {
         due <= then && has_room && leaves && shares && self.is_allowed(endpoint, then)
     }
 
-    fn pending(&self, number: u64, of: (u32, Timestamp, DueKind)) -> DueDelivery {
+    fn pending(&self, number: u64, of: Planned) -> DueDelivery {
         let (endpoint, due, kind) = of;
         let (account, shard) = (endpoint / self.per_account, u16::from(endpoint > 2));
         DueDelivery { account, shard, kind, ..pending(number, endpoint, due, false) }
     }
 
-    fn add(&mut self, number: u64, of: (u32, Timestamp, DueKind)) -> Added {
+    fn add(&mut self, number: u64, of: Planned) -> Added {
         let added = match (self.waiting.get(&number), self.in_hand.get_mut(&number)) {
             (_, Some((known, _, is_others))) if known.0 != of.0 && !*is_others => {
                 *is_others = true;
