@@ -114,7 +114,7 @@ impl Core {
         self.planner.in_hand(None) == 0
     }
 
-    /// Returns the next thing to do. `None`: nothing is to be done until [`wake_at`](Self::wake_at), or until
+    /// Returns the next thing to do. `None`: nothing is to be done until the time that [`wait`](Self::wait) says, or until
     /// something is heard.
     pub fn next(&mut self, at: Moment) -> Option<Command> {
         if let Some((batch, how)) = self.next_batch(at) {

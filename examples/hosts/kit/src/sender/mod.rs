@@ -7,8 +7,9 @@
 //! ```
 //!
 //! [`Core`] decides: it hears an [`Event`] and gives out [`Command`]s, and has no clock, no future and no lock.
-//! The transactions ([`settle`], [`park`], [`remind`], [`recover`]) are straight functions over the
-//! [port](rows). [`Shell`] carries commands out. Which shards are owned is decided apart, by [`leases`]. The order of storing and sending is the one of "Owners" in
+//! The transactions ([`settle`], [`park`], [`remind`], `recover`) are straight functions over the
+//! [port](crate::rows). [`Shell`] carries commands out. Which shards are owned is decided apart, by [`leases`]. The order of
+//! storing and sending is the one of "Owners" in
 //! `call_assistant::webhook::sender`.
 
 mod core;

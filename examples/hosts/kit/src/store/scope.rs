@@ -103,7 +103,7 @@ impl By {
     /// Creates a person with a name of the command line or of a file: it lives as long as the process.
     ///
     /// # Errors
-    /// It is no name of a person, as [`By::check`] says.
+    /// It is no name of a person, as `By::check` says.
     pub fn person(name: &str) -> Result<Self, &'static str> {
         Self::check(name)?;
         Ok(Self { name: name.to_owned().leak(), is_person: true })
