@@ -550,7 +550,7 @@ struct Model {
     per_account: u32,
     now: Timestamp,
     waiting: BTreeMap<u64, Planned>,
-    /// What was planned, whether it was added again, and whether the number was found on another.
+    /// The planned delivery, whether it was added again, and whether its number was found on another.
     in_hand: BTreeMap<u64, (Planned, bool, bool)>,
     in_flight: Vec<u32>,
     long: [u8; 7],

@@ -39,7 +39,7 @@ pub(super) struct Recoveries {
     entries: BTreeMap<u64, Entry>,
 }
 
-/// What the place of a recovery in a list has besides its number while it runs.
+/// The place of a running recovery in a list is its number and this bit.
 const RUNS: u64 = 1 << 62;
 
 impl Tables {

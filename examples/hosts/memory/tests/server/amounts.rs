@@ -1,4 +1,4 @@
-//! What an owner makes has a bound, and each list of it has pages.
+//! Bounds of everything that an owner can make, and pages of each list.
 
 use host::dashboard::{Action, ROUTES, Who};
 use serde_json::{Value, json};

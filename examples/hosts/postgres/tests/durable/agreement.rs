@@ -526,8 +526,8 @@ impl World {
         if count == 0 {
             return true;
         }
-        // Who ends a transaction grants what others wait for, before it is answered. Their own processes show later that
-        // they wait no longer.
+        // A session that ends its transaction grants the locks that others wait for, before it is answered. The processes
+        // of the others show later that they wait no longer.
         let sql = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid)
             WHERE NOT granted AND backend_type = 'client backend'";
         let waiting = self.watching.read(async |client| {
