@@ -127,3 +127,33 @@ fn each_filter_selects_on_all_pages() {
         assert!(written.contains(&format!("{filter}=")), "{filter} in {written}");
     }
 }
+
+/// LIST-5: each list of calls that a page is put together from has all bounds of the page, as the guide has it and as the
+/// durable host asks for many pages at once. A filter that reaches a statement and selects nothing is found.
+#[test]
+fn each_argument_bounds_each_list_of_a_page() {
+    let code = |sql: &str| {
+        let lines = sql.lines().filter(|line| !line.starts_with("--"));
+        lines.collect::<Vec<_>>().join("\n").split(';').next().unwrap().to_owned()
+    };
+    let of_guide = code(&text("src/guide/sql/server/page.sql"));
+    let of_hosts = text("examples/hosts/postgres/sql/store.sql");
+    let of_host = code(of_hosts.split_once("-- name: api_page\n").unwrap().1);
+    let (_, asked) = of_host.split_once(" AS asked (").unwrap();
+    let (names, _) = asked.split_once(", rows, nth)").unwrap();
+    let names = names.split(", ").map(|name| format!("asked.{name}"));
+    for (statement, arguments) in [
+        (&of_guide, (1..=6).map(|n| format!("${n}")).collect()),
+        (&of_host, names.collect::<Vec<_>>()),
+    ] {
+        let lists = statement
+            .split("UNION ALL")
+            .filter(|list| list.contains("body") || list.contains("and the rest"));
+        assert!(lists.clone().count() >= 2, "{statement}");
+        for list in lists {
+            for argument in &arguments {
+                assert!(list.contains(argument), "a list has no {argument}:{list}");
+            }
+        }
+    }
+}
