@@ -168,6 +168,7 @@ def makes():
         change("endpoints", "POST", "/ping", {}),
         change("endpoints", "PATCH", "", {"description": "y" * 200}),
         change("deliveries", "POST", "/redeliver", {}),
+        change("deliveries", "POST", "/send", {}),
         change("endpoints", "POST", "/recover", {"dry_run": True}),
         change("endpoints", "POST", "/recover", {}),
         change("endpoints", "DELETE", "", None, True),
