@@ -237,24 +237,33 @@ fn refuses_others(
     assert_eq!(refused, fault.map(|reason| format!("Rows({reason})")));
 }
 
-/// The bytes as steps of a clock: the window of a credential is as a queue of instants.
+/// The bytes as steps of a clock: the window of a credential is as a queue of instants, and the wait of a refusal
+/// is exact. D-30, D-31.
 pub fn rate(bytes: &[u8]) {
     let credential = CredentialId::parse("cred_1").unwrap();
     let mut windows = RateWindows::new(1);
     let mut naive = VecDeque::new();
-    let mut clock = 1_000_000_000_000_000_i128;
+    let (mut clock, mut waits) = (1_000_000_000_000_000_i128, 0);
     let start = Timestamp::from_unix(1_767_225_600 - 1_000_000).unwrap();
     for step in bytes.chunks_exact(3) {
         // A step of 0 to 2^42 ns, seldom back, under a quota of 1 to 8.
         let span = i128::from(step[0] & 0x3f | 1) << (step[1] % 37);
-        clock += if step[0] & 0xc0 == 0xc0 { -span } else { span };
+        clock += match step[0] >> 6 {
+            3 => -span,
+            // Until the next request is admitted, or a nanosecond less.
+            2 if waits > 0 => waits - i128::from(step[1] & 1),
+            _ => span,
+        };
         clock = clock.max(0);
         let per_minute = usize::from(step[2] % 8) + 1;
         let quota = Quota::READS.with_per_minute(NonZeroU16::new(per_minute as u16).unwrap());
         let now = start.checked_add(Duration::from_nanos(clock as u64)).unwrap();
-        let ours = windows.check(&credential, quota, now);
-        let ours = ours.map_err(|exceeded| exceeded.wait.as_nanos() as i128);
-        assert_eq!(ours, check(&mut naive, per_minute, clock), "{clock:?}");
+        let refused = windows.check(&credential, quota, now).err();
+        let expected = check(&mut naive, per_minute, clock).err();
+        assert_eq!(refused.map(|refused| refused.wait.as_nanos() as i128), expected, "{clock:?}");
+        waits = expected.unwrap_or(0);
+        let seconds = refused.map(|refused| i128::from(refused.retry_after()));
+        assert_eq!(seconds, expected.map(|wait| ((wait + 999_999_999) / 1_000_000_000).max(1)));
     }
 }
 

@@ -1,6 +1,6 @@
-//! One sliding window of the table: exactness, and clocks that step back.
+//! One sliding window of the table: exactness, and clocks that step back. `tests/bytes/src/pages.rs` has the
+//! property.
 
-use std::collections::VecDeque;
 use std::num::NonZeroU16;
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use call_assistant::Timestamp;
 use call_assistant::id::CredentialId;
 use call_assistant::rest::Quota;
 use call_assistant::rest::server::{RateLimitError, RateWindows};
-use proptest::prelude::*;
 use support::corpus;
 
 use crate::{at, second};
@@ -20,30 +19,20 @@ pub(super) fn quota(per_minute: u16) -> Quota {
     Quota::READS.with_per_minute(NonZeroU16::new(per_minute).unwrap())
 }
 
-/// The window of one credential, and what was asked of it, so that it can be had once more.
+/// The window of one credential.
 struct Window {
     credential: CredentialId,
     windows: RateWindows,
-    asked: Vec<(Quota, Timestamp)>,
 }
 
 impl Window {
     fn new() -> Self {
         let credential = CredentialId::parse("cred_1").unwrap();
-        Self { credential, windows: RateWindows::new(2), asked: Vec::new() }
+        Self { credential, windows: RateWindows::new(2) }
     }
 
     fn check(&mut self, quota: Quota, now: Timestamp) -> Result<(), RateLimitError> {
-        self.asked.push((quota, now));
         self.windows.check(&self.credential, quota, now)
-    }
-
-    fn copy(&self) -> Self {
-        let mut copy = Self::new();
-        for (quota, now) in &self.asked {
-            let _ = copy.check(*quota, *now);
-        }
-        copy
     }
 }
 
@@ -51,29 +40,6 @@ fn wait_of(checked: Result<(), RateLimitError>) -> Duration {
     let exceeded = checked.unwrap_err();
     assert!(exceeded.to_string().starts_with("the quota is used up"), "{exceeded}");
     exceeded.wait
-}
-
-/// The same, as one would write it first: every instant kept as it is.
-#[derive(Clone, Default)]
-struct Naive(VecDeque<i128>);
-
-impl Naive {
-    fn check(&mut self, per_minute: u16, now: i128) -> Result<(), i128> {
-        let minute = i128::from(MINUTE);
-        let newest = self.0.back().copied().unwrap_or(now);
-        if newest - now > minute {
-            self.0.iter_mut().for_each(|admitted| *admitted -= newest - now);
-        }
-        let counts_as = now.max(self.0.back().copied().unwrap_or(now));
-        self.0.retain(|admitted| counts_as - admitted < minute);
-        match self.0.len().checked_sub(usize::from(per_minute)) {
-            None => {
-                self.0.push_back(counts_as);
-                Ok(())
-            }
-            Some(older) => Err(self.0[older] + minute - now),
-        }
-    }
 }
 
 // RATE-1, RATE-2, RATE-3: in a burst, and again in the next minute, where a bucket would by now
@@ -140,19 +106,6 @@ fn a_refusal_reads_well() {
     assert_eq!(exceeded.to_string(), "the quota is used up, a request is admitted in 59.5s");
 }
 
-// A quota that changes applies at once, to what was admitted before.
-#[test]
-fn quotas_change() {
-    let mut window = Window::new();
-    for admitted in [0, 10, 20, 30] {
-        assert_eq!(window.check(quota(4), second(admitted)), Ok(()));
-    }
-    assert_eq!(wait_of(window.check(quota(4), second(30))).as_secs(), 30);
-    assert_eq!(wait_of(window.check(quota(3), second(30))).as_secs(), 40);
-    assert_eq!(wait_of(window.check(quota(1), second(30))).as_secs(), 60);
-    assert_eq!(window.check(quota(5), second(30)), Ok(()));
-}
-
 // A clock that steps back: room neither appears nor stays away for long.
 #[test]
 fn clocks_step_back() {
@@ -198,103 +151,4 @@ fn instants_at_the_ends() {
     let mut window = Window::new();
     assert_eq!(window.check(quota(1), Timestamp::MIN), Ok(()));
     assert_eq!(window.check(quota(1), Timestamp::MAX), Ok(()));
-}
-
-/// Steps between arrivals: none, a nanosecond, moments, and about as long as the window.
-fn any_step() -> impl Strategy<Value = u64> {
-    prop_oneof![Just(0), Just(1), 0..SECOND, 0..30 * SECOND, MINUTE - 2..MINUTE + 2, Just(MINUTE),]
-}
-
-/// How far a clock is set back, mostly not at all.
-fn any_step_back() -> impl Strategy<Value = u64> {
-    prop_oneof![
-        8 => Just(0),
-        1 => 0..30 * SECOND,
-        1 => MINUTE - 1..MINUTE + 2,
-        1 => 0..100 * MINUTE,
-    ]
-}
-
-proptest! {
-    // D-30: no span of 60 seconds admits more than N, for any sequence of arrivals; in real time,
-    // also while the clock is set back again and again.
-    #[test]
-    fn no_minute_admits_more(
-        per_minute in 1..8_u16,
-        arrivals in proptest::collection::vec((any_step(), any_step_back()), 0..200),
-    ) {
-        let mut window = Window::new();
-        let (mut real, mut clock) = (0, 1_000_000 * MINUTE);
-        let mut admitted = Vec::new();
-        for (step, back) in arrivals {
-            real += step;
-            clock = clock + step - back;
-            if window.check(quota(per_minute), at(clock)).is_ok() {
-                admitted.push(real);
-            }
-        }
-        for span in admitted.windows(usize::from(per_minute) + 1) {
-            prop_assert!(span[span.len() - 1] - span[0] >= MINUTE);
-        }
-    }
-
-    // D-30, D-31: what is refused is admitted once the wait has passed, and not before.
-    #[test]
-    fn the_wait_is_exact(
-        per_minute in 1..8_u16,
-        arrivals in proptest::collection::vec((any_step(), any_step_back()), 0..100),
-    ) {
-        let mut window = Window::new();
-        let mut clock = 1_000_000 * MINUTE;
-        for (step, back) in arrivals {
-            clock = clock + step - back;
-            if let Err(exceeded) = window.check(quota(per_minute), at(clock)) {
-                let wait = exceeded.wait.as_nanos() as u64;
-                prop_assert!((1..=2 * MINUTE).contains(&wait));
-                let too_soon = window.copy().check(quota(per_minute), at(clock + wait - 1));
-                prop_assert_eq!(wait_of(too_soon), Duration::from_nanos(1));
-                prop_assert_eq!(window.copy().check(quota(per_minute), at(clock + wait)), Ok(()));
-                let retry_after = exceeded.retry_after();
-                prop_assert!(retry_after >= 1 && retry_after * SECOND >= wait);
-                prop_assert!(retry_after == 1 || (retry_after - 1) * SECOND < wait);
-            }
-        }
-    }
-
-    // Against the second implementation, with quotas that change and clocks that jump about.
-    #[test]
-    fn as_the_naive_window(
-        arrivals in proptest::collection::vec(
-            (any_step(), any_step_back(), prop_oneof![9 => Just(5_u16), 1 => 1..12_u16]),
-            0..300,
-        ),
-    ) {
-        let (mut window, mut naive) = (Window::new(), Naive::default());
-        let mut clock = 1_000_000 * MINUTE;
-        for (step, back, per_minute) in arrivals {
-            clock = clock + step - back;
-            let ours = window.check(quota(per_minute), at(clock));
-            let ours = ours.map_err(|exceeded| exceeded.wait.as_nanos() as i128);
-            prop_assert_eq!(ours, naive.check(per_minute, i128::from(clock)));
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
-
-    // The whole of a large quota, so that long and short gaps meet in one window.
-    #[test]
-    fn as_the_naive_window_in_bulk(
-        steps in proptest::collection::vec(prop_oneof![0..1_000_u64, 0..SECOND / 4], 1_000..2_000),
-    ) {
-        let (mut window, mut naive) = (Window::new(), Naive::default());
-        let mut clock = 0;
-        for step in steps {
-            clock += step;
-            let ours = window.check(Quota::READS, at(clock));
-            let ours = ours.map_err(|exceeded| exceeded.wait.as_nanos() as i128);
-            prop_assert_eq!(ours, naive.check(600, i128::from(clock)));
-        }
-    }
 }
