@@ -1,13 +1,11 @@
-//! How far the signature's time may be from now (SIG-4, D-42).
+//! How far the signature's time may be from now (SIG-4).
 
 use core::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::{DeliveryHeaders, SetupError, Verifier, VerifyError};
+use call_assistant::webhook::{DeliveryHeaders, SetupError, Verifier};
 
-use super::{NOW, at, secret, signer, verifier};
-
-const TOLERANCE: Duration = Duration::from_secs(300);
+use super::{NOW, at, signer, verifier};
 
 /// The age, or the error with all fields.
 fn age(verifier: &Verifier, signed: Timestamp, now: Timestamp) -> Result<i64, String> {
@@ -41,51 +39,6 @@ fn is_300_seconds_either_way() {
         // `-301 + 0.999999999` is 300.000000001 seconds ahead.
         assert_eq!(age(&verifier(), at(NOW), now), expected, "{after} s, {nanos} ns");
     }
-}
-
-#[test]
-fn no_distance_overflows() {
-    let far = |t: &str, now| {
-        let seconds = t.parse::<u64>().unwrap();
-        let digest = digest(t);
-        let text = format!("t={seconds},v1={digest}");
-        let headers = DeliveryHeaders::new().signature(text.as_bytes());
-        verifier().verify_parts(headers, b"{}", now).map(drop).unwrap_err()
-    };
-    for now in [Timestamp::MIN, Timestamp::UNIX_EPOCH, at(NOW), Timestamp::MAX] {
-        for t in ["9223372036854775807", "9223372036854775808", "9999999999999999999"] {
-            let distance = i128::from(t.parse::<u64>().unwrap()) - i128::from(now.unix_seconds());
-            let ahead = Duration::from_secs(distance.try_into().unwrap())
-                - Duration::from_nanos(now.subsec_nanos().into());
-            let seen = far(t, now);
-            assert!(
-                matches!(seen, VerifyError::TooNew { ahead: by, tolerance: TOLERANCE, .. } if by == ahead),
-                "{t} {now}"
-            );
-        }
-    }
-    let age = Timestamp::MAX.since(Timestamp::UNIX_EPOCH);
-    let seen = far("0", Timestamp::MAX);
-    assert!(matches!(seen, VerifyError::TooOld { age: of, tolerance: TOLERANCE, .. } if of == age));
-}
-
-// The signer writes no such timestamps, so the digests come from CPython:
-// hmac.new(b"whsec_test", t + b".{}", hashlib.sha256).hexdigest()
-fn digest(t: &str) -> &'static str {
-    match t {
-        "0" => "ea037ef534f0e609a940b43f6372057d5b1c70d2683ceca24ebe4cf752b19807",
-        "9223372036854775807" => "2091589fd1c7d461962086a5c6108ea0ff8e9e0c2bc2afb5c22a706c11ba8ac0",
-        "9223372036854775808" => "265a571cd5b759e77b5a86b1ae9b5ae79eda7045e9bcce06e0d0519593c1b9f2",
-        "9999999999999999999" => "4789100f705e94aeb84157c624cf4d5e3af267bede7570f8efc2b3999164533c",
-        _ => panic!("no digest for {t}"),
-    }
-}
-
-// D-42: without the secret, nobody is told that the time is off as well.
-#[test]
-fn is_judged_after_the_digest() {
-    let verifier = Verifier::new(secret("whsec_another"));
-    assert_eq!(age(&verifier, at(0), at(NOW)), Err("Mismatch".to_owned()));
 }
 
 #[test]
