@@ -1,13 +1,11 @@
 //! What travels, by the tables of section 2 of the specification.
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, AppointmentId, CallId, ContactId};
+use call_assistant::id::{AppointmentId, CallId};
 use call_assistant::json::{JsonObject, ParseError, ParseErrorKind};
 use call_assistant::model::{
     Account, Appointment, AppointmentStatus, Call, CallList, Contact, TransferredCall,
 };
-use proptest::collection::vec;
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::at;
@@ -309,72 +307,6 @@ fn every_truncation_is_refused() {
     check(&call(), Appointment::from_json);
     check(&call(), Contact::from_json);
     check(&json!({"data": [call(), call()], "next_cursor": null}), CallList::from_json);
-}
-
-fn instants() -> impl Strategy<Value = Timestamp> {
-    (Timestamp::MIN.unix_seconds()..=Timestamp::MAX.unix_seconds(), 0..1_000_000_000_u32)
-        .prop_map(|(seconds, nanos)| Timestamp::from_parts(seconds, nanos).unwrap())
-}
-
-fn text() -> impl Strategy<Value = String> {
-    any::<String>()
-}
-
-prop_compose! {
-    fn calls()(
-        id in "[!-~]{1,40}",
-        contact_id in proptest::option::of("[!-~]{1,40}"),
-        (phone_number, display_name, summary) in (
-            proptest::option::of(text()),
-            proptest::option::of(text()),
-            proptest::option::of(text()),
-        ),
-        (started_at, created_at) in (instants(), instants()),
-        (answered_at, ended_at) in (
-            proptest::option::of(instants()),
-            proptest::option::of(instants()),
-        ),
-        duration_seconds in any::<Option<i64>>(),
-        appointment_ids in vec("[!-~]{1,40}", 0..4),
-    ) -> Call {
-        let mut call = Call::new(CallId::parse(&id).unwrap(), started_at, created_at);
-        call.caller.contact_id = contact_id.map(|id| ContactId::parse(&id).unwrap());
-        call.caller.phone_number = phone_number;
-        call.caller.display_name = display_name;
-        call.answered_at = answered_at;
-        call.ended_at = ended_at;
-        call.duration_seconds = duration_seconds;
-        call.summary = summary;
-        call.appointment_ids =
-            appointment_ids.iter().map(|id| AppointmentId::parse(id).unwrap()).collect();
-        call
-    }
-}
-
-proptest! {
-    #[test]
-    fn calls_survive_the_wire(list in vec(calls(), 0..3), cursor in proptest::option::of(text())) {
-        for call in &list {
-            prop_assert_eq!(&Call::from_json(&call.to_json()).unwrap(), call);
-            let moved = TransferredCall::new(call.clone(), "desk", call.created_at);
-            prop_assert_eq!(TransferredCall::from_json(&moved.to_json()), Ok(moved));
-        }
-        let list = CallList::new(list, cursor);
-        prop_assert_eq!(CallList::from_json(&list.to_json()), Ok(list));
-    }
-
-    #[test]
-    fn accounts_survive_the_wire(
-        id in "[!-~]{1,255}",
-        business_name in proptest::option::of(text()),
-        timezone in text(),
-        livemode: bool,
-    ) {
-        let mut account = Account::new(AccountId::parse(&id).unwrap(), timezone);
-        account.business_name = business_name;
-        account.livemode = livemode;
-        prop_assert_eq!(Account::from_json(&account.to_json()), Ok(account));
-    }
 }
 
 /// RES-10: two transfers are the same if all that is known of them is.

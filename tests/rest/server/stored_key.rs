@@ -124,33 +124,6 @@ fn a_key_is_valid_until_it_expires_or_is_revoked() {
     assert_eq!(stored.revoked_at, Some(now()), "the first revocation is the one that counts");
 }
 
-/// KEY-6: the new key works beside the old one until that is revoked.
-#[test]
-fn keys_are_rotated_side_by_side() {
-    let keys = [1, 2].map(|byte| ApiKey::from_random(&product(), Mode::Live, [byte; 32]));
-    let mut stored = keys.each_ref().map(stored);
-    let find = |stored: &[StoredKey], key: &ApiKey| {
-        let found = stored.iter().find(|stored| stored.digest == key.digest());
-        found.map(|key| key.state(now()))
-    };
-    assert_eq!(keys.each_ref().map(|key| find(&stored, key)), [Some(KeyState::Valid); 2]);
-    stored[0].revoke(now());
-    assert_eq!(find(&stored, &keys[0]), Some(KeyState::Revoked));
-    assert_eq!(find(&stored, &keys[1]), Some(KeyState::Valid));
-}
-
-/// AUTH-1: a scope is granted by its exact name.
-#[test]
-fn scopes_are_a_set_of_exact_names() {
-    let key = ApiKey::parse_for(&product(), SECRET).unwrap();
-    let stored = stored(&key).with_scopes([Scope::CallsRead, Scope::CallsRead]);
-    assert_eq!(stored.scopes.len(), 1);
-    assert!(!stored.scopes.contains(&Scope::AccountRead));
-    for other in ["calls", "calls:*", "calls:write", "CALLS:READ", "*"] {
-        assert!(!stored.scopes.contains(&Scope::from(other)), "{other}");
-    }
-}
-
 // At most one write per span, and never a use that is forgotten for longer than that.
 #[test]
 fn uses_are_written_now_and_then() {

@@ -347,48 +347,6 @@ fn a_batch_of_one_is_the_steps_of_the_page() {
     );
 }
 
-/// Rows that cannot be read are left out, and the others are settled. Nothing is stored of them.
-#[test]
-fn a_bad_row_does_not_stop_the_others() {
-    let endpoint = EndpointHealth::new(1, start());
-    let (attempts, mut rows) = begun(&[BEFORE_LAST; 3], endpoint);
-    rows.remove(&2);
-    let all = [
-        ended(1, 9, attempts[0], Outcome::Dns),
-        ended(2, 9, attempts[1], Outcome::Dns),
-        ended(3, 8, attempts[2], Outcome::Dns),
-    ];
-    let settled = settle(&all, &rows, &BTreeMap::from([(9, endpoint)]));
-    assert_eq!(settled.unknown, [1, 2], "a delivery, and an endpoint");
-    assert_eq!(settled.deliveries.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1]);
-    assert_eq!(settled.endpoints[0].1.failures(), 1);
-}
-
-/// An owner who lost the row settles again with the row that is stored: the first result counts.
-#[test]
-fn the_first_result_that_is_stored_counts() {
-    let endpoint = EndpointHealth::new(1, start());
-    let (attempts, rows) = begun(&[BEFORE_LAST], endpoint);
-    let first =
-        settle(&[ended(1, 9, attempts[0], answered(500))], &rows, &BTreeMap::from([(9, endpoint)]));
-    let (stored, counted) = (first.deliveries[0].1, first.endpoints[0].1);
-    assert_eq!((stored.status(), counted.failures()), (DeliveryStatus::Failed, 1));
-    for (outcome, status, failures) in [
-        (answered(500), DeliveryStatus::Failed, 1),
-        // D-84: a later 2xx still delivers.
-        (answered(200), DeliveryStatus::Delivered, 0),
-    ] {
-        let second = settle(
-            &[ended(1, 9, attempts[0], outcome)],
-            &BTreeMap::from([(1, stored.into_stored())]),
-            &BTreeMap::from([(9, counted.into_stored())]),
-        );
-        let row = second.deliveries.first().map_or(stored, |(_, row)| *row);
-        let owner = second.endpoints.first().map_or(counted, |(_, row)| *row);
-        assert_eq!((row.status(), owner.failures()), (status, failures), "{outcome}");
-    }
-}
-
 fn below(dice: &mut Dice, bound: usize) -> usize {
     dice.below(bound as u64) as usize
 }
