@@ -73,7 +73,6 @@ impl fmt::Display for Action {
             Self::Hear(at, outcome) => write!(f, "sender {at} hears its outcome: {outcome:?}"),
             Self::LookAgain(at) => write!(f, "sender {at} reads both rows again"),
             Self::Store(at) => write!(f, "sender {at} stores the outcome"),
-            Self::StoreCount(at) => write!(f, "sender {at} stores the endpoint's count"),
             Self::Repeat(at) => write!(f, "sender {at} is to store the outcome once more"),
             Self::Rest(at) => write!(f, "sender {at} has nothing more to do"),
             Self::Crash(at) => write!(f, "sender {at} dies, and starts again"),

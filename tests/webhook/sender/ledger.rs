@@ -165,8 +165,8 @@ impl Ledger {
 }
 
 /// What holds of every world, and what some world shows.
-pub(super) fn properties() -> Vec<Property<Rules>> {
-    vec![
+pub(super) fn properties(past: &Past) -> Vec<Property<Rules>> {
+    let mut all = vec![
         Property::always("nothing forbidden happened", |_, world: &World| {
             world.ledger.broken.is_none()
         }),
@@ -190,12 +190,6 @@ pub(super) fn properties() -> Vec<Property<Rules>> {
         Property::sometimes("disabled by a 410", |_, world: &World| {
             world.endpoint.disabled() == Some(DisabledReason::Gone)
         }),
-    ]
-}
-
-/// What holds where both rows are written at once.
-pub(super) fn exact(past: &Past) -> Vec<Property<Rules>> {
-    let mut all = vec![
         Property::always("disabled exactly when it should be", |_, world: &World| {
             let World { endpoint, ledger, .. } = world;
             endpoint.disabled() == ledger.disabled

@@ -11,7 +11,6 @@ mod endpoint_url;
 mod fairness;
 mod isolation;
 mod ledger;
-mod model;
 mod outlook;
 mod owned;
 mod owner;

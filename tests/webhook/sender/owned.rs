@@ -1,5 +1,6 @@
 //! Two owners who both believe that they own an endpoint: model checking of settling, with attempts
-//! begun in memory or in the store, and endpoints written only if they change. D-54, D-58, D-80, D-84.
+//! begun in memory or in the store, and endpoints written only if they change. DEL-6, DEL-7, DEL-8, D-53 to D-58,
+//! D-80, D-84.
 //!
 //! An owner reads, begins, sends, hears, reads the endpoint and stores, each a step of its own.
 //! Between any two it may die, be slow for as long as anything else takes, or have a clock that is a
@@ -18,7 +19,7 @@ use super::BEFORE_LAST;
 use super::counterexample::{check, words};
 use super::ledger::Step;
 use super::world::Sender::{Done, Heard, Idle, Ready};
-use super::world::{BUDGET, Budget, EVERYTHING, Past, Rules, Storing, World, held, is_version};
+use super::world::{BUDGET, Budget, EVERYTHING, Past, Rules, World, held, is_version};
 
 /// What a host does wrong without noticing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,8 +61,8 @@ pub(super) fn properties() -> Vec<Property<Rules>> {
 
 impl Rules {
     pub(super) fn settle(&self, world: &mut World, at: usize) {
-        let Ready(mut job, outcome, _, read) = world.senders[at] else { return };
-        let Some(((row, _), early)) = job.read else { return };
+        let Ready(mut job, outcome, read) = world.senders[at] else { return };
+        let ((row, _), early) = job.read;
         let now = world.clock(at);
         let settled = settle(
             &[EndedAttempt {
@@ -96,7 +97,7 @@ impl Rules {
             }
             world.refused = true;
             // Both are read again, the endpoint in a step of its own.
-            job.read = Some((held(world.rows[job.of].into_stored()), early));
+            job.read = (held(world.rows[job.of].into_stored()), early);
             world.senders[at] = Heard(job, outcome);
             return;
         }
@@ -117,14 +118,14 @@ impl Rules {
         if !mistake(Mistake::EndpointNotWritten) {
             world.endpoint = endpoint.map_or(world.endpoint, |new| new.into_stored());
         }
-        job.read = Some((held(world.rows[job.of].into_stored()), early));
+        job.read = (held(world.rows[job.of].into_stored()), early);
         world.senders[at] = Done(job, outcome);
     }
 }
 
 fn rules(failed: &[u8], streak: u8, owned: bool, budget: Budget) -> Rules {
     let past = Past { failed: failed.to_vec(), streak, firsts: 0 };
-    Rules { past, budget, storing: Storing::Settled { owned }, mistake: None }
+    Rules { past, budget, owned, mistake: None }
 }
 
 /// D-84: one delivery at its last attempt, one failure before the endpoint is disabled.
@@ -149,9 +150,17 @@ fn two_owners_one_with_a_wrong_clock() {
     check(rules(&[4], 19, true, Budget { ticks: 2, jumps: 1, ..BUDGET }), 80_000);
 }
 
-/// Attempts whose beginning is stored, settled with endpoints that are written only if they change.
+/// Attempts whose beginning is stored, with a lease that another sender takes over.
 #[test]
-fn two_senders_settle_over_one_store() {
+fn two_senders_over_one_delivery() {
+    let budget = Budget { enables: 1, repeats: 1, unsent: 1, ..BUDGET };
+    check(rules(&[BEFORE_LAST], 19, false, budget), 25_000);
+    check(rules(&[4], 19, false, Budget { ticks: 2, jumps: 1, ..BUDGET }), 10_000);
+}
+
+/// The same with two deliveries of one endpoint.
+#[test]
+fn two_senders_over_two_deliveries() {
     check(rules(&[BEFORE_LAST; 2], 19, false, BUDGET), 100_000);
     check(rules(&[BEFORE_LAST; 2], 0, false, Budget { enables: 1, ..BUDGET }), 178_000);
 }
@@ -206,7 +215,7 @@ fn every_mistake_is_caught() {
 
 #[track_caller]
 fn caught(rules: Rules, says: &'static str) {
-    let name = format!("{:?}, {:?}", rules.mistake, rules.storing);
+    let name = format!("{:?}, owned: {}", rules.mistake, rules.owned);
     let when = HasDiscoveries::AnyOf(BTreeSet::from([says]));
     let checker = rules.checker().threads(2).finish_when(when).spawn_bfs().join();
     println!("{name}: {} states", checker.unique_state_count());

@@ -1,5 +1,5 @@
-//! What the two model checkers share: two processes over one store, every interleaving of their
-//! steps, and what happens to them from outside.
+//! What is checked as a model: two processes over one store, every interleaving of their steps, and what
+//! happens to them from outside.
 //!
 //! A process reads, begins, sends, hears, reads again and stores, each a step of its own. Between any
 //! two it may die, be slow for as long as anything else takes, or have a clock that is a year ahead.
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Alert, Attempt, AttemptReport, BeginError, Delivery, DeliveryStatus, DisabledReason,
-    EndpointHealth, MAX_ATTEMPTS, Outcome,
+    Alert, Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, EndpointHealth,
+    MAX_ATTEMPTS, Outcome,
 };
 use stateright::{Model, Property};
 
@@ -17,27 +17,14 @@ use super::ledger::{self, Ledger, Step};
 use super::owned::Mistake;
 use super::{BEFORE_LAST, answered, failed_before, longest_wait, record, start, still_disabled};
 
-/// What the world holds when it begins, how much may happen in it, and how it is stored.
+/// What the world holds when it begins, how much may happen in it, and how attempts begin.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     pub(super) past: Past,
     pub(super) budget: Budget,
-    pub(super) storing: Storing,
+    /// Whether attempts are begun in memory. If not, beginning is stored.
+    pub(super) owned: bool,
     pub(super) mistake: Option<Mistake>,
-}
-
-/// How the end of an attempt is stored.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Storing {
-    /// Delivery and endpoint at once.
-    Together,
-    /// One row at a time, in the order the page gives.
-    RowByRow,
-    /// By settling, with endpoints that are written only if they change.
-    Settled {
-        /// Whether attempts are begun in memory. If not, beginning is stored.
-        owned: bool,
-    },
 }
 
 /// How often what may happen does.
@@ -109,15 +96,13 @@ pub(super) enum Sender {
     Begun(Job),
     Sent(Job),
     Heard(Job, Outcome),
-    /// Has read both rows, as far as it reads them again.
-    Ready(Job, Outcome, Delivery, EndpointHealth),
-    /// One of the two rows is written: the other is to come.
-    CountLeft(Job, Outcome, AttemptReport),
+    /// Has read the endpoint again.
+    Ready(Job, Outcome, EndpointHealth),
     Done(Job, Outcome),
     /// Has a reminder to store, made then.
     Reminding(EndpointHealth, (DisabledReason, u8), Timestamp),
 }
-use Sender::{Begun, CountLeft, Done, Heard, Idle, Read, Ready, Reminding, Sent};
+use Sender::{Begun, Done, Heard, Idle, Read, Ready, Reminding, Sent};
 
 /// A row as a sender holds it, with the condition of its write, which equality ignores.
 pub(super) type Held = (Delivery, Option<i32>);
@@ -132,8 +117,8 @@ pub(super) struct Job {
     pub(super) attempt: Attempt,
     /// How often the endpoint had been enabled when the sender read it.
     pub(super) life: u8,
-    /// Both rows as they were read before the attempt, for who settles.
-    pub(super) read: Option<(Held, EndpointHealth)>,
+    /// Both rows as they were read before the attempt.
+    pub(super) read: (Held, EndpointHealth),
     /// Whether there was an instant, since the end of the attempt, at which its outcome changed
     /// nothing.
     pub(super) unmoved: bool,
@@ -147,7 +132,6 @@ pub(super) enum Action {
     Hear(usize, Outcome),
     LookAgain(usize),
     Store(usize),
-    StoreCount(usize),
     Repeat(usize),
     Rest(usize),
     Crash(usize),
@@ -200,7 +184,6 @@ impl Model for Rules {
                 }
                 Heard(..) => actions.push(Action::LookAgain(at)),
                 Ready(..) => actions.push(Action::Store(at)),
-                CountLeft(..) => actions.push(Action::StoreCount(at)),
                 Reminding(..) => actions.push(Action::StoreReminder(at)),
                 Done(..) => {
                     actions.push(Action::Rest(at));
@@ -213,11 +196,9 @@ impl Model for Rules {
                 actions.push(Action::Crash(at));
             }
         }
-        if matches!(self.storing, Storing::Settled { .. }) {
-            let parks = |row: &Delivery| { *row }.park(&world.endpoint, world.now);
-            let parked = (0..world.rows.len()).filter(|of| parks(&world.rows[*of]));
-            actions.extend(parked.map(Action::Park));
-        }
+        let parks = |row: &Delivery| { *row }.park(&world.endpoint, world.now);
+        let parked = (0..world.rows.len()).filter(|of| parks(&world.rows[*of]));
+        actions.extend(parked.map(Action::Park));
         actions.extend(world.outside().into_iter().map(Action::Outside));
     }
 
@@ -245,25 +226,13 @@ impl Model for Rules {
             }
             Action::LookAgain(at) => {
                 let Heard(job, outcome) = world.senders[at] else { return None };
-                let early = self.mistake == Some(Mistake::EndpointReadEarly);
-                let (row, endpoint) = match job.read {
-                    Some(((row, _), endpoint)) if early => (row, endpoint),
-                    Some(((row, _), _)) => (row, world.endpoint),
-                    None => (world.rows[job.of], world.endpoint),
+                let endpoint = match self.mistake {
+                    Some(Mistake::EndpointReadEarly) => job.read.1,
+                    _ => world.endpoint,
                 };
-                world.senders[at] = Ready(job, outcome, row, endpoint);
+                world.senders[at] = Ready(job, outcome, endpoint);
             }
-            Action::Store(at) => match self.storing {
-                Storing::Settled { .. } => self.settle(&mut world, at),
-                storing => world.store(at, storing == Storing::Together),
-            },
-            Action::StoreCount(at) => {
-                let CountLeft(job, outcome, report) = world.senders[at] else { return None };
-                let before = world.endpoint.failures();
-                let _ = world.endpoint.record(report, world.clock(at)).unwrap();
-                world.note_change(job, before);
-                world.senders[at] = Done(job, outcome);
-            }
+            Action::Store(at) => self.settle(&mut world, at),
             Action::Repeat(at) => {
                 let Done(job, outcome) = world.senders[at] else { return None };
                 world.left.repeats -= 1;
@@ -298,27 +267,21 @@ impl Model for Rules {
         for at in 0..2 {
             let now = world.clock(at);
             if let Heard(job, outcome) | Ready(job, outcome, ..) = &mut world.senders[at] {
-                job.unmoved |= job.read.is_some() && world.ledger.is_unmoved(*outcome, now);
+                job.unmoved |= world.ledger.is_unmoved(*outcome, now);
             }
         }
         Some(world)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        let mut all = ledger::properties();
-        if self.storing != Storing::RowByRow {
-            all.extend(ledger::exact(&self.past));
-        }
+        let mut all = ledger::properties(&self.past);
         // What is not one failure before its end does not show it.
         if self.past.streak == 19 {
             all.push(Property::sometimes("disabled by failing", |_, world: &World| {
                 world.endpoint.disabled() == Some(DisabledReason::Failing)
             }));
         }
-        all.extend(match self.storing {
-            Storing::Settled { .. } => super::owned::properties(),
-            _ => super::model::properties(&self.past),
-        });
+        all.extend(super::owned::properties());
         all
     }
 }
@@ -329,7 +292,7 @@ impl Rules {
         world.senders[at] = Idle;
         let result = row.begin(&endpoint, world.clock(at));
         // If somebody else was first, nothing is stored, and nothing is sent.
-        if result.is_err() || self.storing != (Storing::Settled { owned: true }) {
+        if result.is_err() || !self.owned {
             if !is_version(world.rows[of].version(), row.if_version()) {
                 return;
             }
@@ -341,8 +304,7 @@ impl Rules {
                 world.ledger.broken = Some("sent by who knew that the endpoint is disabled");
             }
             let life = u8::try_from(endpoint.generation()).unwrap();
-            let settles = matches!(self.storing, Storing::Settled { .. });
-            let read = settles.then_some((held(row), endpoint));
+            let read = (held(row), endpoint);
             world.senders[at] = Begun(Job { of, attempt, life, read, unmoved: false });
         }
     }
