@@ -14,7 +14,7 @@ use http::StatusCode;
 use url::Host;
 
 /// Every operation on a delivery and its endpoint, beside a model that knows the rules and none of
-/// the representation. Two bytes an operation: what, and how.
+/// the representation. Two bytes an operation: what, and how. D-53, D-54, D-56 to D-58, D-79, D-80, D-84.
 pub fn delivery(bytes: &[u8]) {
     let mut now = Timestamp::from_unix(1_767_225_600).unwrap();
     let mut endpoint = EndpointHealth::new(1, now);

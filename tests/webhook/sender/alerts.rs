@@ -1,4 +1,5 @@
-//! Alerts: the early sign and its end, warnings, disabling, reminders; each fact once.
+//! Alerts: the early sign and its end, warnings, disabling, reminders; each fact once. Random lives are in
+//! `tests/bytes/src/delivery.rs`.
 
 use std::time::Duration;
 
@@ -12,7 +13,6 @@ use super::{
     BEFORE_LAST, answered, at, attempted, disabled, event, failed_before, failing, record, start,
     still_disabled,
 };
-use crate::dice::Dice;
 
 #[test]
 fn five_first_attempts_over_a_minute_make_it_suspect_and_a_2xx_ends_it() {
@@ -153,78 +153,6 @@ fn owners_are_reminded_after_a_day_and_after_three_and_no_more() {
         assert_eq!(change, EndpointChange::Disabled(reason), "{name}");
         assert_eq!(endpoint.remind(at(9 * day)), None, "{name}: its owner knows");
     }
-}
-
-/// The specification of the early sign, as naively as can be: everything since the last 2xx.
-#[derive(Default)]
-struct Naive {
-    firsts: Vec<Timestamp>,
-    failures: u8,
-    told: bool,
-    disabled: bool,
-}
-
-impl Naive {
-    fn expect(&mut self, failed: u8, outcome: Outcome, now: Timestamp) -> Option<Alert> {
-        if self.disabled {
-            return None;
-        }
-        if outcome.is_success() {
-            let told = self.told || self.failures >= FAILURES_TO_WARN[0];
-            *self = Self::default();
-            return told.then_some(Alert::Recovered);
-        }
-        if failed == BEFORE_LAST {
-            self.failures += 1;
-            if self.failures == 20 {
-                self.disabled = true;
-                return Some(disabled(DisabledReason::Failing));
-            }
-            let failures = self.failures;
-            return FAILURES_TO_WARN.contains(&failures).then_some(failing(failures));
-        }
-        if failed > 0 || self.told {
-            return None;
-        }
-        self.firsts.push(now);
-        let long = now.since(self.firsts[0]) >= Duration::from_secs(60);
-        self.told = self.firsts.len() >= usize::from(FIRST_FAILURES_TO_SUSPECT) && long;
-        self.told.then_some(Alert::Suspect)
-    }
-}
-
-/// Over every restart: the endpoint is stored and read again after each step.
-#[test]
-fn random_lives_are_told_of_each_fact_once() {
-    let mut seen = [0; 4];
-    for seed in 0..400 {
-        let mut dice = Dice::new(seed);
-        let (mut endpoint, mut naive, mut now) =
-            (EndpointHealth::new(1, start()), Naive::default(), start());
-        for step in 0..300 {
-            now = now.saturating_add(Duration::from_secs(dice.below(30)));
-            let failed = [0, 0, 0, 2, BEFORE_LAST][dice.below(5) as usize];
-            // Some lives have many successes, others nearly none.
-            let good = dice.below(100) < [1, 4, 20][(seed % 3) as usize];
-            let outcome = if good { answered(200) } else { Outcome::Refused };
-            if naive.disabled {
-                let _ = endpoint.enable(now);
-                naive = Naive::default();
-            }
-            let told = record(&mut endpoint, failed, outcome, now).alert();
-            assert_eq!(told, naive.expect(failed, outcome, now), "seed {seed}, step {step}");
-            match told {
-                Some(Alert::Suspect) => seen[0] += 1,
-                Some(Alert::Recovered) => seen[1] += 1,
-                Some(Alert::Failing { .. }) => seen[2] += 1,
-                Some(_) => seen[3] += 1,
-                None => {}
-            }
-            let stored = serde_json::to_string(&endpoint).unwrap();
-            endpoint = super::endpoint_from(&stored).unwrap();
-        }
-    }
-    assert!(seen.iter().all(|count| *count > 100), "{seen:?}");
 }
 
 // D-88 among them.

@@ -13,6 +13,7 @@ use serde_json::json;
 use support::corpus;
 
 use super::{BEFORE_LAST, answered, at, attempted, event, failed_before, record, start};
+use crate::dice::Dice;
 
 /// What the specification says of one attempt: after this many failures, what each kind of outcome
 /// leads to. DEL-3, DEL-4, DEL-6, D-53, D-57.
@@ -197,6 +198,44 @@ fn every_status_has_its_verdict() {
     }
 }
 
+/// D-57: a sender that never sends charges nothing for thirty days. Then each delivery ends, and charges
+/// its endpoint nothing.
+#[test]
+fn deliveries_end_though_no_attempt_is_ever_sent() {
+    let is_kept =
+        |delivery: &Delivery, now: Timestamp| now.since(delivery.event_created_at()) < RETENTION;
+    for seed in 0..60 {
+        let mut dice = Dice::new(seed);
+        let endpoint = EndpointHealth::new(1, start());
+        let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
+        let is_manual = seed % 3 == 0;
+        if is_manual {
+            let _ = attempted(&mut delivery, &endpoint, answered(410), start(), start());
+            delivery.redeliver(&endpoint, start()).unwrap();
+        }
+        let (mut now, before) = (start(), delivery.attempts());
+        while delivery.is_pending() {
+            let day = Duration::from_secs(86_400);
+            assert!(now.since(start()) < RETENTION + LONGEST_DELIVERY + day, "seed {seed}");
+            now = delivery.due(now).unwrap().max(now);
+            let ended = now.saturating_add(Duration::from_millis(dice.below(10_000)));
+            let report = attempted(&mut delivery, &endpoint, Outcome::Unsent, now, ended);
+            assert!(report.is_empty(), "seed {seed} charges the endpoint");
+            now = ended;
+            let charged = delivery.attempts();
+            assert!(
+                charged == before || !is_kept(&delivery, now),
+                "seed {seed}: attempt {charged}"
+            );
+            // The host waits for what it lacks.
+            delivery.postpone(Duration::from_millis(dice.below(3_600_000)), now);
+        }
+        let seen = (delivery.status(), delivery.attempts());
+        let charged = if is_manual { before } else { MAX_ATTEMPTS };
+        assert_eq!(seen, (DeliveryStatus::Failed, charged), "seed {seed}");
+    }
+}
+
 /// D-51: a scheduler that comes late begins at once, and the waits after it are not shortened.
 #[test]
 fn a_late_scheduler_skips_nothing() {
@@ -231,19 +270,6 @@ fn a_lease_that_runs_out_is_taken_over() {
     assert_eq!((first.number(), second.number()), (3, 3));
     assert_eq!(delivery.attempts(), 2);
     assert_ne!(first, second);
-}
-
-/// A lease that ran out but was not taken over is still good: the outcome was merely slow.
-#[test]
-fn an_outcome_after_the_lease_counts_if_nobody_took_over() {
-    let endpoint = EndpointHealth::new(1, start());
-    let mut delivery = failed_before(0, &endpoint, start());
-    let report = attempted(&mut delivery, &endpoint, answered(500), start(), at(3_600));
-    assert!(!report.is_late());
-    assert_eq!(
-        (delivery.status(), delivery.due(at(3_600))),
-        (DeliveryStatus::Waiting, Some(at(3_610)))
-    );
 }
 
 /// D-84: what a sender says whose lease was taken over, by what the other made of it meanwhile.
@@ -349,40 +375,6 @@ fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
     assert!(!delivery.is_manual(), "nothing is pending");
     assert_eq!(endpoint.record(report, at(92)).unwrap(), EndpointChange::Updated);
     assert_eq!(endpoint.failures(), 0);
-}
-
-/// D-53: a 410 is final on any attempt, also on a manual one.
-#[test]
-fn a_manual_410_disables_too() {
-    let mut endpoint = EndpointHealth::new(1, start());
-    let mut delivery = failed_before(BEFORE_LAST, &endpoint, start());
-    let _ = attempted(&mut delivery, &endpoint, answered(500), start(), start());
-    delivery.redeliver(&endpoint, at(1)).unwrap();
-    let report = attempted(&mut delivery, &endpoint, answered(410), at(1), at(2));
-    assert_eq!((report.is_late(), delivery.status()), (false, DeliveryStatus::Gone));
-    assert_eq!(delivery.attempts(), MAX_ATTEMPTS);
-    assert_eq!(
-        endpoint.record(report, at(2)).unwrap(),
-        EndpointChange::Disabled(DisabledReason::Gone)
-    );
-}
-
-/// D-53, D-58: a 410 that comes after others have taken over ends it, and takes back nothing of
-/// what they have counted.
-#[test]
-fn a_late_gone_counts_no_attempt() {
-    let endpoint = EndpointHealth::new(1, start());
-    let mut delivery = failed_before(2, &endpoint, start());
-    let slow = delivery.begin(&endpoint, start()).unwrap();
-    for _ in 0..2 {
-        let due = delivery.due(start()).unwrap();
-        let attempt = delivery.begin(&endpoint, due).unwrap();
-        let _ = delivery.finish(&attempt, Outcome::Reset, attempt.began_at()).unwrap();
-    }
-    assert_eq!((slow.number(), delivery.attempts()), (3, 4));
-    let report = delivery.finish(&slow, answered(410), at(10_000)).unwrap();
-    assert!(!report.is_late());
-    assert_eq!((delivery.status(), delivery.attempts()), (DeliveryStatus::Gone, 4));
 }
 
 /// D-56, D-62: what may be redelivered, and until when.

@@ -79,6 +79,7 @@ impl Naive {
 /// From every count, every sequence of five events: 20 x 6^5. DEL-6, DEL-7, D-53, D-54, D-55.
 #[test]
 fn every_sequence_of_events_from_every_count() {
+    assert_eq!((FAILURES_TO_DISABLE, FAILURES_TO_WARN), (20, &[5, 10, 15][..]));
     let first = EndpointHealth::new(1, start());
     let stale = report(&first, BEFORE_LAST, answered(500));
     for count in 0..FAILURES_TO_DISABLE {
@@ -130,39 +131,6 @@ fn every_sequence_of_events_from_every_count() {
             }
         }
     }
-}
-
-/// DEL-7: the twentieth, not the nineteenth, and once; with a warning at each threshold.
-#[test]
-fn twenty_in_a_row_disable_and_one_success_resets() {
-    assert_eq!((FAILURES_TO_DISABLE, FAILURES_TO_WARN), (20, &[5, 10, 15][..]));
-    let mut endpoint = EndpointHealth::new(1, start());
-    let mut warned = Vec::new();
-    for round in 0..2 {
-        for failures in 1..=19 {
-            let change = record(&mut endpoint, BEFORE_LAST, Outcome::Dns, at(1));
-            let warn = FAILURES_TO_WARN.contains(&failures);
-            let told = warn.then_some(failing(failures));
-            assert_eq!((endpoint.failures(), change.alert()), (failures, told), "round {round}");
-            warned.extend(warn.then_some((round, failures)));
-        }
-        if round == 0 {
-            let success = report(&endpoint, 3, answered(201));
-            let recovered = EndpointChange::Recovered;
-            assert_eq!(endpoint.record(success, at(2)).unwrap(), recovered);
-        }
-    }
-    let each: Vec<_> =
-        (0..2).flat_map(|round| FAILURES_TO_WARN.iter().map(move |at| (round, *at))).collect();
-    assert_eq!(warned, each);
-    let last = report(&endpoint, BEFORE_LAST, Outcome::Dns);
-    assert_eq!(
-        endpoint.record(last, at(3)).unwrap(),
-        EndpointChange::Disabled(DisabledReason::Failing)
-    );
-    assert_eq!((endpoint.disabled(), endpoint.since()), (Some(DisabledReason::Failing), at(3)));
-    assert_eq!(endpoint.record(last, at(4)).unwrap(), EndpointChange::Unchanged);
-    assert_eq!(endpoint.since(), at(3));
 }
 
 /// D-53, D-55, D-102: what was pending is parked, what comes is skipped, and enabling sends neither.
@@ -273,35 +241,6 @@ fn what_was_missed_is_told_by_the_life_it_was_of() {
     }
     pending.redeliver(&endpoint, now).unwrap();
     assert!(!missed.includes(&pending), "on its way again");
-}
-
-/// D-79: a 410 of an attempt from before enabling says nothing of what has been redelivered since.
-#[test]
-fn a_redelivery_is_not_ended_by_an_attempt_before_it() {
-    let mut endpoint = EndpointHealth::new(1, start());
-    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
-    let slow = delivery.begin(&endpoint, start()).unwrap();
-    let _ = record(&mut endpoint, 0, answered(410), at(9));
-    let _ = endpoint.enable(at(40));
-    assert_eq!(delivery.redeliver(&endpoint, at(41)), Ok(()));
-    let report = delivery.finish(&slow, answered(410), at(42)).unwrap();
-    assert!(report.is_late());
-    assert_eq!(endpoint.record(report, at(42)).unwrap(), EndpointChange::Unchanged);
-    assert!(delivery.begin(&endpoint, at(42)).unwrap().is_manual());
-}
-
-/// D-79: a late 410 of an attempt from before enabling does not disable what was enabled since.
-#[test]
-fn what_was_begun_before_enabling_says_nothing_after_it() {
-    let mut endpoint = EndpointHealth::new(1, start());
-    let mut slow = Delivery::accept(&event(start()), &endpoint, start());
-    let attempt = slow.begin(&endpoint, start()).unwrap();
-    let _ = record(&mut endpoint, 0, answered(410), at(1));
-    let _ = endpoint.enable(at(2));
-    let report = slow.finish(&attempt, answered(410), at(3)).unwrap();
-    assert_eq!((report.is_late(), slow.status()), (false, DeliveryStatus::Gone));
-    assert_eq!(endpoint.record(report, at(3)).unwrap(), EndpointChange::Unchanged);
-    assert!(endpoint.is_active());
 }
 
 /// D-56, D-62: a range of missed events, from its start on, its end excluded, thirty days at most.

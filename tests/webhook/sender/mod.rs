@@ -19,7 +19,6 @@ mod planner;
 mod recovering;
 mod recovery;
 mod settling;
-mod simulation;
 mod single_rows;
 mod states;
 mod stored;
