@@ -3,18 +3,16 @@
 //!
 //! `SIMULATION_WORLDS=50000` runs more worlds, `SIMULATION_SEED=17` the one that failed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::ListCalls;
-use call_assistant::rest::client::{Batch, CallPages, CallSync, PagingError};
+use call_assistant::rest::client::{Batch, CallSync, PagingError};
 
 use super::world::{self, Manner, Service, Written};
 use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
-use crate::within;
 use support::simulation::seeds;
 
 const LAG: i64 = MINUTE;
@@ -271,66 +269,6 @@ fn every_call_at_least_once_without_transactions() {
     assert!(again > 0, "no crash ever came between the two");
 }
 
-/// Where a watermark may go, in a customer that is otherwise as careful: it keeps every id it has
-/// ever seen, asks a lag below its watermark, moves it after the last page only, and never crashes.
-#[derive(Clone, Copy)]
-enum Rule {
-    /// To the largest `created_at` seen on any page: what the specification's words alone suggest.
-    Largest,
-    /// The same, but never past the instant at which the customer says the walk began.
-    LargestUntil { clock_ahead: i64 },
-}
-
-/// How many calls a customer with such a rule never sees.
-fn lost(rule: Rule, seed: u64) -> usize {
-    let World { mut dice, mut service, limit, slow, pause, .. } = world_of(seed);
-    service.all_readable();
-    let limit = limit.min(100) as usize;
-    let (mut now, mut watermark, mut seen) = (0, None::<Timestamp>, BTreeSet::new());
-    for calm in 0.. {
-        let from = watermark.map(|at: Timestamp| at.saturating_sub(Duration::from_secs(60)));
-        let query = ListCalls::new().with_limit(limit).with_filter(within(from, None));
-        let began = now;
-        let (mut pages, mut largest) = (CallPages::from(query), watermark);
-        while !pages.is_done() {
-            now += dice.up_to(slow);
-            let page = service.list(&pages.query(), now, &mut dice).unwrap();
-            now += dice.up_to(slow);
-            largest = page.calls().map(|call| call.created_at).max().max(largest);
-            seen.extend(page.calls().map(|call| call.id.clone()));
-            pages = pages.apply(&page).unwrap().next;
-        }
-        watermark = match rule {
-            Rule::Largest => largest,
-            Rule::LargestUntil { clock_ahead } => {
-                largest.map(|largest| largest.min(at(began + clock_ahead))).max(watermark)
-            }
-        };
-        if began > service.settled() {
-            break;
-        }
-        now += dice.span(pause) + calm % 2;
-    }
-    service.calls().len() - seen.len()
-}
-
-/// Why the watermark stops where the walk began (D-70), and why no clock of the customer's says
-/// when that was.
-#[test]
-fn a_watermark_without_the_cap_loses_calls() {
-    let losing = |rule: Rule| (0..400).filter(|seed| lost(rule, *seed) > 0).count();
-
-    let plain = losing(Rule::Largest);
-    assert!(plain > 10, "only {plain} of 400 worlds lost calls");
-
-    let right = losing(Rule::LargestUntil { clock_ahead: 0 });
-    assert_eq!(right, 0, "with the cap and a right clock, nothing is lost");
-
-    let ahead = losing(Rule::LargestUntil { clock_ahead: 2 * HOUR });
-    assert!(ahead > 10, "only {ahead} of 400 worlds lost calls");
-    println!("of 400 worlds, {plain} lost calls without the cap, {ahead} by a clock that is ahead");
-}
-
 pub(super) fn call(id: u32, started: i64, created: i64) -> Call {
     let id = CallId::parse(&format!("call_{id:03}")).unwrap();
     Call::new(id, at(started * SECOND), at(created * SECOND))
@@ -447,55 +385,6 @@ fn a_page_out_of_order_is_refused_and_changes_nothing() {
         fresh(&step.next.apply(&page(&[&calls[1]], None), None, now).unwrap()),
         ["call_002"]
     );
-}
-
-/// Rows that an insertion has pushed onto the next page come once, and ids may be ordered either
-/// way among equal `started_at`.
-#[test]
-fn rows_that_come_again_are_passed_over() {
-    let now = at(10_000 * SECOND);
-    let calls = [call(1, 300, 301), call(2, 300, 302), call(3, 300, 303), call(4, 299, 304)];
-    let step = CallSync::new().apply(&page(&[&calls[1], &calls[0]], Some("a")), None, now).unwrap();
-    let step = step.next.apply(&page(&[&calls[1], &calls[2]], Some("b")), None, now).unwrap();
-    assert_eq!(fresh(&step), ["call_003"]);
-    let step = step.next.apply(&page(&[&calls[3], &calls[0]], None), None, now).unwrap();
-    assert_eq!(fresh(&step), ["call_004"]);
-}
-
-/// However often a walk begins anew, and wherever it had to stop before: SYNC-2.
-#[test]
-fn a_walk_restarted_twice_remembers_how_far_it_was() {
-    let now = at(10_000 * SECOND);
-    let top = call(1, 990, 1_000);
-    let old = |id, started| call(id, started, started + 10);
-    let (a, b, c) = (old(2, 500), old(3, 300), old(4, 200));
-    for (one, other) in [(&a, &b), (&b, &a)] {
-        // The first pass reached `one`, the second `other`: what is above the lower is known.
-        let step = CallSync::new().apply(&page(&[&top, one], Some("1")), None, now).unwrap();
-        let sync = step.next.restarted();
-        let step = sync.apply(&page(&[&top, other], Some("2")), None, now).unwrap();
-        let sync = step.next.restarted();
-        let step = sync.apply(&page(&[&top, &a, &b, &c], None), None, now).unwrap();
-        assert_eq!(fresh(&step), ["call_004"]);
-    }
-    // Both passes stopped among calls that started at once.
-    let (d, e) = (old(5, 300), old(6, 300));
-    let step = CallSync::new().apply(&page(&[&top, &a, &b], Some("1")), None, now).unwrap();
-    let step = step.next.restarted().apply(&page(&[&top, &d], Some("2")), None, now).unwrap();
-    assert_eq!(fresh(&step), ["call_005"]);
-    let step = step.next.restarted().apply(&page(&[&top, &d, &b, &e], None), None, now).unwrap();
-    assert_eq!(fresh(&step), ["call_006"]);
-}
-
-/// The same, of calls so old that their ids are not kept once the walk has passed by.
-#[test]
-fn old_rows_that_come_again_are_passed_over() {
-    let now = at(10_000 * SECOND);
-    let (top, a, b, c) =
-        (call(1, 990, 1_000), call(2, 300, 310), call(3, 300, 311), call(4, 300, 312));
-    let step = CallSync::new().apply(&page(&[&top, &a, &b], Some("c")), None, now).unwrap();
-    let step = step.next.apply(&page(&[&a, &c], None), None, now).unwrap();
-    assert_eq!(fresh(&step), ["call_004"]);
 }
 
 /// What was written a lag before the walk began was there to be seen, and has been returned if the

@@ -190,10 +190,6 @@ impl Service {
         CallList::from_json(body.as_bytes()).unwrap()
     }
 
-    pub(crate) fn all_readable(&mut self) {
-        self.manner.unreadable = 0;
-    }
-
     /// Whether a call is written so that it can be read, always in the same way.
     pub(crate) fn is_readable(&self, call: &Call) -> bool {
         self.way(call) >= self.manner.unreadable
