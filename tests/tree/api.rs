@@ -167,12 +167,6 @@ fn public_signatures_mention_four_crates() {
     }
 }
 
-#[test]
-fn any_crate_in_a_signature_is_found() {
-    let line = "pub fn call_assistant::a<T: time::B>(&[tokio::C; 2]) -> <Self as hyper::D>::E";
-    assert_eq!(crates(line).collect::<Vec<_>>(), ["call_assistant", "time", "tokio", "hyper"]);
-}
-
 /// A host may keep any value in a task, behind an `Arc`, in a static.
 #[test]
 fn values_may_go_anywhere() {
