@@ -11,7 +11,7 @@ use ::testing::receiver::read_head;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::Call;
-use call_assistant::rest::client::testing::{bad_gateway, error, rate_limited};
+use call_assistant::rest::client::testing::error;
 use call_assistant::rest::{ApiKey, ErrorCode, testing};
 use http::Request;
 
@@ -25,12 +25,6 @@ pub(crate) type Faults = fn(u64) -> Option<Fault>;
 pub(crate) enum Fault {
     /// An error in the envelope.
     Error(ErrorCode),
-    /// 429 with `Retry-After` of a second.
-    Limited,
-    /// A proxy's page.
-    Html,
-    /// The connection is closed without an answer.
-    Dropped,
     /// The answer breaks off half-way.
     BrokenOff,
 }
@@ -104,10 +98,7 @@ impl Service {
             let fault = fault.filter(|_| !is_refused || line.contains("cursor="));
             let broken_off = matches!(fault, Some(Fault::BrokenOff));
             let response = match fault {
-                Some(Fault::Dropped) => return None,
                 Some(Fault::Error(code)) => error(code),
-                Some(Fault::Limited) => rate_limited(1),
-                Some(Fault::Html) => bad_gateway(),
                 Some(Fault::BrokenOff) | None => {
                     let target = line.split(' ').nth(1)?;
                     let page = format!("limit={}", self.0.page);

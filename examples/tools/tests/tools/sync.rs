@@ -66,41 +66,6 @@ fn a_second_run_adds_what_is_new() {
     assert!(!format!("{output:?}").contains("no-output-may-show"));
 }
 
-/// RATE-4: 429, 500, a proxy's page, dropped connections and half answers are waited out.
-#[test]
-fn faults_cost_nothing_but_time() {
-    let folder = Folder::new();
-    let faults: Faults = |number| match number % 9 {
-        1 => Some(Fault::Dropped),
-        2 => Some(Fault::Limited),
-        4 => Some(Fault::Error(ErrorCode::InternalError)),
-        6 => Some(Fault::BrokenOff),
-        7 => Some(Fault::Html),
-        _ => None,
-    };
-    let service = Service::start(10, faults, "acct_1");
-    fill(&service, 200);
-    let output = synced(&folder, &service, "200 new calls, 200 in all");
-    assert_eq!(copied(&folder), service.lines());
-    assert!(service.requests() > 40);
-    for message in
-        ["rate_limit_exceeded", "internal_error", "without a response", "is incomplete", "502"]
-    {
-        assert!(output.stderr.contains(message), "{message}: {}", output.stderr);
-    }
-}
-
-/// D-22, D-23: a cursor that is not taken any more begins the list again, and doubles nothing.
-#[test]
-fn a_cursor_that_is_refused_begins_the_walk_again() {
-    let folder = Folder::new();
-    let faults: Faults = |number| (number == 6).then_some(Fault::Error(ErrorCode::InvalidCursor));
-    let service = Service::start(10, faults, "acct_1");
-    fill(&service, 100);
-    synced(&folder, &service, "100 new calls, 100 in all");
-    assert_eq!(copied(&folder), service.lines());
-}
-
 /// `kill -9` again and again, while calls are written and requests fail: nothing is lost and
 /// nothing doubled.
 #[test]

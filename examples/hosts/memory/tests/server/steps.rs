@@ -204,40 +204,6 @@ fn a_look_up_holds_its_slot_until_its_thread_has_returned() {
     eventually("it is free", || (Arc::strong_count(&slot) == 1).then_some(()));
 }
 
-// D-58: a late outcome of an attempt that was taken over moves nothing.
-#[test]
-fn a_late_failure_leaves_the_next_attempt_when_it_was() {
-    let now = clock::now();
-    let store = store("http://127.0.0.1:9/hook", now);
-    accept(&mut store.lock(), now);
-    let [waits] = pending(&store)[..] else { panic!() };
-    let [lost, taken_over] = [(); 2].map(|()| begin(&store, &waits, now));
-    let again = finish(&store, taken_over, Outcome::Refused, now).unwrap();
-    assert_eq!(finish(&store, lost, Outcome::Refused, after(now, 1)), Some(again));
-    let [waits] = pending(&store)[..] else { panic!() };
-    assert_eq!((waits.attempts(), waits.due(again)), (1, Some(again)));
-}
-
-// D-55: it was in flight when its endpoint was disabled, and is no less parked for ending later.
-#[test]
-fn what_was_in_flight_when_its_endpoint_was_disabled_is_parked() {
-    let now = clock::now();
-    let store = store("http://127.0.0.1:9/hook", now);
-    let id = accept(&mut store.lock(), now);
-    accept(&mut store.lock(), now);
-    let [slow, last] = pending(&store)[..] else { panic!() };
-    let [slow, last] = [slow, last].map(|waits| begin(&store, &waits, now));
-    assert_eq!(finish(&store, last, Outcome::Answered(StatusCode::GONE), now), None);
-    assert!(store.lock().enable("we_1", after(now, 1)).unwrap().is_some());
-
-    assert_eq!(finish(&store, slow, Outcome::Reset, after(now, 2)), None, "none is to come");
-    let mut tables = store.lock();
-    let row = tables.delivery(id.as_str()).unwrap();
-    assert_eq!((row.state.status(), row.next_at()), (DeliveryStatus::Parked, None));
-    assert_eq!((row.log[0].entry.status, row.log[0].entry.next_at), (DeliveryStatus::Parked, None));
-    assert!(tables.redeliver(id.as_str(), after(now, 3)).is_ok());
-}
-
 // The log of a delivery is bounded, and what the schedule did is the last to go.
 #[test]
 fn a_log_keeps_what_the_schedule_did() {
