@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use call_assistant::id::{AccountId, CredentialId};
 use call_assistant::rest::server::{KeyDigest, KeyState, StoredKey};
-use call_assistant::rest::{ApiKey, Mode, Scope};
+use call_assistant::rest::{ApiKey, Scope};
 use call_assistant::{Product, Timestamp};
 
 use crate::second;

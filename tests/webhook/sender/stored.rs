@@ -1,14 +1,11 @@
 //! What lives in people's databases: the stored forms, byte for byte.
 
-use std::time::Duration;
-
 use call_assistant::webhook::sender::{
     Attempt, AttemptReport, Delivery, EndpointHealth, MAX_ATTEMPTS, Outcome,
 };
 
 use super::{
-    BEFORE_LAST, answered, at, attempted, delivery_from, endpoint_from, event, failed_before,
-    record, start,
+    BEFORE_LAST, answered, at, attempted, delivery_from, endpoint_from, event, failed_before, start,
 };
 
 #[test]
