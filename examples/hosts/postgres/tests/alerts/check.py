@@ -58,7 +58,7 @@ def entries(page):
     """The rows of a page's tables and the sections of its runbook: what is seen, and what to do."""
     text = page.read_text()
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
-    runbook = re.findall(r"^## (\w+)\n(.*?)(?=^#)", text, re.M | re.S)
+    runbook = re.findall(r"^## (\w+)\n(.*?)(?=^#|\Z)", text, re.M | re.S)
     return [(row[0], row[-1]) for row in rows] + [(name, " ".join(told.split())) for name, told in runbook]
 
 
