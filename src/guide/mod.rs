@@ -17,7 +17,7 @@
 //! | review, or implement one side | [`protocol`] | the REST API and the webhooks: every rule and every limit |
 //! | | [`security`] | what an attacker who controls one part can do, and what you must do |
 //! | | [`comparison`] | next to other crates, and how to migrate from them |
-//! | meet a word that you do not know | [`glossary`] | shard, lease, generation, version, suspect, parked and others |
+//! | meet a word that you do not know | [`glossary`] | shard, lease, generation, suspect and others |
 
 pub mod protocol {
     #![doc = include_str!("protocol.md")]

@@ -50,11 +50,6 @@ fn facts() -> Vec<Fact> {
         fact("RETRY_WAITS", &waits, &["waits of #l", "again after #l"]),
         fact("LONGEST_DELIVERY", &[seconds(LONGEST_DELIVERY)], &["begins late #d"]),
         fact(
-            "MAX_ATTEMPTS and LONGEST_DELIVERY",
-            &[MAX_ATTEMPTS.into(), seconds(LONGEST_DELIVERY) / 60 * 60],
-            &["schedule # attempts in #d"],
-        ),
-        fact(
             "ATTEMPT_TIMEOUT",
             &[seconds(ATTEMPT_TIMEOUT)],
             &["no answer within #d", "longest attempt #d", "after #d without the head"],
@@ -69,7 +64,6 @@ fn facts() -> Vec<Fact> {
             "FAILURES_TO_DISABLE",
             &[FAILURES_TO_DISABLE.into()],
             &[
-                "after # failed deliveries",
                 "by # failed deliveries",
                 "# failed deliveries in a row",
                 "the # failed delivery in a row",
@@ -116,7 +110,6 @@ fn facts() -> Vec<Fact> {
                 "handled_at now interval #d",
                 "a processed event #d",
                 "rows are deleted after #d",
-                "returns true after #d",
             ],
         ),
         // EVT-8, SIG-3 to SIG-5
@@ -127,7 +120,6 @@ fn facts() -> Vec<Fact> {
             &[
                 "now #d either way",
                 "more than #d from now",
-                "at most #d from now",
                 "tolerance is #d",
                 "may differ by #d",
                 "unless another one is set #d",

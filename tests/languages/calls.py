@@ -2,7 +2,7 @@
 
 Between the two stands a gate, which before the n-th request creates calls, orders a fault of the
 service or kills the program. So what is read depends on the number of the request, not on time.
-The copies are the programs of the guide's page, word for word. Where CI=true or with npm at hand,
+The copies are the program of the guide's page, word for word, and copy.ts. Where CI=true or with npm at hand,
 the compiler of TypeScript is installed; without it, TypeScript is skipped, and listed in the file
 that SKIPPED names.
 """
@@ -333,17 +333,17 @@ class Language:
         print(f"{self.name}: {self.copies_all_and_loses_none()}")
 
 
-def on_the_page(language):
+def on_the_page():
     """The program of the page that keeps a copy."""
     page = (ROOT / "src/guide/languages.md").read_text()
-    blocks = re.findall(rf"^```{language}\n(.*?)^```", page, re.S | re.M)
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.S | re.M)
     [program] = [block for block in blocks if "api.sync(" in block]
     return program
 
 
 def python(folder):
     (folder / "walk.py").write_text(WALK_PY)
-    (folder / "copy_calls.py").write_text(on_the_page("python"))
+    (folder / "copy_calls.py").write_text(on_the_page())
     shutil.copy(FILES / "calls.py", folder)
     scripts = {"walk": "walk.py", "copy": "copy_calls.py"}
     return lambda program: [sys.executable, scripts[program]], folder
@@ -352,7 +352,7 @@ def python(folder):
 def typescript(folder):
     (folder / "package.json").write_text('{"type": "module"}')
     (folder / "walk.ts").write_text(WALK_TS)
-    (folder / "copy.ts").write_text(on_the_page("ts"))
+    shutil.copy(ROOT / "tests/languages/copy.ts", folder)
     shutil.copy(FILES / "calls.ts", folder)
     packages = "npm install --silent --no-audit --no-fund typescript@5.9.3 @types/node@20.19.43"
     for missing in [name for name in ("node", "npm") if not shutil.which(name)]:

@@ -49,11 +49,15 @@ fn forms_of_this_scheme() {
     let rows: [(&str, String, &[u8]); 11] = [
         ("as published", format!("t={NOW},v1={good}"), body),
         (
-            "the valid `v1` after another one",
+            "the valid `v1` after another `v1`",
             format!("t={NOW},v1={},v1={good}", "0".repeat(64)),
             body,
         ),
-        ("the valid `v1` next to one that is no hex", format!("t={NOW},v1=none,v1={good}"), body),
+        (
+            "the valid `v1` next to a `v1` that is not hex",
+            format!("t={NOW},v1=none,v1={good}"),
+            body,
+        ),
         ("uppercase hex", format!("t={NOW},v1={upper}"), body),
         ("two timestamps", format!("t=1,t={NOW},v1={good}"), body),
         ("a sign before the timestamp", format!("t=+{NOW},v1={good}"), body),
@@ -86,7 +90,7 @@ fn forms_of_standard_webhooks() {
     let rows: [(&str, String, String, &[u8]); 5] = [
         ("as published", now.to_string(), signature.clone(), body),
         (
-            "the valid signature after another one",
+            "the valid signature after another signature",
             now.to_string(),
             format!("v1,AAAA v1,{digest}"),
             body,

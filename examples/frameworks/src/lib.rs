@@ -22,8 +22,8 @@
 //! | [`asking::hyper`] | hyper |
 //!
 //! [`serving`] serves the API with axum, and [`posting`] sends webhooks with reqwest. `src/bin/receive.rs`
-//! is the whole program of README, `receive_actix.rs` that of the guide's page on receiving, and `send.rs`
-//! a whole sender over SQLite, which its page on storing quotes.
+//! is the whole program of README, `receive_actix.rs` is that program with actix-web, and `send.rs` is a whole
+//! sender over SQLite.
 
 pub mod asking;
 pub mod posting;

@@ -213,15 +213,3 @@ fn reqwest_makes_the_same_of_endpoints() {
     }
     assert_eq!(receiver.got("/elsewhere").len() + receiver.got("/public").len(), 0);
 }
-
-/// The guide quotes this program.
-#[test]
-fn what_is_compiled_here_is_what_the_guide_shows() {
-    let page = include_str!("../../../src/guide/storing.md");
-    let program = include_str!("../src/bin/send.rs");
-    let (_, quoted) = page.split_once("# In SQLite\n").unwrap();
-    let (quoted, _) = quoted.split_once("\n# ").unwrap();
-    let (_, code) = quoted.split_once("```sql\n").unwrap();
-    let (code, _) = code.split_once("```").unwrap();
-    assert!(program.contains(code), "send.rs has no\n{code}");
-}

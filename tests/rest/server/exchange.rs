@@ -277,32 +277,6 @@ fn a_token_goes_the_same_way_as_a_key() {
     }
 }
 
-/// The guide shows two answers, and they are these, to the byte.
-#[test]
-fn the_refusals_of_the_guide() {
-    let page = include_str!("../../../src/guide/serving.md");
-    let head = |bearer: bool| {
-        let head = RequestHead::new("GET", "/v1/account", None).with_host(b"api.example.com");
-        if bearer { head.with_authorization(b"Bearer service_live_of-a-customer") } else { head }
-    };
-    let received = |bearer| Received::new(&head(bearer), RequestId::from_random([1; 16])).unwrap();
-    let key = ApiKey::parse("service_live_of-a-customer").unwrap();
-    let key = StoredKey::new(CredentialId::parse("cred_1").unwrap(), account_id(), &key, second(0));
-    let identified = received(true).identify(Some(&key), second(0)).unwrap();
-    for rejection in [
-        received(false).identify(None, second(0)).unwrap_err(),
-        identified.admit_decided(Err(Duration::from_millis(47_500))).unwrap_err(),
-    ] {
-        let response = rejection.into_response();
-        let mut text = format!("HTTP/1.1 {}\n", response.status());
-        for (name, value) in response.headers() {
-            text += &format!("{name}: {}\n", value.to_str().unwrap());
-        }
-        text += &format!("\n{}\n", str::from_utf8(response.body()).unwrap());
-        assert!(page.contains(&text), "the page lacks:\n{text}");
-    }
-}
-
 /// RATE-1 to RATE-3, D-31: quotas per credential, each its own, and what a 429 says.
 #[test]
 fn quotas_are_counted_by_credential_and_kind() {

@@ -1,4 +1,4 @@
-//! A receiver with actix-web. The guide's page on receiving shows the part that differs from `receive.rs`.
+//! A receiver with actix-web.
 #![allow(clippy::disallowed_methods, reason = "a host has a clock")]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A whole sender over SQLite, in one file. The guide's page on storing quotes it.
+//! A whole sender over SQLite, in one file.
 //!
 //! Your program inserts a row into `outbox` with each call that has ended. Run as many processes as you want, on
 //! one machine: `send register acct_1 https://hooks.example.com/calls whsec_...`, then `send`; `send rotate 1

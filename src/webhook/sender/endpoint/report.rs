@@ -11,6 +11,12 @@ stored_object! {
     ///
     /// It serializes, for hosts that write one row at a time: it waits in the delivery's row until the endpoint's
     /// row is written. See [storing](crate::guide::storing#without-transactions).
+    ///
+    /// If the delivery's row cannot contain the report, the order of the two writes depends on the answer. After a
+    /// 2xx or a 410, write the endpoint before the delivery. After any other answer, write the delivery before the
+    /// endpoint. Store the alert with the endpoint. If another process has meanwhile changed only the second row,
+    /// read this row again. Then record the same report again, or finish the same attempt again. If a process dies
+    /// between the two writes, one failure can be missing from the count.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[must_use = "give it to `EndpointHealth::record`, or an endpoint is never disabled"]
     pub struct AttemptReport {
