@@ -95,8 +95,8 @@ pub(super) fn check<'a>(
             outcomes.assumed.extend(step.assumption().map(assumed));
         }
         let lives = |noted: &Noted, entry: &Entry| {
-            // By the clock of the database: its sender's may be wrong.
-            endpoints::lives(states, endpoint, noted.at.saturating_sub(entry.took), lost)
+            let began = noted.at.saturating_sub(entry.took);
+            endpoints::lives(states, endpoint, [entry.began_at, began], lost)
         };
         match replay(step, lives, record.time_scale) {
             Ok(reports) => {

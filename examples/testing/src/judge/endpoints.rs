@@ -28,6 +28,9 @@ pub(super) type States = BTreeMap<i64, Vec<State>>;
 /// How long before an attempt its endpoint was read, at most: its sender may have been paused meanwhile.
 const READ_BEFORE: Duration = Duration::from_secs(15);
 
+/// How long the result of an attempt waits to be stored, at most: no server may lead meanwhile.
+const STORED_AFTER: Duration = Duration::from_secs(60);
+
 /// Returns the states that a record tells of.
 pub(super) fn states(record: &Record) -> States {
     let mut states = States::new();
@@ -43,16 +46,19 @@ pub(super) fn states(record: &Record) -> States {
     states
 }
 
-/// Returns the endpoint in each life in which an attempt may have begun at this instant.
+/// Returns the endpoint in each life in which an attempt may have begun, by its sender's clock and, if its result was
+/// stored at once, by the database's.
 pub(super) fn lives(
     states: &States,
     number: i64,
-    began: Timestamp,
+    [sent, began]: [Timestamp; 2],
     lost: &[Lost],
 ) -> Vec<EndpointHealth> {
     let latest = began.saturating_add(error(lost, began));
+    // A sender's clock may be wrong.
+    let earliest = sent.clamp(began.saturating_sub(STORED_AFTER), began);
+    let least = earliest.saturating_sub(READ_BEFORE);
     let read = |state: &&State| {
-        let least = began.saturating_sub(READ_BEFORE);
         state.from <= latest
             && state.until.is_none_or(|until| least <= until)
             && state.endpoint.is_active()

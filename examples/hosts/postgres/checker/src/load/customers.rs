@@ -426,11 +426,14 @@ async fn enable_one(change: &Transaction<'_>, nth: u64) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Has a delivery made again, as an owner.
+/// Has a delivery made again, as an owner: its event is not erased, and is not erased meanwhile.
 async fn redeliver_one(change: &Transaction<'_>, nth: u64) -> Result<(), DbError> {
     let missed = "SELECT d.id, d.endpoint, d.event_created_at
         FROM ended AS d JOIN endpoints AS e ON e.number = d.endpoint
-        WHERE d.status <> 'delivered' AND e.disabled IS NULL ORDER BY d.id LIMIT 50";
+            JOIN events AS v ON v.account_id = d.account_id AND v.id = d.event_id
+                AND v.created_at = d.event_created_at
+        WHERE d.status <> 'delivered' AND e.disabled IS NULL AND v.body IS NOT NULL
+        ORDER BY d.id LIMIT 50 FOR SHARE OF v";
     let keys: Vec<Key> = change
         .query(missed, &[])
         .await?
