@@ -55,14 +55,24 @@ const shown = (selector) => `(document.querySelector(${JSON.stringify(selector)}
 try {
   // Before anything has failed nobody is told that something has, and the other way round.
   await page("Page.navigate", { url: dashboard + "/" });
-  await until("nothing fails", `${shown("h1")} === "Fleet" && ${shown(".summary.good")} === "No account needs attention" && !document.querySelector('[data-key="card troubled"]')`);
+  await until("nothing fails", `${shown("h1")} === "Fleet" && ${shown(".summary.good")} === "No endpoint fails" && !document.querySelector('[data-key="card troubled"]')`);
   passed += await audit(browser, "a fleet in which nothing fails");
   // An endpoint that has failed for more than a minute is suspect.
   const emit = async (n) => { for (const account of [...troubled, accounts[5]]) await json("POST", `/accounts/${account.id}/events`, { type: "call.noted", data: { n } }); };
-  for (let n = 0; n < 5; n++) await emit(n);
+  await emit(0);
+  // One rule on both pages: an endpoint is here as soon as its account's page says that it is failing.
+  let here = [];
+  while (here.length < 15) { await new Promise((done) => setTimeout(done, 100)); here = (await json("GET", "/fleet")).troubled; }
+  await until("one attempt", `document.querySelectorAll('[data-key^="row trouble"]').length === 12 && ${shown(".summary.bad")} === "12 accounts need attention"`);
+  for (const { id } of [...troubled, accounts[5]]) {
+    const { endpoints } = await json("GET", `/accounts/${id}/overview`);
+    const bad = endpoints.filter((e) => e.failing_since || ["gone", "failing"].includes(e.reason)).map((e) => e.id).sort();
+    assert.deepEqual(here.filter((row) => row.account_id === id).map((row) => row.endpoint_id).sort(), bad, id);
+  }
+  for (let n = 1; n < 5; n++) await emit(n);
   await json("POST", "/clock", { advance_seconds: 90 });
   await emit(5);
-  for (let fleet; !(fleet?.troubled.length === 15); fleet = await json("GET", "/fleet")) await new Promise((done) => setTimeout(done, 100));
+  for (let told; told?.data.length !== 15; told = await json("GET", "/alerts?before=&limit=1000")) await new Promise((done) => setTimeout(done, 100));
 
   // Its answers together, without the page, which a browser has once.
   const took = [];
@@ -90,11 +100,11 @@ try {
   const row = (n) => `document.querySelector('[data-key="row trouble ${troubled[n].id}"]')`;
   const cells = await run(`[...${row(0)}.cells].map((cell) => cell.innerText)`);
   assert.match(cells[0], /^Business 7\s+acct_00007$/);
-  assert.match(cells[1], /^1 endpoint answered 410, disabled\s+1 endpoint failing$/);
+  assert.match(cells[1], /^1 endpoint answered 410, disabled\s+http:.*\/gone\s+1 endpoint failing: HTTP 503\s+http:.*\/down$/);
   assert.match(cells[2], /^(just now|\d+ (s|min) ago)\s+\d{4}-/);
   assert.deepEqual(cells.slice(3), ["6", "6", "nobody"], "what waits at the one that fails, and what the other has missed");
   assert.equal(await run(`document.documentElement.scrollWidth <= innerWidth`), true);
-  assert.match(await run(shown('[data-key="card sending"]')), /Pending72.*Suspect12Disabled for failing3/);
+  assert.match(await run(shown('[data-key="card sending"]')), /Pending72.*Failing12Disabled for failing3/);
   assert.match(await run(`document.querySelector('[data-key="card sending"] .strip').ariaLabel`), /^Most pending in the last day: \d+ from \d\d:\d\d$/);
   passed += 4;
   for (const [width, height] of [[1280, 900], [390, 844]]) for (const scheme of ["light", "dark"]) {
@@ -113,7 +123,7 @@ try {
   const rest = alerts.filter((alert) => alert.account_id === troubled[5].id);
   assert.equal(rest.length, 1);
   await run(`document.querySelector('[data-key="acknowledge ${rest[0].id}"]').click()`);
-  await until("who", `!!document.querySelector("dialog[open] input[name=by]")`);
+  await until("whose, and who", `${shown("dialog code")} === "${troubled[5].id} · ${receiving}/down" && !!document.querySelector("dialog[open] input[name=by]")`);
   await run(`{ document.querySelector("dialog input[name=by]").value = "Ada"; document.querySelector("dialog form").requestSubmit(); }`);
   await until("one fewer", `${shown(".summary.bad")} === "11 accounts need attention · 1 account acknowledged" && ${row(5)}.cells[5].innerText === "Ada" && !${row(5)}.nextSibling`);
 
@@ -127,6 +137,30 @@ try {
   await until("it is found", `[...document.querySelectorAll("#found li")].map((li) => li.dataset.key).join() === "account acct_09999"`);
   await run(`document.querySelector("#found li").click()`);
   await until("it is shown", `${shown("h1")} === "Business 9999"`);
+
+  // A search that finds nothing says so, and ends with its screen.
+  await run(`document.querySelector('[data-key="to fleet"]').click()`);
+  const seek = `{ search.focus(); search.value = "nobody"; search.dispatchEvent(new Event("input")); }`;
+  const nobody = `${shown('[data-key="card accounts"]')}.includes("No account begins with nobody")`;
+  const ten = `document.querySelectorAll('[data-key^="row account"]').length === 10 && search.value === ""`;
+  await run(seek);
+  await until("nothing is found", nobody);
+  await run(`document.querySelector('[data-key="clear search"]').click()`);
+  await until("all again", ten);
+  await run(seek);
+  await until("nothing is found again", nobody);
+  await run(`location.hash = "#acct_00007"`);
+  await until("an account", `${shown("h1")} === "Business 7"`);
+  await run(`document.querySelector('[data-key="to fleet"]').click()`);
+  await until("all once more", ten);
+
+  // The id of an endpoint, as alerts and logs have it, leads to its deliveries.
+  await run(`{ search.focus(); search.value = "whep_0_1"; search.dispatchEvent(new Event("input")); take(0); }`);
+  await until("its deliveries", `location.hash === "#acct_00007?endpoint=whep_0_1" && ${shown("h1")} === "Business 7"`);
+  await page("Page.navigate", { url: dashboard + "/#" });
+  await until("back on the fleet", `${shown("h1")} === "Fleet"`);
+  await run(`{ search.focus(); search.value = "evt_1"; take(0); }`);
+  await until("an event needs its account", `${shown("#errors")}.startsWith("open the event’s account first")`);
 
   // A service that does not answer leaves what was seen, and says so.
   await page("Page.navigate", { url: dashboard + "/#" });

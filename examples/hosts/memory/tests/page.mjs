@@ -60,8 +60,10 @@ try {
   const row = `document.querySelector('[data-key="row ${lost}"]')`;
   await until("the one that the address opens", `${row}?.textContent.includes("failed") && document.querySelectorAll(".detail .exact").length === 1`);
   status = 204;
+  await run(`{ const say = toast; window.told = []; toast = (text, bad) => { told.push(text); say(text, bad); }; }`);
   await run(`document.querySelector('[data-key="again ${lost}"]').click()`);
   await until("it is delivered", `${row}.textContent.includes("delivered") && document.querySelectorAll(".detail .tries [data-key^='request ']").length === 7`);
+  await until("its result is told, and is first", `told.join() === "Redelivery accepted,ping: HTTP 204" && ${text(".tries > .try")}.startsWith("↻HTTP 204")`);
 
   // Its reader's drawer stays while the store does not answer.
   await run(`{
@@ -112,7 +114,37 @@ try {
   await json("DELETE", "/endpoints/" + first);
   await until("the endpoint is gone", `!seen.endpoints.some((e) => e.id === "${first}")`);
   assert.equal(await run(text(".summary")), "No endpoint fails");
-  passed++;
+  // Nothing is offered that is certain to be refused: the reason is in its place.
+  await run(`setFilter("id", "${forgotten}")`);
+  const barred = (why) => `${forgottenRow}?.querySelector(".end").textContent === ${JSON.stringify(why)} && !${forgottenRow}.querySelector(".choose")`;
+  await until("of a deleted endpoint", barred("the endpoint was deleted"));
+  await run(`${forgottenRow}.querySelector(".expand").click()`);
+  await until("in the drawer, too", `!document.querySelector(".detail .primary") && /Cannot be redelivered: the endpoint was deleted[.]/.test(${text(".detail")})`);
+  await run(`filters.id = ""; turn([""])`);
+
+  // What could not be loaded says so in its place, and nothing is green before something was sent.
+  const other = (await json("POST", "/accounts/acct_harbour_hair/endpoints", { url: receiving + "/first" })).id;
+  await run(`{ window.real = fetch; window.fetch = async (asked, options) => String(asked).endsWith("/recover") ? new Response("{}", { status: 503 }) : real(asked, options); location.hash = "#acct_harbour_hair"; }`);
+  await until("what was missed is not known", `${text(".summary.wait")} === "missed: not loaded, retrying"`);
+  await run(`{ window.fetch = real; missed.clear(); refresh(true); }`);
+  await until("nothing was sent", `${text(".summary")} === "Nothing has been sent yet" && !document.querySelector(".summary.good")`);
+  // A delivery that was cancelled is none of a disabled endpoint's, and one of a disabled endpoint can be missed.
+  const stopped = (d, e) => run(`stopped({ status: "parked", endpoint_id: "${other}", ended_at: ${JSON.stringify(d)}, ...${JSON.stringify(e ?? {})} })`);
+  assert.equal(await stopped("2999-01-01T00:00:00Z"), "cancelled");
+  assert.equal(await stopped("2000-01-01T00:00:00Z"), "cancelled, or endpoint was disabled");
+  assert.equal(await stopped("2999-01-01T00:00:00Z", { endpoint_id: "whep_gone" }), "endpoint was deleted");
+  await json("POST", `/endpoints/${other}/pause`, {});
+  await json("POST", "/accounts/acct_harbour_hair/events", { type: "note", data: {} });
+  await run(`missed.clear()`);
+  await until("what a disabled one has missed", `${text(".summary")} === "1 disabled · 1 missed"`);
+  assert.equal(await stopped("2999-01-01T00:00:00Z"), "endpoint was disabled");
+  await until("no button", `/the endpoint is disabled$/.test(document.querySelector(".line .end")?.textContent)`);
+  // The id is there to copy.
+  await run(`show("endpoints")`);
+  await until("its id", `${text(".endpoint")}.includes("${other}") && !!document.querySelector('[data-key="copy id ${other}"]')`);
+  await run(`location.hash = "#acct_fjord_dental"`);
+  await until("back", `${text("h1")} === "Fjord Dental Clinic"`);
+  passed += 5;
 
   // A list that is longer than what comes with the rest goes on behind a button.
   for (let n = 0; n < 25; n++) await json("POST", account + "/calls", {});

@@ -198,9 +198,10 @@ CREATE TABLE ring_keys (
     position    integer NOT NULL UNIQUE
 );
 
--- Endpoints that need somebody, the latest last.
-CREATE INDEX endpoints_troubled ON endpoints (coalesce(first_failed_at, since))
-    WHERE disabled IN ('gone', 'failing') OR (disabled IS NULL AND first_failures >= 5);
+-- Endpoints that need somebody: suspect and disabled ones last, the latest last.
+CREATE INDEX endpoints_troubled ON endpoints
+    ((disabled IS NOT NULL OR first_failures >= 5), coalesce(first_failed_at, since))
+    WHERE disabled IN ('gone', 'failing') OR (disabled IS NULL AND first_failures > 0);
 
 -- Events: exact bytes, once. A row's day is that of `created_at`, which comes from the change that
 -- the event reports, so that an event that is relayed twice meets itself.

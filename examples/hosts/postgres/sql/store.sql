@@ -655,24 +655,43 @@ WHERE began_at > now() - interval '1 day'
 ORDER BY began_at;
 
 -- name: fleet_troubled
--- The endpoints that need somebody, the latest first. Pending and missed deliveries of each are counted to $2.
--- The operator is who has taken note of the latest alert.
-SELECT e.account_id, (SELECT business_name FROM accounts AS a WHERE a.id = e.account_id), e.id AS endpoint_id, e.url, e.disabled AS reason, e.since,
+-- The endpoints that need somebody: suspect and disabled ones first, the latest first. Pending and missed deliveries of
+-- each are counted to $2. The latest attempt is looked for in the oldest pending deliveries, and while the endpoint is
+-- active in the latest ended ones. The operator is who has taken note of the latest alert.
+SELECT e.account_id, (SELECT business_name FROM accounts AS a WHERE a.id = e.account_id), e.id AS endpoint_id, e.url, e.disabled AS reason, e.since, t.outcome,
     (SELECT count(*) FROM (SELECT FROM deliveries AS d WHERE d.endpoint = e.number LIMIT $2) AS d) AS waiting,
     (SELECT count(*) FROM (
         SELECT FROM ended AS d WHERE d.endpoint = e.number AND d.status <> 'delivered' LIMIT $2) AS d) AS missed,
     n.acknowledged_by, n.acknowledged_at
 FROM (
-    SELECT number, account_id, id, url, disabled, coalesce(first_failed_at, since) AS since
+    SELECT number, account_id, id, url, disabled, coalesce(first_failed_at, since) AS since,
+        disabled IS NOT NULL OR first_failures >= 5 AS told
     FROM endpoints
-    WHERE disabled IN ('gone', 'failing') OR (disabled IS NULL AND first_failures >= 5)
-    ORDER BY coalesce(first_failed_at, since) DESC
+    WHERE disabled IN ('gone', 'failing') OR (disabled IS NULL AND first_failures > 0)
+    ORDER BY (disabled IS NOT NULL OR first_failures >= 5) DESC, coalesce(first_failed_at, since) DESC
     LIMIT $1
 ) AS e
 LEFT JOIN LATERAL (
+    SELECT coalesce(a.reason, a.outcome) AS outcome
+    FROM (
+        (SELECT id, event_created_at FROM ended AS d
+         WHERE e.disabled IS NULL AND (d.endpoint, d.id) < (e.number, 9223372036854775807) AND d.endpoint >= e.number
+         ORDER BY d.endpoint DESC, d.id DESC LIMIT 5)
+        UNION ALL
+        (SELECT id, event_created_at FROM deliveries AS d WHERE d.endpoint = e.number ORDER BY d.id LIMIT 5)
+    ) AS d
+    CROSS JOIN LATERAL (
+        SELECT * FROM attempts AS a
+        WHERE a.delivery = d.id AND a.event_created_at = d.event_created_at AND a.outcome <> 'unsent'
+        OFFSET 0
+    ) AS a
+    ORDER BY a.began_at DESC
+    LIMIT 1
+) AS t ON true
+LEFT JOIN LATERAL (
     SELECT acknowledged_by, acknowledged_at FROM alerts WHERE endpoint = e.number ORDER BY version DESC LIMIT 1
 ) AS n ON true
-ORDER BY e.since DESC;
+ORDER BY e.told DESC, e.since DESC;
 
 -- name: journal_after
 -- What is behind a row, of transactions that have ended and before which all others have. In the order of the numbers:

@@ -82,11 +82,14 @@ try {
   await click("pause");
   await until("it asks", title("Pause sending?"));
   passed += await audit(browser, "the question");
-  await run(`document.querySelector("dialog input[name=pace]").value = "99999"`);
+  // What is typed takes the place of the 0.
+  await page("Input.insertText", { text: "99999" });
+  assert.equal(await run(`document.querySelector("dialog input[name=pace]").value`), "99999");
   await submit();
   await until("why not", `/per_second: expected a whole number from 0 to 10000/.test(${text("dialog .wrong")})`);
   await run(`document.querySelector("dialog input[name=pace]").value = "0"`);
   await submit();
+  await until("it is told", `${text("#toasts")}.includes("Sending is paused")`);
   await until("it is paused", lever("/This account is paused *set by operator /"));
   passed += await audit(browser, "a pause");
   // Senders look every few seconds.
@@ -143,6 +146,18 @@ try {
   await ask("POST", "/levers", { endpoint_id: endpoint, per_second: 2 });
   await until("its own endpoint's", `document.querySelectorAll('[data-key="card levers"] li').length === 2 && /Endpoint whep_/.test(${text('[data-key="card levers"]')})`);
   assert.equal((await run(text('[data-key="card levers"]'))).includes(other.id), false);
+
+  // Everything is paused on the fleet, and goes on.
+  await page("Page.navigate", { url: "about:blank" });
+  await page("Page.navigate", { url: dashboard + "/" });
+  await until("the fleet", `${text("h1")} === "Fleet" && !!document.querySelector('[data-key="pause"]')`);
+  await click("pause");
+  await until("of what", `${title("Pause sending?")} && ${text("dialog code")} === "Everything, of all accounts"`);
+  await submit();
+  const all = `[...document.querySelectorAll('[data-key="card levers"] li')].find((li) => li.textContent.includes("Everything is paused"))`;
+  await until("everything is paused", `!!${all}`);
+  await run(`${all}.querySelector("button").click()`);
+  await until("it goes on", `!${all}`);
   await end();
 } catch (error) {
   await end(error);

@@ -460,7 +460,9 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
 
 /// Returns the refusal of a link where everybody who reaches the dashboard is an operator: it would bind nobody.
 fn no_token() -> Error {
-    Refused::Conflict("this dashboard requires no token".to_owned()).into()
+    let why = "this dashboard requires no token, so whoever opens it is an operator: start it with \
+               --operator-token-file";
+    Refused::Conflict(why.to_owned()).into()
 }
 
 /// Returns whether a request counts what was missed, and starts nothing: the page asks it of everybody.

@@ -8,25 +8,26 @@ use call_assistant::webhook::event::EventType;
 use http::HeaderValue;
 use sha2::{Digest as _, Sha256};
 
-/// The dashboard's page: its parts, without the comments and the indentation of their source.
+/// The dashboard's page: its parts, without the comments and the indentation of their source, and its style without
+/// spaces that mean nothing.
 pub(super) static DASHBOARD: LazyLock<String> = LazyLock::new(|| {
     let sample = |known: &EventType| Some(format!("\"{known}\":{},", known.sample()?));
     let samples: String = EventType::KNOWN.iter().filter_map(sample).collect();
     let samples = format!("const EXAMPLES = {{{samples}}};");
-    let lines = ABOVE.lines().chain([samples.as_str()]).chain(SCRIPT.lines()).map(str::trim_start);
-    let is_comment = |line: &&str| line.starts_with("// ") || line.starts_with("/* ");
-    lines.filter(|line| !is_comment(line)).flat_map(|line| [line, "\n"]).collect()
+    let is_kept =
+        |line: &&str| !(line.is_empty() || line.starts_with("// ") || line.starts_with("/* "));
+    let lines = |text: &'static str| text.lines().map(str::trim_start).filter(is_kept);
+    let around = [" > ", ": ", "; ", ", ", " {", "{ ", " }"];
+    let tight = |line: &str| {
+        around.iter().fold(line.to_owned(), |line, part| line.replace(part, part.trim()))
+    };
+    let style: String = lines(include_str!("page/style.css")).map(tight).collect();
+    let body = lines(include_str!("page/body.html"));
+    let script = [samples.as_str()].into_iter().chain(lines(SCRIPT));
+    let above = lines(include_str!("page/head.html")).chain(["<style>", &*style, "</style>"]);
+    let parts = above.chain(body).chain(["<script>", "\"use strict\";"]).chain(script);
+    parts.flat_map(|line| [line, "\n"]).collect()
 });
-
-/// The page above the script, with its only style.
-const ABOVE: &str = concat!(
-    include_str!("page/head.html"),
-    "<style>\n",
-    include_str!("page/style.css"),
-    "</style>\n",
-    include_str!("page/body.html"),
-    "<script>\n\"use strict\";\n",
-);
 
 /// The only script. A sample of each type of event stands above it.
 const SCRIPT: &str = concat!(

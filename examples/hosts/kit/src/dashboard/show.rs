@@ -83,6 +83,7 @@ pub(super) fn endpoint(row: &EndpointRow) -> Value {
         "consecutive_failures": health.failures(),
         "failures_to_disable": FAILURES_TO_DISABLE,
         "created_at": row.created_at,
+        "failing_since": health.first_failed_at(),
         "suspect_since": health.first_failed_at().filter(|_| health.is_suspect()),
         "previous_secrets_until": row.previous_secrets,
     })

@@ -11,17 +11,19 @@ pub const MOST_TROUBLED: usize = 100;
 /// The most deliveries of an endpoint that are counted: 1,000. One more stands for any number beyond it.
 pub const MOST_WAITING: u64 = 1_000;
 
-/// An endpoint that needs somebody: it is suspect, or was disabled since it failed.
+/// An endpoint that needs somebody: it fails, or was disabled since it failed.
 #[derive(Clone, Debug, Serialize)]
 pub struct TroubledRow {
     pub account_id: AccountId,
     pub business_name: Option<String>,
     pub endpoint_id: EndpointId,
     pub url: String,
-    /// Why it is disabled, in a word; `None` while it is suspect.
+    /// Why it is disabled, in a word; `None` while it is active.
     pub reason: Option<String>,
     /// Since when it has failed, or is disabled.
     pub since: Timestamp,
+    /// The result of its latest attempt, or why there was no response, in a word; `None` if that is not known.
+    pub outcome: Option<String>,
     /// Its pending deliveries, [`MOST_WAITING`] and one more at most.
     pub waiting: u64,
     /// The deliveries that it has missed, as many at most.
@@ -45,7 +47,7 @@ pub struct FleetHour {
 /// How all accounts stand.
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
-    /// The latest first, [`MOST_TROUBLED`] at most.
+    /// Suspect and disabled ones first, the latest first; [`MOST_TROUBLED`] at most.
     pub troubled: Vec<TroubledRow>,
     /// Whether there are more.
     pub more: bool,

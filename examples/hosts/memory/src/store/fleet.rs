@@ -1,6 +1,7 @@
 //! All accounts on one screen.
 
 use call_assistant::Timestamp;
+use call_assistant::webhook::sender::Outcome;
 
 use super::{EndpointRow, Tables};
 use host::store::{Fleet, FleetHour, LoadRow, MOST_TROUBLED, MOST_WAITING, TroubledRow};
@@ -15,11 +16,14 @@ impl Tables {
         for row in &self.endpoints {
             let health = &row.health;
             let reason = health.disabled().map(|reason| reason.as_str());
-            if health.is_suspect() || matches!(reason, Some("gone" | "failing")) {
+            if health.first_failed_at().is_some() || matches!(reason, Some("gone" | "failing")) {
                 troubled.push((health.first_failed_at().unwrap_or(health.since()), row));
             }
         }
-        troubled.sort_by_key(|(since, _)| std::cmp::Reverse(*since));
+        troubled.sort_by_key(|(since, row)| {
+            let is_young = row.health.is_active() && !row.health.is_suspect();
+            (is_young, std::cmp::Reverse(*since))
+        });
         let more = troubled.len() > MOST_TROUBLED;
         troubled.truncate(MOST_TROUBLED);
         let troubled = troubled.into_iter().map(|(since, row)| self.troubled(row, since)).collect();
@@ -32,10 +36,14 @@ impl Tables {
         let count = |rows: usize| u64::try_from(rows.min(most)).unwrap_or(u64::MAX);
         let account = self.accounts.get(&row.account_id);
         let own = account.into_iter().flat_map(|account| self.deliveries(account));
-        let missed = own.filter(|delivery| {
+        let own = own.filter(|delivery| {
             self.endpoint_of(delivery.endpoint).is_some_and(|of| of.id == row.id)
-                && delivery.state.status().is_missed()
         });
+        let own: Vec<_> = own.collect();
+        let attempts = own.iter().flat_map(|delivery| &delivery.log).map(|attempt| &attempt.entry);
+        let sent = attempts.filter(|entry| entry.outcome != Outcome::Unsent);
+        let latest = sent.max_by_key(|entry| entry.began_at);
+        let missed = own.iter().filter(|delivery| delivery.state.status().is_missed());
         let acknowledged = self.latest_of(row).and_then(|alert| alert.acknowledged.clone());
         let (acknowledged_by, acknowledged_at) =
             acknowledged.map(|noted| (noted.by, noted.at)).unzip();
@@ -46,6 +54,10 @@ impl Tables {
             url: row.target.as_str().to_owned(),
             reason: row.health.disabled().map(|reason| reason.as_str().to_owned()),
             since,
+            outcome: latest.map(|entry| match &entry.reason {
+                Some(reason) => reason.to_string(),
+                None => entry.outcome.to_string(),
+            }),
             waiting: count(row.pending.len()),
             missed: count(missed.count()),
             acknowledged_by,

@@ -299,6 +299,7 @@ row! {
         url: String,
         reason: Option<String>,
         since: At,
+        outcome: Option<String>,
         waiting: Count,
         missed: Count,
         acknowledged_by: Option<String>,

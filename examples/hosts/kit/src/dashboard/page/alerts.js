@@ -35,6 +35,7 @@ function alertRow({ alert, before }, line) {
 let operator = "";
 function acknowledgeDialog(alert) {
   dialog("Acknowledge this alert", alert.message, [
+    quoted(`${alert.account_id} · ${alert.url}`),
     field("By", "Whoever reads the feed sees this name.", written("by", { required: true, maxlength: "100", autofocus: true, value: operator, autocomplete: "nickname" })),
   ], "Acknowledge", async (data) => {
     operator = data.get("by");

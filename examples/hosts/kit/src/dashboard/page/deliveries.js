@@ -75,11 +75,10 @@ function deliveriesCard(a, deliveries, endpoints) {
 }
 // What is open lies beside the list, and moves none of it. Its address opens it again.
 function drawer(d) {
-  const copy = (id) => [mono(id), " ", button("Copy", { key: "copy id " + id, class: "plain", of: id }, () => copyText(id))];
   return h("section.detail", { key: "detail " + d.id, "aria-label": titled(d) },
     h("header.row", h("h3", d.type, " ", state(d)), action(d, "drawer "), button("Close", { key: "close " + d.id, of: titled(d) }, () => { open.delete(d.id); remember(); draw(); document.querySelector(`[data-key="open ${d.id}"]`)?.focus(); })),
-    facts([["Event", [copy(d.event_id), " ", button("To all endpoints", { key: "event " + d.id, class: "plain", of: d.event_id }, () => { filters = { ...ANY }; setFilter("id", d.event_id); })]],
-      ["Delivery", copy(d.id)], ["Endpoint", d.url], ["Created", when(d.event_created_at)]]),
+    facts([["Event", [copied(d.event_id), " ", button("To all endpoints", { key: "event " + d.id, class: "plain", of: d.event_id }, () => { filters = { ...ANY }; setFilter("id", d.event_id); })]],
+      ["Delivery", copied(d.id)], ["Endpoint", d.url], ["Created", when(d.event_created_at)]]),
     h("h3", "Attempts"), tries(d), h("h3", "Body"), bodyOf(d));
 }
 function deliveryRow(heads, d, line) {
@@ -89,19 +88,30 @@ function deliveryRow(heads, d, line) {
   return row(heads, { key: "row " + d.id, class: "line" + (isOpen ? " open" : "") },
     h("div.row",
       h("button.expand", { key: "open " + d.id, type: "button", "aria-expanded": String(isOpen), "aria-label": "Attempts of " + titled(d), onclick: toggle }, icon("M4 2l4 4-4 4")),
-      missed && h("input.choose", { key: "choose " + d.id, type: "checkbox", checked: chosen.has(d.id), "aria-label": "Select: " + titled(d), onchange: (e) => { e.target.checked ? chosen.add(d.id) : chosen.delete(d.id); draw(); } }),
+      missed && !barred(d) && h("input.choose", { key: "choose " + d.id, type: "checkbox", checked: chosen.has(d.id), "aria-label": "Select: " + titled(d), onchange: (e) => { e.target.checked ? chosen.add(d.id) : chosen.delete(d.id); draw(); } }),
       h("span.clip", { title: d.event_id }, d.type)),
     state(d),
     h("div.clip", { title: d.url }, d.url.replace(/^https?:\/\//, "")),
-    h("div.row", pips(d), hold ? hold.why : PARKED[d.status] ? h("span", last && outcome(last) + "; ", PARKED[d.status]) : last && outcome(last)),
+    h("div.row", pips(d), hold ? hold.why : stopped(d) ? h("span", last && outcome(last) + "; ", stopped(d)) : last && outcome(last)),
     d.status !== "waiting" || !d.next_at ? when(d.ended_at || d.event_created_at, line) : hold ? h("div.two", h("span", "due ", when(d.next_at, line)), faint(hold.until)) : h("span", "next ", when(d.next_at, line)),
     action(d, ""));
 }
-const PARKED = { skipped: "endpoint was disabled", parked: "endpoint was disabled or deleted" };
+const endpointOf = (d) => seen.endpoints.find((e) => e.id === d.endpoint_id);
+const isDeleted = (d) => !endpointOf(d) && !seen.endpoints_next;
+// Why it was parked or skipped. An endpoint that is active since before has not stopped it.
+function stopped(d) {
+  const e = endpointOf(d);
+  if (d.status === "skipped") return "endpoint was disabled";
+  if (d.status !== "parked") return null;
+  if (isDeleted(d)) return "endpoint was deleted";
+  return Date.parse(e?.since) <= Date.parse(d.ended_at) ? e.status === "active" ? "cancelled" : "endpoint was disabled" : "cancelled, or endpoint was disabled";
+}
+// Why it cannot be redelivered.
+const barred = (d) => d.outlook?.not_redeliverable && (isDeleted(d) ? "the endpoint was deleted" : d.outlook.not_redeliverable);
 // What can be done with a delivery, in its row and in its drawer.
 function action(d, where) {
-  const act = (key, text, done, path) => button(text, { key: `${where}${key} ${d.id}`, of: (where && "opened, ") + titled(d), class: where && "primary" }, doing(done, "POST", "deliveries", d.id, path));
-  return MISSED.includes(d.status) ? act("again", "Redeliver", "Redelivery accepted", "redeliver") : d.status === "waiting" && act("now", "Send now", "It is sent now", "send");
+  const act = (key, text, done, path) => button(text, { key: `${where}${key} ${d.id}`, of: (where && "opened, ") + titled(d), class: where && "primary" }, () => attempt(done, () => ask("POST", at("deliveries", d.id, path)).then(() => watched.set(d.id, d.attempts.length))));
+  return MISSED.includes(d.status) ? barred(d) ? faint(barred(d)) : act("again", "Redeliver", "Redelivery accepted", "redeliver") : d.status === "waiting" && act("now", "Send now", "It is sent now", "send");
 }
 // Why a delivery that is due is not sent, and until when: what an operator has set, or its endpoint.
 function heldBy(d) {
@@ -109,8 +119,8 @@ function heldBy(d) {
   const levers = seen.levers.levers.filter((l) => (l.endpoint_id ?? d.endpoint_id) === d.endpoint_id && (l.account_id ?? d.account_id) === d.account_id);
   const [lever] = levers.sort((a, b) => a.per_second - b.per_second);
   if (lever) return { why: lever.per_second ? "held: sending is slowed down" : "held: sending is paused", until: lever.per_second ? "sent at its turn" : "sent once that is undone" };
-  const e = seen.endpoints.find((e) => e.id === d.endpoint_id);
-  return e?.suspect_since && { why: "held: its endpoint is suspect", since: e.suspect_since, until: "sent once an attempt in flight ends" };
+  const e = endpointOf(d);
+  return e?.suspect_since && { why: "held: its endpoint is failing", since: e.suspect_since, until: "sent once an attempt in flight ends" };
 }
 // One after the other: what is refused stays selected, and the first reason is said.
 async function redeliverChosen() {
@@ -174,19 +184,27 @@ function pips(d) {
   const text = `${made.length} of 6` + (byHand.length ? `, ${byHand.length} by hand` : "");
   return h("span.pips", { role: "img", title: text, "aria-label": text }, list, byHand.length > 0 && faint(` +${byHand.length}`));
 }
-// Each attempt with its answer. The latest one has its request unfolded.
+// The result of what somebody has sent by hand is told once it is there.
+const watched = new Map();
+function tellResults(rows) {
+  for (const d of rows) if (d.attempts.length > watched.get(d.id)) {
+    toast(`${d.type}: ${outcome(d.attempts[watched.get(d.id)])}`);
+    watched.delete(d.id);
+  }
+}
+// The next attempt, and each one with its answer, newest first. The latest one has its request unfolded.
 function tries(d) {
-  const one = (t) => h("li.try", { class: good(t) ? "good" : "bad" }, h("span.n", t.by_hand ? "↻" : t.number),
+  const one = (t) => h("li.try", { key: `try ${d.id} ${t.began_at}`, class: good(t) ? "good" : "bad" }, h("span.n", t.by_hand ? "↻" : t.number),
     h("div", h("p", h("span.strong", outcome(t)), t.reason && h("span.mono.faint", t.outcome), faint(millis(t.took_ms)), when(t.began_at), t.by_hand && badge("by hand"), t.late && badge("late")),
       requestOf(d, t),
       t.headers?.text && h("details", h("summary.faint", "Header fields of the answer"), h("div.answer.mono.faint", t.headers.text + (t.headers.cut ? "…" : ""))),
       t.response?.text && h("div.answer.mono", t.response.text + (t.response.cut ? " …" : ""))));
   const next = (n, ...text) => h("li.try.info", h("span.n", n), h("div", text));
-  const list = d.attempts.map(one);
+  const list = [];
   const hold = heldBy(d), to = d.outlook, number = to.by_hand ? "↻" : to.number;
   if (to.is === "waiting") list.push(next(number, hold ? [hold.why, hold.since && [" since ", when(hold.since)], "; ", hold.until, "; due "] : "next attempt ", when(d.next_at)));
   if (to.is === "parks") list.push(next("…", `will be parked: its endpoint ${to.reason ? `is disabled (${to.reason})` : "was disabled meanwhile"}`));
-  if (!list.length) list.push(h("li.faint", d.status === "skipped" ? "None: the endpoint was disabled when the event happened." : "None yet."));
-  if (to.is === "ended" && MISSED.includes(d.status)) list.push(h("li.faint", to.redeliverable_until ? ["Can be redelivered until ", when(to.redeliverable_until)] : `Cannot be redelivered: ${to.not_redeliverable}.`));
-  return h("ol.tries", list);
+  if (!list.length && !d.attempts.length) list.push(h("li.faint", d.status === "skipped" ? "None: the endpoint was disabled when the event happened." : "None yet."));
+  if (to.is === "ended" && MISSED.includes(d.status)) list.push(h("li.faint", to.redeliverable_until ? ["Can be redelivered until ", when(to.redeliverable_until)] : `Cannot be redelivered: ${barred(d)}.`));
+  return h("ol.tries", list, d.attempts.map(one).reverse());
 }

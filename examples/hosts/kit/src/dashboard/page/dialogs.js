@@ -61,7 +61,7 @@ function dialog(title, hint, fields, action, submit) {
 }
 const field = (label, small, input) => h("label.field", label, input, small && h("small.faint", small));
 const written = (name, props) => h("input", { type: "text", name, autocomplete: "off", ...props });
-const digits = (name, value, most, props) => written(name, { value, inputmode: "numeric", pattern: `[0-9]{1,${most}}`, ...props });
+const digits = (name, value, most, props) => written(name, { value, inputmode: "numeric", pattern: `[0-9]{1,${most}}`, onfocus: (e) => e.target.select(), ...props });
 const check = (type, name, value, label, checked) => h("label.row.check", h("input", { type, name, value, checked }), label);
 const group = (legend, ...checks) => h("fieldset", h("legend", legend), checks);
 const quoted = (what, ...more) => h("div.row.secret", h("code", what), more);
@@ -94,9 +94,10 @@ function linkDialog(a) {
     const { revoked } = await ask("DELETE", at("accounts", a.id, "portal"));
     toast(`Revoked ${many(revoked, "link")}`);
   }));
-  dialog("A link for the owner", "It opens a page with this account's endpoints, deliveries, alerts, keys and calls, for an hour.", [h("div", revoke)], "Make a link", async () => {
+  dialog("A link for the owner", "It opens this account, and no other, for an hour.", [h("div", revoke)], "Make a link", async () => {
     const made = await ask("POST", at("accounts", a.id, "portal"), {});
-    return () => secretDialog("The owner's link", `For ${a.business_name || a.id}, until ${stamp(made.expires_at)}:`, location.origin + made.path);
+    const url = location.origin + made.path;
+    return () => dialog("The owner's link", `Send it to ${a.business_name || a.id}. It is shown once, and opens until ${stamp(made.expires_at)}.`, [quoted(url, button("Copy", {}, () => copyText(url)))], "Close");
   });
 }
 function keyDialog(a) {

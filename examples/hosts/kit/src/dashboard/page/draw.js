@@ -24,6 +24,7 @@ function draw() {
   if (index >= 0 && JSON.stringify(accounts[index]) !== JSON.stringify(a)) { accounts[index] = a; drawFound(); }
   entitle(a.business_name || a.id);
   const rows = troubles(seen.alerts);
+  tellResults([...deliveries, ...(found?.data ?? []), ...details.values()]);
   const panels = {
     deliveries: () => deliveriesCard(a, deliveries, endpoints), endpoints: () => endpointsCard(a, placed(endpoints)), alerts: () => alertsCard(rows, moreOf("alerts", "Older alerts")),
     keys: () => keysCard(a, keys, seen.keys_more), calls: () => callsCard(calls), settings: plans && (() => standingCard(a, plans)), sandbox: sandbox && (() => sandboxCard(a, sandbox)),

@@ -8,14 +8,15 @@ function endpointsCard(a, endpoints) {
 const noEndpoint = (a) => a.entitlements?.webhooks ?? true ?
   empty("Add your first endpoint", "Events are delivered to the URL of a receiver, signed.", h("div", button("Add endpoint", { key: "add endpoint", class: "primary" }, () => endpointDialog(a)))) :
   empty("This plan has no webhooks", "Webhooks come with Pro and above.");
-// How many of the latest attempts failed, back to the last success: known before a delivery is given up.
+// How many of the latest attempts failed, back to the last success: known before a delivery is given up. The fleet has
+// the same endpoints.
 function failing(e) {
-  if (e.status !== "active") return null;
+  if (!e.failing_since) return null;
   const tries = seen.deliveries.filter((d) => d.endpoint_id === e.id).flatMap((d) => d.attempts).filter((t) => t.outcome !== "unsent");
   tries.sort((a, b) => Date.parse(b.began_at) - Date.parse(a.began_at));
   const worked = tries.findIndex(good);
   const count = worked < 0 ? tries.length : worked;
-  return count ? { count, last: outcome(tries[0]) } : null;
+  return { count, last: count && outcome(tries[0]) };
 }
 // Failing endpoints come first, then disabled ones. None moves while the pointer or the focus is there.
 let order = [];
@@ -30,18 +31,19 @@ function placed(endpoints) {
 function summary(endpoints) {
   if (!endpoints.length) return null;
   const bad = endpoints.filter(failing).length, off = endpoints.filter((e) => e.status !== "active").length;
-  const counted = endpoints.filter((e) => e.status === "active").map((e) => running(e) ? {} : missed.get(e.id));
+  const counted = endpoints.map((e) => running(e) ? {} : missed.get(e.id));
   const lost = counted.reduce((sum, one) => sum + (one?.count ?? 0), 0), more = counted.some((one) => one?.more);
-  const known = counted.every((one) => one && !one.first);
-  const parts = [bad && `${bad} of ${endpoints.length} endpoints failing`, off && `${off} disabled`, lost && `${moreThan({ more })}${number(lost)} missed`].filter(Boolean);
-  return h("p.summary", { key: "summary", class: bad ? "bad" : parts.length ? "wait" : known ? "good" : "" },
-    parts.length ? h("a", { key: "summary endpoints", href: address("endpoints") }, parts.join(" · ")) : known ? "No endpoint fails" : "Counting what was missed");
+  const known = counted.every((one) => one && !one.first), sent = seen.deliveries.length > 0;
+  const parts = [bad && `${bad} of ${endpoints.length} endpoints failing`, off && `${off} disabled`, lost && `${moreThan({ more })}${number(lost)} missed`,
+    counted.some((one) => one?.lost) && "missed: not loaded, retrying"].filter(Boolean);
+  return h("p.summary", { key: "summary", class: bad ? "bad" : parts.length ? "wait" : known && sent ? "good" : "" },
+    parts.length ? h("a", { key: "summary endpoints", href: address("endpoints") }, parts.join(" · ")) : !known ? "Counting what was missed" : sent ? "No endpoint fails" : "Nothing has been sent yet");
 }
 const clipped = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text;
 function endpointRow(e) {
   const active = e.status === "active", fails = failing(e);
   const failures = e.consecutive_failures, limit = e.failures_to_disable;
-  const why = { gone: "the endpoint answered 410", failing: `${limit} deliveries in a row failed`, paused: "its owner paused it" }[e.reason];
+  const why = { gone: "the endpoint answered 410", failing: `${limit} deliveries in a row failed`, paused: "paused by its owner or an operator" }[e.reason];
   const hour = e.last_hour?.attempts ? e.last_hour : null;
   const until = e.previous_secrets_until?.[0];
   const act = (name, text, kind, run) => button(text, { key: `${name} ${e.id}`, class: kind, of: e.url }, run);
@@ -50,12 +52,12 @@ function endpointRow(e) {
   return h("div.endpoint", { key: "row " + e.id, class: fails ? "failing" : "" },
     h("div.two",
       e.description && h("span.described", e.description),
-      h("span.url", { title: `${e.url} ${e.id}` }, e.url),
-      fails && h("span.fails", fails.count === 1 ? "Last attempt failed: " : `Last ${fails.count} attempts failed: `, fails.last),
+      h("span.url", { title: e.url }, e.url), h("span.row", copied(e.id)),
+      fails?.count > 0 && h("span.fails", fails.count === 1 ? "Last attempt failed: " : `Last ${fails.count} attempts failed: `, fails.last),
       !active && faint(why || "disabled", ": nothing is sent to it"),
       active && failures > 0 && faint(`${failures} of ${limit} failed deliveries in a row`),
       until && faint("the previous secret signs, too: it ends ", when(until))),
-    h("div.state", fails ? badge(e.suspect_since ? "failing, suspect" : "failing", "bad") : !active ? badge("disabled", "bad") : e.suspect_since ? badge("suspect", "wait") : badge("active", "good"),
+    h("div.state", fails ? badge("failing", "bad") : active ? badge("active", "good") : badge("disabled", "bad"),
       h("small.faint", "since ", h("time", { datetime: e.since }, stamp(e.since).slice(0, 10)))),
     figure(hour ? `${Math.floor(100 * hour.succeeded / hour.attempts)} %` : "–", !hour ? "none in 1 h" : hour.more ? "of the latest " + counted : `of ${counted} in 1 h`),
     figure(Number.isInteger(hour?.p99_ms) ? millis(hour.p99_ms) : "–", "p99"),

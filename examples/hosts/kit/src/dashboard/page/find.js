@@ -1,4 +1,4 @@
-// ---- One search: accounts by the beginning of an id or a name, events and deliveries by their ids ----
+// ---- One search: accounts by the beginning of an id or a name, deliveries by their ids, events' or endpoints' ----
 const search = $("search");
 let accounts = [], accountPages = 1, moreAccounts = null, isFinding = false, active = 0, typed;
 async function readAccounts() {
@@ -10,7 +10,13 @@ async function readAccounts() {
   accounts = rows; moreAccounts = next;
   if (!begins) $("count").textContent = next ? `${rows.length}+ accounts` : many(rows.length, "account");
 }
-const isId = () => /^(evt|dlv)_\S+$/.test(search.value.trim());
+const isId = () => /^(evt|dlv|whep)_\S+$/.test(search.value.trim());
+function clearSearch() {
+  if (!search.value) return;
+  search.value = "";
+  readAccounts().then(() => { drawFound(); draw(); }, fail);
+}
+const noAccount = () => `No account begins with ${search.value.trim()}`;
 // What the list offers: a key, what it says, and what is done.
 function offers() {
   const id = search.value.trim();
@@ -29,7 +35,7 @@ function drawFound() {
   search.ariaExpanded = String(isFinding);
   if (isFinding && list.length) search.setAttribute("aria-activedescendant", "found-" + active);
   else search.removeAttribute("aria-activedescendant");
-  const none = portal ? "Type the whole id of an event or a delivery." : "No id or name begins so.";
+  const none = portal ? "Type the whole id of an event or a delivery." : noAccount();
   patchChildren($("found"), list.length ? list.map(([key, says, run], n) =>
     h("li", { key, id: "found-" + n, role: "option", "aria-selected": String(n === active), onclick: () => take(n) }, says)) : [h("li.faint", { role: "option", "aria-disabled": "true" }, none)]);
   if (isFinding) $("found-" + active)?.scrollIntoView({ block: "nearest" });
@@ -49,10 +55,11 @@ async function take(n) {
     drawFound();
   } catch (error) { fail(error); }
 }
-// A delivery tells its account; of an event, those of the account that is shown are found.
+// A delivery and an endpoint tell their account; an event is looked for in the account that is shown.
 async function goTo(id) {
-  const of = id.startsWith("dlv_") ? (await ask("GET", at("deliveries", id))).account_id : selected;
-  location.hash = hash(of) + "?" + new URLSearchParams({ id });
+  const kind = { d: "deliveries", w: "endpoints" }[id[0]], of = kind ? (await ask("GET", at(kind, id))).account_id : selected;
+  if (!of) throw new Error("open the event’s account first");
+  location.hash = hash(of) + "?" + new URLSearchParams(id[0] === "w" ? { endpoint: id } : kind ? { id, open: id } : { id });
 }
 search.onfocus = search.onclick = () => findIn(true);
 search.onblur = () => findIn(false);
@@ -72,7 +79,7 @@ search.onkeydown = (event) => {
   if (by && !isFinding) findIn(true);
   else if (by) { active += by; drawFound(); }
   else if (event.key === "Enter") take(active);
-  else if (event.key === "Escape" && isFinding) findIn(false);
+  else if (event.key === "Escape" && isFinding) { findIn(false); clearSearch(); }
   else return;
   event.preventDefault();
 };

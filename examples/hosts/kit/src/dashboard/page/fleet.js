@@ -15,7 +15,7 @@ function drawFleet() {
   entitle("Fleet");
   const groups = [...Map.groupBy(fleet.troubled, (row) => row.account_id).values()];
   redraw("main",
-    h("div.head", h("h1", "Fleet")), fleetSummary(groups), leversCard(fleet.levers, "Operators have set this."),
+    h("div.head", h("h1", "Fleet"), fleet.processes.length > 0 && button("Pause sending", { key: "pause" }, () => pauseSendingDialog())), fleetSummary(groups), leversCard(fleet.levers, "Operators have set this."),
     troubledCard(groups), sendingCard(fleet), fleet.processes.length > 0 && processesCard(fleet.processes),
     alertsCard(troubles(notes.rows), notes.next && pager(button("Older alerts", { key: "older alerts" }, () => { notes.pages++; refresh(true); }))),
     accountsCard());
@@ -24,30 +24,33 @@ const isNoted = (group) => group.every((row) => row.acknowledged_by);
 function fleetSummary(groups) {
   const needs = groups.filter((group) => !isNoted(group)).length, noted = groups.length - needs;
   const parts = [needs && `${moreThan(fleet)}${many(needs, "account needs", "accounts need")} attention`, noted && `${many(noted, "account")} acknowledged`].filter(Boolean);
-  return h("p.summary", { key: "summary", class: needs ? "bad" : noted ? "wait" : "good" }, parts.join(" · ") || "No account needs attention");
+  return h("p.summary", { key: "summary", class: needs ? "bad" : noted ? "wait" : "good" }, parts.join(" · ") || "No endpoint fails");
 }
 const TROUBLE = { gone: "answered 410, disabled", failing: "failed too often, disabled", null: "failing" };
 function troubledCard(groups) {
   const heads = ["Account", "Why", "Since", "Waiting", "Missed", "Acknowledged by"];
   const sum = (group, name) => moreThan({ more: group.some((row) => row[name] > MOST_COUNTED) }) + number(group.reduce((all, row) => all + Math.min(row[name], MOST_COUNTED), 0));
   const draw = (group) => {
-    const [{ account_id: id, url }] = group;
-    const why = Object.entries(TROUBLE).map(([reason, words]) => [group.filter((row) => String(row.reason) === reason).length, words]).filter(([n]) => n);
+    const [{ account_id: id }] = group;
+    const why = Object.entries(TROUBLE).map(([reason, words]) => {
+      const of = group.filter((row) => String(row.reason) === reason), last = new Set(of.flatMap((row) => row.outcome && row.outcome !== "410" ? outcome({ outcome: row.outcome }) : []));
+      return of.length > 0 && [h("span", `${many(of.length, "endpoint")} ${words}`, last.size > 0 && `: ${[...last].join(", ")}`), of.slice(0, 2).map(({ url }) => h("span.clip.faint", { title: url }, url))];
+    });
     return row(heads, { key: "row trouble " + id },
       accountCell("trouble " + id, id, group[0], "/endpoints"),
-      h("div.two", why.map(([n, words]) => h("span", `${many(n, "endpoint")} ${words}`)), group.length === 1 && h("span.clip.faint", { title: url }, url)),
+      h("div.two", why),
       when(group.map((row) => row.since).sort()[0]), sum(group, "waiting"), sum(group, "missed"),
       isNoted(group) ? h("div.two", [...new Set(group.map((row) => row.acknowledged_by))].join(", ")) : faint("nobody"));
   };
-  const order = [...groups].sort((a, b) => isNoted(a) - isNoted(b));
-  return groups.length > 0 && card("troubled", "Accounts that need attention", "The latest first. Who acknowledges the latest alert of an endpoint takes it on.", null, table("troubled", heads, order.map(draw)));
+  return groups.length > 0 && card("troubled", "Accounts that need attention", "Who acknowledges the latest alert of an endpoint takes it on.", null, table("troubled", heads, groups.sort((a, b) => isNoted(a) - isNoted(b)).map(draw)));
 }
-function sendingCard({ gauges: now, hours }) {
+function sendingCard({ gauges: now, hours, troubled, more }) {
+  const failing = Math.max(now?.suspect, troubled.filter((row) => !row.reason).length);
   const tile = (name, value, kind) => h("div.tile", h("span.faint", name), h("b", { class: kind }, value));
   return card("sending", "Sending", null, null, !now ? empty("", "Not counted yet.") : h("div.tiles",
-    tile("Pending", number(now.pending)), tile("Held back", number(now.held)),
+    tile("Pending", number(now.pending)), now.held > 0 && tile("Held back", number(now.held)),
     tile("Late", took(Math.round(now.late_seconds)), now.late_seconds >= LATE_MS / 1000 && "wait"),
-    tile("Endpoints active", number(now.active)), tile("Suspect", number(now.suspect), now.suspect && "wait"),
+    tile("Endpoints active", number(now.active + now.suspect)), tile("Failing", moreThan({ more }) + number(failing), failing && "bad"),
     tile("Disabled for failing", number(now.gone + now.failing), now.gone + now.failing && "bad"), dayStrip(hours)));
 }
 // The most that was pending in each hour of the last day; an hour in which something was late has another colour.
@@ -76,5 +79,6 @@ function accountsCard() {
   const others = accounts.length > shown.length || moreAccounts;
   return card("accounts", "Accounts", null, others && button("Find another", { key: "find another" }, () => search.focus()),
     shown.length ? table("accounts", heads, shown.map((a) => row(heads, { key: "row account " + a.id },
-      accountCell("account " + a.id, a.id, a), a.plan, badge(...standing(a))))) : empty("There are no accounts", "Start the service with --data, or without it for a demonstration."));
+      accountCell("account " + a.id, a.id, a), a.plan, badge(...standing(a))))) :
+      search.value ? empty(noAccount(), h("div", button("Clear", { key: "clear search" }, clearSearch))) : empty("There are no accounts"));
 }

@@ -8,10 +8,15 @@ function leversCard(levers, hint, a) {
   };
   return levers.length > 0 && card("levers", "Sending is held back", hint, null, h("ul.alerts", levers.map(draw)));
 }
+// Of an account, or of everything.
 function pauseSendingDialog(a) {
-  const stands = seen.levers.levers.find((l) => l.account_id === a.id);
-  dialog("Pause sending?", "Its events wait until this is undone.", [quoted(named(a)),
-    stands && h("div.warn", `This account ${pace(stands)}, set by ${stands.set_by}. This takes its place.`),
+  const stands = (a ? seen.levers : fleet).levers.find((l) => a ? l.account_id === a.id : !l.account_id && !l.endpoint_id);
+  dialog("Pause sending?", "Events wait until this is undone.", [quoted(a ? named(a) : "Everything, of all accounts"),
+    stands && h("div.warn", `${a ? "This account" : "Everything"} ${pace(stands)}, set by ${stands.set_by}. This takes its place.`),
     field("Attempts a second", "Of each sender. 0 pauses.", digits("pace", "0", 5, { required: true }))],
-  "Hold back", (data) => ask("POST", "/levers", { account_id: a.id, per_second: Number(data.get("pace")), instead_of: stands?.id }).then(() => null));
+  "Set", async (data) => {
+    const per_second = Number(data.get("pace"));
+    await ask("POST", "/levers", { account_id: a?.id, per_second, instead_of: stands?.id });
+    toast(per_second ? "Sending is slowed down" : "Sending is paused");
+  });
 }

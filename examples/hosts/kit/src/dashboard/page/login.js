@@ -38,7 +38,7 @@ async function meet() {
   const { required } = await ask("GET", "/login");
   met = true;
   $("kind").textContent = required ? "operator" : "local service";
-  $("logout").hidden = !required;
+  $("logout").hidden = locked || !required;
 }
 // The link's secret goes from the address at once.
 let link = portal ? new URLSearchParams(location.hash.slice(1)).get("link") : null;

@@ -14,7 +14,7 @@ function requestOf(d, t) {
   const act = (key, text, run) => button(text, { key: `${key} ${d.id} ${t.began_at}`, of }, run);
   const why = UNSHOWN[r.signature]?.(r);
   return h("details", { key: `request ${d.id} ${t.began_at}`, open: t === d.attempts[d.attempts.length - 1] }, h("summary.faint", "Request"),
-    h("pre", { tabindex: "0", "aria-label": `Header fields of the request: ${of}` }, lines(r)),
+    h("pre", { tabindex: "0", "aria-label": `The request: ${of}` }, `POST ${whole.url}\n`, lines(r)),
     why && h("p.faint", "The signature is ", why, "."),
     h("p.faint", `Signed with the ${r.secrets.length === 1 ? "secret" : "secrets"} `, mono(r.secrets.join(", ")), " over a body with the SHA-256 ", h("span.mono.digest", whole.body_sha256)),
     h("div.row",
@@ -22,6 +22,7 @@ function requestOf(d, t) {
       act("curl", "Copy as curl", () => copyText(curl(whole, r))),
       r.signature === "shown" && act("explain", "Explain this", () => window.open("/explain#" + new URLSearchParams({ headers: lines(r), body: whole.body, now: r.t }), "_blank", "noopener"))));
 }
+const copied = (id) => [mono(faint(id)), " ", button("Copy", { key: "copy id " + id, class: "plain", of: id }, () => copyText(id))];
 async function copyText(text) {
   try { await navigator.clipboard.writeText(text); toast("Copied"); } catch { toast("The browser does not let this page copy", true); }
 }

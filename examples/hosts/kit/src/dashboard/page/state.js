@@ -62,6 +62,7 @@ function readable(name, rows) {
 let answeredAt = null;
 function alive(yes) {
   if (yes) answeredAt = new Date().toISOString();
+  if (!yes && !$("main").hasChildNodes()) notice("Not loaded, retrying");
   document.body.classList.toggle("stale", !yes);
   $("live").classList.toggle("off", !yes);
   const text = yes ? "Live" : "The service does not answer" + (answeredAt ? ` · as of ${stamp(answeredAt)}` : "");
@@ -85,7 +86,7 @@ function follow() {
   try { id = decodeURIComponent(name); } catch { /* an id that no account has */ }
   tab = Object.hasOwn(TABS, of) ? of : "deliveries";
   const other = (id || null) !== selected;
-  if (other) { selected = id || null; forget(); }
+  if (other) { selected = id || null; forget(); clearSearch(); }
   for (const field of Object.keys(ANY)) filters[field] = query.get(field) ?? "";
   pages = ["", ...query.getAll("after")];
   open.clear();
@@ -177,21 +178,22 @@ async function readDays(of) {
   draw();
 }
 
-// How much an active endpoint has missed: counted again when it may have changed, and not each second.
+// How much an endpoint has missed: counted again when it may have changed, and not each second.
 async function countMissed() {
   const of = selected;
   for (const e of seen.endpoints) {
     if (of !== selected || !seen) return;
     const known = missed.get(e.id);
-    if (e.status !== "active" || running(e) || (known && Date.now() - known.at < 10000)) continue;
+    if (running(e) || (known && Date.now() - known.at < 10000)) continue;
     missed.set(e.id, { ...known, first: !known, at: Date.now() });
     try {
       const counted = await ask("POST", at("endpoints", e.id, "recover"), { dry_run: true });
       missed.set(e.id, { ...counted, at: Date.now() });
-      if (known?.count !== counted.count) draw();
+      if (known?.count !== counted.count || known.lost) draw();
     } catch (error) {
       // The plan has no recovery. A service that does not answer is asked again.
-      if (error.status < 500) missed.set(e.id, { ...known, at: Date.now() }); else missed.delete(e.id);
+      missed.set(e.id, { ...known, lost: !(error.status < 500), at: Date.now() });
+      if (missed.get(e.id).lost) draw();
     }
   }
 }
