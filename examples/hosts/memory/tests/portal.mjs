@@ -171,7 +171,7 @@ try {
   await until("all of them have failed", `/^Last [6-9] attempts failed: HTTP 503$/.test(${text('.endpoint .fails')})`);
   await ask(dashboard, "POST", "/clock", { advance_seconds: 400 });
   await pings(2);
-  await until("it is suspect", `[...document.querySelectorAll('.endpoint .badge')].some((el) => el.textContent === "failing")`);
+  await until("it is suspect", `seen.endpoints.some((e) => e.suspect_since) && [...document.querySelectorAll('.endpoint .badge')].some((el) => el.textContent === "failing")`);
   await run(`show("deliveries")`);
 
   // What is due behind the attempts that it lets hang says that it is held, why, and until when.
