@@ -32,7 +32,7 @@ const WIDTHS: (usize, usize) = (110, 60);
 /// Reads the process's command line. Prints help to standard output; prints an error to standard error and exits with
 /// status 2.
 pub fn parse_or_exit<T: Parser>() -> T {
-    read_or_exit(&matches_or_exit(T::command(), ""))
+    read_or_exit(&matches_or_exit(T::command(), "", &[]))
 }
 
 /// Reads what was given of a command. Exits as [`parse_or_exit`] does.
@@ -40,17 +40,17 @@ pub fn read_or_exit<T: clap::FromArgMatches>(matches: &ArgMatches) -> T {
     T::from_arg_matches(matches).unwrap_or_else(|error| exit(&message(&error), ""))
 }
 
-/// Reads the process's command line, of a command whose help texts all end with these lines. Exits as
-/// [`parse_or_exit`] does.
-pub fn matches_or_exit(command: Command, end: &str) -> ArgMatches {
+/// Reads the process's command line, of a command whose help texts all end with these lines. For a word that is no
+/// command, the table says which command is meant. Exits as [`parse_or_exit`] does.
+pub fn matches_or_exit(command: Command, end: &str, words: &[(&str, &str)]) -> ArgMatches {
     let name = command.get_name().to_owned();
-    let command = finished(command, &name, end)
+    let mut command = finished(command, &name, end)
         .version(env!("CARGO_PKG_VERSION"))
         .propagate_version(true)
         .disable_help_subcommand(true)
         .term_width(0);
     let arguments = std::iter::once(OsString::from(name)).chain(std::env::args_os().skip(1));
-    let error = match command.try_get_matches_from(arguments) {
+    let error = match command.try_get_matches_from_mut(arguments) {
         Ok(matches) => return matches,
         Err(error) => error,
     };
@@ -61,7 +61,34 @@ pub fn matches_or_exit(command: Command, end: &str) -> ArgMatches {
     }
     let usage =
         error.get(ContextKind::Usage).map(|usage| format!("{}\n", usage.to_string().trim()));
-    exit(&message(&error), &usage.unwrap_or_default())
+    let meant = meant(&error, &command, words);
+    exit(&(message(&error) + &meant), &usage.unwrap_or_default())
+}
+
+/// The commands that remove something. A word gets one of them as a suggestion only if both begin with the same three
+/// letters.
+const REMOVING: [&str; 4] = ["cancel", "delete", "erase", "revoke"];
+
+/// Returns which commands an unknown word may mean: by the table; those of this name in groups; those that are similar.
+fn meant(error: &clap::Error, program: &Command, words: &[(&str, &str)]) -> String {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return String::new();
+    };
+    let by_table = words.iter().filter(|(known, _)| known == word).map(|(_, it)| (*it).to_owned());
+    let by_group = program.get_subcommands().flat_map(|group| {
+        let own = group.get_subcommands().filter(|own| own.get_name() == word);
+        own.map(|own| format!("{} {}", group.get_name(), own.get_name()))
+    });
+    let is_safe = |it: &String| !REMOVING.contains(&it.as_str()) || it.get(..3) == word.get(..3);
+    let similar = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::String(one)) => vec![one.clone()],
+        Some(ContextValue::Strings(many)) => many.clone(),
+        _ => Vec::new(),
+    };
+    let similar = similar.into_iter().filter(is_safe).collect();
+    let found = [by_table.collect(), by_group.collect(), similar];
+    let found = found.into_iter().find(|found: &Vec<String>| !found.is_empty());
+    found.map(|found| format!("; did you mean {}?", found.join(", "))).unwrap_or_default()
 }
 
 /// Prints what is wrong with the command line, and exits with status 2.
@@ -169,18 +196,17 @@ fn message(error: &clap::Error) -> String {
     };
     let argument = context(ContextKind::InvalidArg);
     let flag = name(&argument);
-    let near = |kind| match context(kind) {
-        near if near.is_empty() => near,
-        near => format!("; did you mean {near}?"),
-    };
     let shown = |name: &str| if name.len() <= 40 { format!(" {name}") } else { String::new() };
     match error.kind() {
         ErrorKind::UnknownArgument if flag.starts_with('-') => {
-            format!("unknown flag{}{}", shown(&flag), near(ContextKind::SuggestedArg))
+            let near = match context(ContextKind::SuggestedArg) {
+                near if near.is_empty() => near,
+                near => format!("; did you mean {near}?"),
+            };
+            format!("unknown flag{}{near}", shown(&flag))
         }
         ErrorKind::InvalidSubcommand => {
-            let name = context(ContextKind::InvalidSubcommand);
-            format!("unknown command{}{}", shown(&name), near(ContextKind::SuggestedSubcommand))
+            format!("unknown command{}", shown(&context(ContextKind::InvalidSubcommand)))
         }
         ErrorKind::MissingSubcommand => {
             format!("expected one of {}", context(ContextKind::ValidSubcommand))

@@ -11,7 +11,7 @@ use crate::commands;
 use crate::db::{self, Address};
 use crate::exit;
 use crate::health::Login;
-use crate::key_ring::KeyRing;
+use crate::key_ring::{KeyRing, VARIABLE, in_use};
 use crate::ops::ask::Asking;
 use crate::ops::erase::Subject;
 use host::clock;
@@ -112,7 +112,7 @@ pub(crate) enum Role {
         user: User,
     },
     /// Starts a recovery of each active endpoint with missed deliveries, and prints how many recoveries it started.
-    /// Senders send the deliveries. It may be run again.
+    /// Senders send the deliveries. A disabled endpoint is left out: enable it first. It may be run again.
     #[command(after_help = "recover --account acct_1 --from 2026-03-01")]
     Recover {
         #[command(flatten)]
@@ -199,9 +199,9 @@ pub(crate) struct Database {
 }
 
 /// The flag of who reads or writes secrets.
-#[derive(Args)]
+#[derive(Debug, Args)]
 pub(crate) struct Keys {
-    /// The key ring; `keygen` prints its lines [the variable SECRETS_KEY_RING].
+    /// The key ring of the service [the variable SECRETS_KEY_RING].
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
 }
@@ -255,7 +255,7 @@ pub(crate) struct Accounts {
 /// Reads the command line. Exits with a message if it is wrong.
 pub(crate) fn read() -> Role {
     let command = commands::added(Program::command());
-    let matches = flags::matches_or_exit(command, exit::STATUSES);
+    let matches = flags::matches_or_exit(command, exit::STATUSES, commands::WORDS);
     let asked = commands::asked(&matches);
     let role = asked.unwrap_or_else(|| flags::read_or_exit::<Program>(&matches).role);
     match &role {
@@ -273,8 +273,8 @@ impl Database {
     pub(crate) fn address(self) -> Address {
         let Some(url) = self.database.or_else(|| std::env::var("DATABASE_URL").ok()) else {
             wrong(
-                "missing --database: `migrate --database URL` prepares it for the other roles; `demo` \
-                 needs none",
+                "missing --database: set DATABASE_URL, or give --database; `migrate` prepares it, and \
+                 `demo` needs none",
             )
         };
         let ca = self.database_ca.or_else(|| std::env::var_os("DATABASE_CA").map(PathBuf::from));
@@ -285,8 +285,21 @@ impl Database {
 }
 
 impl Keys {
-    /// Reads the ring. Exits with a message if it is none.
-    pub(crate) fn ring(self) -> KeyRing {
+    /// Reads the ring. Exits with a message if there is none.
+    pub(crate) async fn ring(self, database: &Address) -> KeyRing {
+        if let Some(ring) = self.given() {
+            return ring;
+        }
+        let cure = match in_use::are_none(database).await {
+            true => "`keygen 1` prints the first key of a new service",
+            false => "give the ring of the running service, which its sender has",
+        };
+        let place = format!("the environment variable {VARIABLE}");
+        wrong(format_args!("--keys: no key ring: {place}: not set; {cure}"))
+    }
+
+    /// Reads the ring if one is given. Exits with a message if it is malformed.
+    pub(crate) fn given(self) -> Option<KeyRing> {
         let ring = KeyRing::read(self.keys.as_deref());
         ring.unwrap_or_else(|error| wrong(format_args!("--keys: {error}")))
     }

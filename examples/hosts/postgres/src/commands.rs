@@ -4,13 +4,13 @@ use call_assistant::Timestamp;
 use call_assistant::rest::Scope;
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::DeliveryStatus;
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser as _};
 use clap::{Arg, ArgMatches, Args, Command};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::cli::{self, Database, Keys, Role, User};
-use crate::ops::ask::{Asking, Print};
+use crate::ops::ask::{Asking, Kept, Print};
 use host::dashboard::{Action, Route, Verb};
 use host::flags::read_or_exit;
 use host::store::EndpointLimit;
@@ -20,6 +20,7 @@ use host::store::plan::PLANS;
 const GROUPS: &[(&str, &str)] = &[
     ("accounts", "Lists, shows, creates and changes accounts, and makes links for their owners."),
     ("alerts", "Lists alerts."),
+    ("calls", "Lists calls."),
     ("keys", "Lists, creates and revokes API keys."),
     (
         "endpoints",
@@ -28,6 +29,21 @@ const GROUPS: &[(&str, &str)] = &[
     ("deliveries", "Lists, shows, exports, redelivers and cancels deliveries."),
     ("levers", "Lists, sets and undoes levers, which pause or throttle sending."),
     ("senders", "Lists senders."),
+];
+
+/// Usual words that are no commands, and the commands that do it.
+pub(crate) const WORDS: &[(&str, &str)] = &[
+    ("events", "deliveries list"),
+    ("link", "accounts portal"),
+    ("pause", "levers set"),
+    ("processes", "senders list"),
+    ("replay", "recover"),
+    ("resend", "deliveries redeliver"),
+    ("resume", "levers undo"),
+    ("retry", "deliveries redeliver"),
+    ("throttle", "levers set"),
+    ("unpause", "levers undo"),
+    ("webhooks", "endpoints list"),
 ];
 
 /// The argument of a route with an id, by the first segment of its path: what it is called, and an example.
@@ -56,11 +72,22 @@ const FLEET: &[&str] = &[
     "missed",
     "acknowledged_by",
     "business_name",
+    "url",
 ];
 const KEYS: &[&str] = &["id", "state", "mode", "hint", "created_at", "last_used_at", "name"];
 const ENDPOINTS: &[&str] = &["id", "status", "reason", "consecutive_failures", "url"];
-const DELIVERIES: &[&str] =
-    &["id", "status", "attempts_made", "type", "event_id", "event_created_at", "endpoint_id"];
+const CALLS: &[&str] = &["id", "started_at", "ended_at", "duration_seconds", "created_at"];
+const DELIVERIES: &[&str] = &[
+    "id",
+    "status",
+    "attempts_made",
+    "last",
+    "next",
+    "type",
+    "event_id",
+    "event_created_at",
+    "endpoint_id",
+];
 const LEVERS: &[&str] = &["id", "account_id", "endpoint_id", "per_second", "set_by", "set_at"];
 const SENDERS: &[&str] = &[
     "id",
@@ -120,8 +147,36 @@ struct Search {
     page: Page,
 }
 
+/// The filter of a list whose route has none.
+#[derive(Args)]
+struct Days {
+    /// Only from this on: an instant, a day, today or yesterday, in UTC.
+    #[arg(long, value_name = "INSTANT", value_parser = cli::instant)]
+    from: Option<Timestamp>,
+    /// Only before this. A day is included.
+    #[arg(long, value_name = "INSTANT", value_parser = cli::end)]
+    until: Option<Timestamp>,
+}
+
+#[derive(Args, Serialize)]
+struct Calls {
+    #[serde(skip)]
+    #[command(flatten)]
+    days: Days,
+    #[serde(flatten)]
+    #[command(flatten)]
+    page: Page,
+}
+
 #[derive(Args, Serialize)]
 struct Journal {
+    /// Only actions on this account.
+    #[serde(skip)]
+    #[arg(long = "account", value_name = "ID")]
+    account: Option<String>,
+    #[serde(skip)]
+    #[command(flatten)]
+    days: Days,
     /// The newest first.
     #[serde(skip)]
     #[arg(long)]
@@ -221,6 +276,23 @@ struct Filter {
 }
 
 #[derive(Args, Serialize)]
+struct Overlap {
+    /// How long the previous secret still signs: 0 if it has leaked [24h].
+    #[serde(rename = "overlap_seconds")]
+    #[arg(long = "previous", value_name = "TIME")]
+    #[arg(value_parser = words(["0", "1h", "24h", "7d"]).map(|text| seconds(&text)))]
+    previous: Option<u64>,
+}
+
+#[derive(Args, Serialize)]
+struct Portal {
+    /// The URL of the dashboard, which the link begins with.
+    #[serde(skip)]
+    #[arg(long, value_name = "URL")]
+    dashboard: Option<String>,
+}
+
+#[derive(Args, Serialize)]
 struct TestEvent {
     /// The event type [ping].
     #[arg(long, value_name = "TYPE", value_parser = words(event_types()))]
@@ -241,7 +313,7 @@ struct NewLever {
     of: OfLever,
     /// The most attempts that begin per second in each sender; 0 pauses.
     #[arg(long, value_name = "N", value_parser = number)]
-    per_second: Option<Value>,
+    per_second: Value,
     /// The lever that this one replaces.
     #[arg(long, value_name = "LEVER")]
     instead_of: Option<String>,
@@ -281,8 +353,8 @@ struct Row {
     newest: bool,
     /// Whether each row is printed as a line of JSON whatever flags say.
     as_lines: bool,
-    /// Whether it reads or writes secrets.
-    seals: bool,
+    /// Whether a key ring may be given: an endpoint is shown with the secrets that still sign.
+    opens: bool,
 }
 
 /// The commands.
@@ -294,12 +366,13 @@ const ROWS: &[Row] = &[
          is printed once all older transactions of the database cluster have ended, those of \
          other databases included.",
     )
-    .with::<Journal>("--lines > journal.jsonl")
+    .with::<Journal>("--newest --from yesterday --account acct_1")
     .rows("data", JOURNAL),
     row(
         Action::ShowFleet,
         "fleet",
-        "Lists the endpoints of all accounts that need attention, the latest first.",
+        "Lists the endpoints of all accounts that need attention, the latest first, and the reason: why each is \
+         disabled, or how it has failed. `levers list` shows what is paused.",
     )
     .rows("troubled", FLEET),
     row(
@@ -317,13 +390,21 @@ const ROWS: &[Row] = &[
     row(
         Action::MakeLink,
         "accounts portal",
-        "Makes a link for the owner of an account, for an hour. It goes behind the dashboard's address, and opens \
-         this account alone.",
-    ),
+        "Makes a link for the owner of an account, for an hour, which opens this account alone. Without --dashboard, \
+         the path goes behind the dashboard's address.",
+    )
+    .with::<Portal>("--dashboard https://dashboard.example.com"),
     row(Action::FollowAlerts, "alerts list", "Lists the alerts of all accounts, the newest first.")
         .with::<Page>("--limit 20")
         .rows("data", ALERTS)
         .newest(),
+    row(
+        Action::ListCalls,
+        "calls list",
+        "Lists the live calls of an account, newest first, without what was said.",
+    )
+    .with::<Calls>("--from yesterday --limit 20")
+    .rows("data", CALLS),
     row(Action::ListKeys, "keys list", "Lists the API keys of an account, without their secrets.")
         .with::<Page>("--limit 20")
         .rows("data", KEYS),
@@ -333,48 +414,50 @@ const ROWS: &[Row] = &[
     row(Action::ListEndpoints, "endpoints list", "Lists the endpoints of an account, oldest first.")
         .with::<Page>("--limit 20")
         .rows("data", ENDPOINTS)
-        .seals(),
-    row(Action::ShowEndpoint, "endpoints show", "Shows an endpoint.").seals(),
+        .opens(),
+    row(Action::ShowEndpoint, "endpoints show", "Shows an endpoint.").opens(),
     row(
         Action::CreateEndpoint,
         "endpoints create",
         "Creates an endpoint, and prints its signing secret this once.",
     )
     .with::<NewEndpoint>("--url https://hooks.example.com/calls")
-    .seals(),
+    .opens(),
     row(
         Action::PauseEndpoint,
         "endpoints disable",
-        "Disables an endpoint until it is enabled. Missed deliveries are kept for thirty days.",
+        "Disables an endpoint until it is enabled. Pending deliveries are parked once they are \
+         due. Missed deliveries are kept for thirty days.",
     )
-    .seals(),
+    .opens(),
     row(
         Action::EnableEndpoint,
         "endpoints enable",
         "Enables an endpoint. Missed deliveries are not sent by themselves: see `recover`.",
     )
-    .seals(),
+    .opens(),
     row(
         Action::RotateSecret,
         "endpoints rotate",
         "Replaces the signing secret of an endpoint, and prints the new one this once. The \
-         previous one signs for 24 hours more, if it can be opened.",
+         previous one still signs for 24 hours, or for --previous, if it can be opened.",
     )
-    .seals(),
+    .with::<Overlap>("--previous 1h")
+    .opens(),
     row(
         Action::PingEndpoint,
         "endpoints ping",
         "Sends an endpoint a test event, which is a delivery like any other: a ping, or the sample of another type.",
     )
     .with::<TestEvent>("--type call.ended")
-    .seals(),
+    .opens(),
     row(
         Action::DeleteEndpoint,
         "endpoints delete",
-        "Deletes an endpoint for good. Pending deliveries are parked, and the log is kept for \
-         thirty days.",
+        "Deletes an endpoint for good. Pending deliveries are parked once they are due, and the \
+         log is kept for thirty days.",
     )
-    .seals(),
+    .opens(),
     row(
         Action::ListDeliveries,
         "deliveries list",
@@ -382,7 +465,7 @@ const ROWS: &[Row] = &[
     )
     .with::<Filter>("--status failing --from yesterday --limit 20")
     .rows("data", DELIVERIES)
-    .seals(),
+    .opens(),
     row(
         Action::ListDeliveries,
         "deliveries export",
@@ -392,14 +475,22 @@ const ROWS: &[Row] = &[
     .with::<Filter>("--from 2026-03-01 --until 2026-03-31")
     .rows("data", DELIVERIES)
     .as_lines()
-    .seals(),
-    row(Action::ShowDelivery, "deliveries show", "Shows a delivery with its attempts."),
-    row(Action::Redeliver, "deliveries redeliver", "Redelivers a delivery that has ended."),
+    .opens(),
+    row(
+        Action::ShowDelivery,
+        "deliveries show",
+        "Shows a delivery: its next attempt, its fields and its attempts, newest first.",
+    ),
+    row(
+        Action::Redeliver,
+        "deliveries redeliver",
+        "Redelivers a delivery that has ended and was not delivered.",
+    ),
     row(
         Action::CancelPending,
         "deliveries cancel",
-        "Cancels the pending deliveries of an account with events of a type. A recovery of \
-         the type sends them.",
+        "Cancels the pending deliveries of an account, to all its endpoints, with events of a \
+         type: they are parked. A recovery of the type sends them.",
     )
     .with::<OfType>("--type ping"),
     row(
@@ -431,7 +522,7 @@ const ROWS: &[Row] = &[
 /// A command without flags of its own, of which an answer is no list.
 const fn row(action: Action, name: &'static str, about: &'static str) -> Row {
     let (declare, read): (fn(_) -> _, fn(&_) -> _) = (|command| command, |_| Value::Null);
-    let (example, newest, as_lines, seals) = ("", false, false, false);
+    let (example, newest, as_lines, opens) = ("", false, false, false);
     Row {
         action,
         name,
@@ -442,7 +533,7 @@ const fn row(action: Action, name: &'static str, about: &'static str) -> Row {
         rows: ("data", &[]),
         newest,
         as_lines,
-        seals,
+        opens,
     }
 }
 
@@ -466,8 +557,8 @@ impl Row {
         Self { as_lines: true, ..self }
     }
 
-    const fn seals(self) -> Self {
-        Self { seals: true, ..self }
+    const fn opens(self) -> Self {
+        Self { opens: true, ..self }
     }
 
     /// Returns what its argument is called, and an example.
@@ -489,7 +580,7 @@ impl Row {
             argument.value_parser(NonEmptyStringValueParser::new())
         });
         let mut command = (self.declare)(Command::new(verb).args(argument));
-        if self.seals {
+        if self.opens {
             command = Keys::augment_args(command);
         }
         if self.action == Action::CreateEndpoint {
@@ -536,6 +627,20 @@ pub(crate) fn asked(matches: &ArgMatches) -> Option<Role> {
         _ => Map::new(),
     };
     fields.retain(|_, value| !value.is_null());
+    let text = |name| given.try_get_one::<String>(name).ok().flatten().cloned();
+    let at = |name| given.try_get_one::<Timestamp>(name).ok().flatten().copied();
+    // What the route does not filter is filtered here.
+    let by = match row.action {
+        Action::ListCalls => Some("started_at"),
+        Action::ReadJournal => Some("at"),
+        _ => None,
+    };
+    let kept = by.map(|by| Kept {
+        by,
+        from: at("from").unwrap_or(Timestamp::MIN),
+        until: at("until").unwrap_or(Timestamp::MAX),
+        account: text("account"),
+    });
     let is_query = route.method == Verb::Get;
     let is_set = |flag| given.try_get_one::<bool>(flag).ok().flatten().is_some_and(|set| *set);
     let limit = given.try_get_one::<u64>("limit").ok();
@@ -556,7 +661,15 @@ pub(crate) fn asked(matches: &ArgMatches) -> Option<Role> {
     Some(Role::Ask(Box::new(Asking {
         database: database.address(),
         by: user.by(),
-        ring: row.seals.then(|| read_or_exit::<Keys>(given).ring()),
+        keys: row.opens.then(|| read_or_exit(given)),
+        seals: matches!(row.action, Action::CreateEndpoint | Action::RotateSecret),
+        heading: match row.action {
+            Action::UndoLever => "undone",
+            Action::DeleteEndpoint => "deleted",
+            _ => "",
+        },
+        dashboard: text("dashboard"),
+        kept,
         allow_loopback: limits.as_ref().is_some_and(|limits| limits.allow_loopback),
         endpoint_limit: limits.map(|limits| limits.endpoint_limit).unwrap_or_default(),
         method: route.method,
@@ -581,6 +694,16 @@ fn words(words: impl IntoIterator<Item = &'static str>) -> PossibleValuesParser 
     PossibleValuesParser::new(words)
 }
 
+/// Returns the seconds of one of the times that `--previous` takes.
+fn seconds(time: &str) -> u64 {
+    match time {
+        "1h" => 3_600,
+        "24h" => 86_400,
+        "7d" => 7 * 86_400,
+        _ => 0,
+    }
+}
+
 fn statuses() -> impl Iterator<Item = &'static str> {
     DeliveryStatus::ALL.iter().map(|status| status.as_str()).chain(["failing"])
 }
@@ -603,7 +726,16 @@ fn number(text: &str) -> Result<Value, String> {
 mod tests {
     use clap::Command;
 
-    use super::{ROWS, added};
+    use super::{ROWS, WORDS, added};
+
+    /// What a usual word is said to mean is a command.
+    #[test]
+    fn each_usual_word_names_a_command() {
+        for (word, command) in WORDS {
+            let is_known = *command == "recover" || ROWS.iter().any(|row| row.name == *command);
+            assert!(is_known, "{word}: {command}");
+        }
+    }
 
     /// Each row is a command that its own example gives.
     #[test]

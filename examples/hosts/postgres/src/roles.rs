@@ -17,9 +17,10 @@ use crate::exit::{self, Ended};
 use crate::health::Counted;
 use crate::health::Login;
 use crate::journal::Deed;
-use crate::key_ring::KeyRing;
+use crate::key_ring::{KeyRing, VARIABLE};
 use crate::ops::doctor::{self, State};
 use crate::ops::erase::{self, EraseError, Patience};
+use crate::ops::ring::OTHER_RING;
 use crate::ops::{ask, recover, ring, rotate};
 use crate::sender;
 use crate::serving;
@@ -101,9 +102,15 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let started = recover::all(&database, account, &missed, deed, now).await;
             let started = started.map_err(exit::refused)?;
             exit::print(json!({ "recoveries": started }))?;
+            if started == 0 {
+                last_words(
+                    "No active endpoint has missed deliveries. A disabled one is enabled first: see `fleet`.",
+                );
+            }
         }
         Role::RotateKeys { database, keys, user } => {
-            let (by, address, ring) = (user.by(), database.address(), keys.ring());
+            let (by, address) = (user.by(), database.address());
+            let ring = keys.ring(&address).await;
             let database = clocks::reach(&address).await?;
             note(&database, &Deed::new(by, "rotate-keys", None, "signing secrets")).await?;
             let rotated = rotate::keys(&database, &ring, database.now()).await;
@@ -114,19 +121,24 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             }
         }
         Role::Ring(Ring::Check { database, keys, json }) => {
-            let (address, ring) = (database.address(), keys.ring());
+            let address = database.address();
+            let ring = keys.ring(&address).await;
             let database = clocks::reach(&address).await?;
             let checked = ring::check(&database, &ring, database.now()).await?;
             match json {
                 true => exit::print(json!(checked))?,
                 false => exit::print(checked.text())?,
             }
+            if !checked.other_keys.is_empty() {
+                return Err(OTHER_RING.into());
+            }
             if checked.unreadable > 0 {
                 return Err(UNREADABLE.into());
             }
         }
         Role::Doctor { database, keys, role, backup, json } => {
-            let checks = doctor::look(&database.address(), &keys.ring(), role, backup).await;
+            let (address, ring) = (database.address(), keys.given());
+            let checks = doctor::look(&address, ring.as_ref(), role, backup).await;
             match json {
                 true => exit::print(json!({ "checks": checks }))?,
                 false => checks.iter().try_for_each(|check| exit::print(check.line()))?,
@@ -159,7 +171,8 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             }
         }
         Role::Api { database, keys, serving, drain } => {
-            let (database, ring) = (database.address(), keys.ring());
+            let database = database.address();
+            let ring = keys.ring(&database).await;
             let access = serving.access_or_exit();
             let accounts = accounts(&serving, false)?;
             let (settings, keys) = (serving.clone(), ring.clone());
@@ -184,8 +197,9 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         }
         Role::Sender { database, keys, sending, process } => {
             let Process { allow_loopback, metrics, .. } = process;
-            let options =
-                sender::Options::new(database.address(), keys.ring(), allow_loopback, sending);
+            let database = database.address();
+            let ring = keys.ring(&database).await;
+            let options = sender::Options::new(database, ring, allow_loopback, sending);
             let settings = options.clone();
             let (database, ring) = (&settings.database, settings.ring.clone());
             let watch = watch(Duration::ZERO)?;
@@ -209,8 +223,9 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             stopped(&watch)?;
         }
         Role::All { database, keys, serving, sending, drain } => {
-            let at = (database.address(), keys.ring());
-            all(at, serving, sending, drain.seconds, false).await?;
+            let database = database.address();
+            let ring = keys.ring(&database).await;
+            all((database, ring), serving, sending, drain.seconds, None).await?;
         }
         Role::Demo { serving, sending } => {
             // What is wrong with the data is said before a server is started.
@@ -219,8 +234,9 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let (url, server) = tokio::task::spawn_blocking(own_server).await??;
             let database = Address::from(url);
             db::migrate(&Database::at(&database, 1)?).await?;
-            let at = (database, KeyRing::random());
-            let ended = all(at, serving, sending, Duration::ZERO, true).await;
+            let line = KeyRing::new_line(1);
+            let at = (database, KeyRing::parse(&line)?);
+            let ended = all(at, serving, sending, Duration::ZERO, Some(&line)).await;
             tokio::task::spawn_blocking(move || drop(server)).await?;
             ended?;
         }
@@ -233,19 +249,26 @@ async fn note(database: &Database, deed: &Deed) -> Result<(), DbError> {
     database.change(async |change| deed.note(change).await).await
 }
 
+/// Serves and sends. A demonstration gives the line of its key ring.
 async fn all(
     (database, ring): (Address, KeyRing),
     serving: Serving,
     sending: Sending,
     drain: Duration,
-    demonstration: bool,
+    demonstration: Option<&str>,
 ) -> Result<(), Box<dyn Error>> {
     let access = serving.access_or_exit();
     let sending = sender::Options::new(database, ring, serving.process.allow_loopback, sending);
-    let accounts = accounts(&serving, demonstration)?;
+    let accounts = accounts(&serving, demonstration.is_some())?;
     let note = match demonstration {
-        true => format!("Its database, while it runs: psql {}\n\n", sending.database.url()),
-        false => String::new(),
+        Some(ring) => {
+            let url = sending.database.url();
+            format!(
+                "Its database, while it runs: psql {url}\nFor commands in another terminal:\n  \
+                 export DATABASE_URL='{url}' {VARIABLE}={ring}\n\n"
+            )
+        }
+        None => String::new(),
     };
     let watch = watch(drain)?;
     let _stop = watch.stop_on_drop();

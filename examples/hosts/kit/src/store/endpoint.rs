@@ -38,8 +38,8 @@ pub struct EndpointRow {
     pub description: Option<String>,
     pub health: EndpointHealth,
     pub created_at: Timestamp,
-    /// Until when replaced secrets still sign, the most recently replaced one first.
-    pub previous_secrets: Vec<Timestamp>,
+    /// Until when replaced secrets still sign, the most recently replaced one first. `None` if they cannot be opened.
+    pub previous_secrets: Option<Vec<Timestamp>>,
 }
 
 /// How an endpoint has answered in the last hour.

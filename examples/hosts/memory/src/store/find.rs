@@ -122,7 +122,7 @@ impl Tables {
             description: row.description.clone(),
             health: row.health,
             created_at: row.created_at,
-            previous_secrets: row.signer.previous(now).map(|(_, end)| end).collect(),
+            previous_secrets: Some(row.signer.previous(now).map(|(_, end)| end).collect()),
         }
     }
 

@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use deadpool_postgres::{GenericClient, Transaction};
+use deadpool_postgres::{GenericClient, Object, Transaction};
 
 use super::KeyRing;
-use crate::db::DbError;
+use crate::db::{Address, Class, Database, DbError};
 use crate::sql::ops as sql;
 use host::store::Refused;
 
@@ -37,18 +37,25 @@ impl Unfit {
 
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let numbers =
-            |keys: &BTreeSet<u8>| keys.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
-        if !self.other.is_empty() {
-            let which = numbers(&self.other);
-            write!(f, "the key ring has other keys than those in use under the numbers: {which}")?;
-        }
+        let other = |n: &u8| {
+            format!("key {n} of this ring is not key {n} of the running processes (wrong file?)")
+        };
+        let mut found: Vec<String> = self.other.iter().map(other).collect();
         if !self.lacking.is_empty() {
-            let between = if self.other.is_empty() { "" } else { "; " };
-            let which = numbers(&self.lacking);
-            write!(f, "{between}the key ring lacks keys that are in use: {which}")?;
+            let which: Vec<String> = self.lacking.iter().map(u8::to_string).collect();
+            found.push(format!("the key ring lacks keys that are in use: {}", which.join(", ")));
         }
-        Ok(())
+        f.write_str(&found.join("; "))
+    }
+}
+
+/// Returns whether no key is in use: nothing is sealed, and any ring may begin.
+pub(crate) async fn are_none(address: &Address) -> bool {
+    let Ok(database) = Database::at(address, 1) else { return false };
+    match database.read(async |client: &Object| known(client).await).await {
+        Ok(known) => known.is_empty(),
+        // It is not migrated.
+        Err(error) => error.class() == Class::Schema,
     }
 }
 

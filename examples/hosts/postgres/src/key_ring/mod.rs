@@ -64,10 +64,10 @@ const FORMAT: u8 = 1;
 const NONCE: usize = 24;
 
 impl KeyRing {
-    /// Makes a ring of one random key, for a database that ends with the process.
+    /// Makes a ring without a key, for a process that neither seals nor opens.
     #[must_use]
-    pub fn random() -> Self {
-        Self::of([(1, random::bytes())])
+    pub fn none() -> Self {
+        Self::of([])
     }
 
     /// Creates a line for a new ring, or for the top of an existing one.
@@ -77,25 +77,25 @@ impl KeyRing {
         format!("{number}:{}", digits.collect::<String>())
     }
 
-    /// Reads the ring from a file, or from the environment.
+    /// Reads the ring from a file, or from the environment. `None` if neither is given.
     ///
     /// # Errors
-    /// The ring is missing or malformed: the place, never the content.
-    pub fn read(file: Option<&Path>) -> Result<Self, String> {
+    /// The file is missing, or the ring is malformed: the place, never the content.
+    pub fn read(file: Option<&Path>) -> Result<Option<Self>, String> {
         let (text, place) = match file {
             Some(file) => {
                 let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
                 (text, file.display().to_string())
             }
             None => {
-                let text = std::env::var(VARIABLE).map_err(|error| match error {
-                    VarError::NotPresent => "not set; `keygen 1` prints a key".to_owned(),
-                    VarError::NotUnicode(_) => "not UTF-8".to_owned(),
-                });
+                let text = match std::env::var(VARIABLE) {
+                    Err(VarError::NotPresent) => return Ok(None),
+                    text => text.map_err(|_| "not UTF-8".to_owned()),
+                };
                 (text, format!("the environment variable {VARIABLE}"))
             }
         };
-        let ring = text.and_then(|text| Self::parse(&text));
+        let ring = text.and_then(|text| Self::parse(&text).map(Some));
         ring.map_err(|error| format!("no key ring: {place}: {error}"))
     }
 
@@ -247,7 +247,7 @@ mod tests {
     // DEL-11: nobody reads a secret out of the database.
     #[test]
     fn what_is_sealed_opens_in_its_row_alone() {
-        let ring = KeyRing::random();
+        let ring = ring(&[&KeyRing::new_line(1)]);
         let sealed = ring.seal("we_1", &secrets("whsec_first"), NOW);
         assert!(!sealed.windows(5).any(|window| window == b"first"));
         assert_eq!(ring.open("we_1", &sealed, NOW).unwrap().newest().reveal(), "whsec_first");
@@ -266,7 +266,7 @@ mod tests {
     // D-83: both secrets sign until the old one's end.
     #[test]
     fn replaced_secrets_are_sealed_with_their_end() {
-        let ring = KeyRing::random();
+        let ring = ring(&[&KeyRing::new_line(1)]);
         let mut both = secrets("whsec_first");
         both.rotate(secret("whsec_second"), Signer::OVERLAP, NOW).unwrap();
         let sealed = ring.seal("we_1", &both, NOW);

@@ -4,10 +4,13 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
-use http::StatusCode;
+use call_assistant::Timestamp;
+use call_assistant::webhook::event::EventType;
+use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
+use crate::cli::Keys;
 use crate::clocks;
 use crate::db::Address;
 use crate::exit::{self, Ended};
@@ -26,8 +29,16 @@ use host::terminal;
 pub(crate) struct Asking {
     pub(crate) database: Address,
     pub(crate) by: By,
-    /// The ring; `None` where no secret is read or written.
-    pub(crate) ring: Option<KeyRing>,
+    /// The key ring that was given; `None` where no secret is read or written.
+    pub(crate) keys: Option<Keys>,
+    /// Whether it seals a secret, and needs the ring.
+    pub(crate) seals: bool,
+    /// What was done, in a word, where the answer does not show it.
+    pub(crate) heading: &'static str,
+    /// The address of the dashboard, which a link begins with.
+    pub(crate) dashboard: Option<String>,
+    /// The rows of a list that are printed; `None`: all.
+    pub(crate) kept: Option<Kept>,
     pub(crate) allow_loopback: bool,
     pub(crate) endpoint_limit: EndpointLimit,
     pub(crate) method: Verb,
@@ -41,6 +52,36 @@ pub(crate) struct Asking {
     /// The most rows of a list.
     pub(crate) limit: Option<usize>,
     pub(crate) print: Print,
+}
+
+/// The rows of a list that are printed.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// The field that has the instant of a row.
+    pub(crate) by: &'static str,
+    pub(crate) from: Timestamp,
+    pub(crate) until: Timestamp,
+    pub(crate) account: Option<String>,
+}
+
+impl Kept {
+    fn has(&self, row: &Value) -> bool {
+        let is_within = |at| self.from <= at && at < self.until;
+        let account = self.account.as_deref();
+        instant(row, self.by).is_none_or(is_within)
+            && account.is_none_or(|account| row["account_id"] == account)
+    }
+
+    /// Returns whether a page ends before the first instant, and so does each that follows: its rows are newest first.
+    fn is_passed(&self, page: &[Value]) -> bool {
+        let (first, last) = (page.first(), page.last());
+        let at = |row: Option<&Value>| row.and_then(|row| instant(row, self.by));
+        at(last).is_some_and(|last| last < self.from && at(first) > Some(last))
+    }
+}
+
+fn instant(row: &Value, field: &str) -> Option<Timestamp> {
+    Timestamp::parse(row.get(field)?.as_str()?).ok()
 }
 
 /// How an answer is printed.
@@ -59,14 +100,27 @@ pub(crate) enum Print {
 /// # Errors
 /// The database does not answer, or the dashboard refuses: its words.
 pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
-    let Asking { database, ring, method, path, mut query, mut body, print, .. } = asking;
+    let Asking { database, keys, seals, method, path, mut query, mut body, print, .. } = asking;
+    let ring = match keys {
+        Some(keys) if seals => keys.ring(&database).await,
+        keys => keys.and_then(Keys::given).unwrap_or_else(KeyRing::none),
+    };
     clocks::reach(&database).await?;
-    // A ring of nobody opens nothing, and nothing asks it to.
-    let ring = ring.unwrap_or_else(KeyRing::random);
     let store = Postgres::at(&database, ring)?.limited(asking.endpoint_limit);
     // Links are made for processes that require a token.
     let dashboard = Dashboard::new(store, Access::Tokens(Arc::default()), asking.allow_loopback);
     let login = Login::at_terminal(asking.by);
+    let (is_text, mut heading) = (matches!(print, Print::Text(_)), asking.heading);
+    if method == Verb::Delete {
+        // A second deletion answers like the first.
+        let path = path.iter().map(String::as_str).collect();
+        let stands = dashboard.ask(&login, &Method::GET, path, Vec::new(), json!({})).await;
+        let stands: Value =
+            serde_json::from_slice(&stands.into_body().collect().await?.to_bytes())?;
+        if stands["reason"] == "deleted" {
+            heading = "deleted already";
+        }
+    }
     let (mut rows, mut cancelled) = (Vec::new(), 0_u64);
     let (mut left, mut next_place) = (asking.limit, None);
     loop {
@@ -96,19 +150,30 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
             let (Some(next), Some(body)) =
                 (answered.get("next").filter(|next| !next.is_null()), body.as_object_mut())
             else {
-                exit::is_read(one(print, &json!({ "cancelled": cancelled })))?;
-                return Ok(());
+                exit::is_read(one(print, "", &json!({ "cancelled": cancelled })))?;
+                return match body["type"].as_str().filter(|_| cancelled == 0 && is_text) {
+                    Some(of_type) => check_type(of_type),
+                    None => Ok(()),
+                };
             };
             body.insert("after".to_owned(), next.clone());
             continue;
         }
-        let Some(Value::Array(page)) = answered.get_mut(asking.rows).map(Value::take) else {
-            exit::is_read(one(print, &answered))?;
+        let Some(Value::Array(mut page)) = answered.get_mut(asking.rows).map(Value::take) else {
+            if let (Some(at), Some(path)) = (&asking.dashboard, answered["path"].as_str()) {
+                let scheme = if at.contains("://") { "" } else { "http://" };
+                answered["url"] = format!("{scheme}{}{path}", at.trim_end_matches('/')).into();
+            }
+            exit::is_read(one(print, heading, &answered))?;
             return Ok(());
         };
         // A journal's page always says where the next one begins, which may be empty. One of deliveries may be empty, and
         // say how far it has looked.
-        let is_last = page.is_empty() && answered.get("looked_to").is_none_or(Value::is_null);
+        let mut is_last = page.is_empty() && answered.get("looked_to").is_none_or(Value::is_null);
+        if let Some(kept) = &asking.kept {
+            is_last |= kept.is_passed(&page);
+            page.retain(|row| kept.has(row));
+        }
         left = left.map(|left| left.saturating_sub(page.len()));
         match print {
             Print::Lines => {
@@ -131,8 +196,11 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
         Print::Json => exit::print(json!({ "data": rows }))?,
         Print::Text(columns) => _ = exit::is_read(table(columns, &rows))?,
     }
-    if rows.is_empty() && matches!(print, Print::Text(_)) {
+    if rows.is_empty() && is_text {
         last_words("There are none.");
+        if let Some((_, of_type)) = query.iter().find(|(name, _)| name == "type") {
+            check_type(of_type)?;
+        }
     }
     if let Some(place) = next_place {
         last_words(&format!("There may be more: --after {place}"));
@@ -145,15 +213,98 @@ fn set(query: &mut Vec<(String, String)>, name: &str, value: String) {
     query.push((name.to_owned(), value));
 }
 
-fn one(print: Print, answered: &Value) -> io::Result<()> {
-    match (print, answered.as_object()) {
-        (Print::Text(_), Some(fields)) => {
-            let width = fields.keys().map(String::len).max().unwrap_or_default();
-            fields.iter().try_for_each(|(name, value)| {
-                terminal::print(format_args!("{name:width$}  {}", text(Some(value))))
-            })
+/// Refuses a type that no event has by itself: who found nothing with it may have misspelt it.
+fn check_type(of_type: &str) -> Result<(), Box<dyn Error>> {
+    let known = EventType::KNOWN.iter().map(EventType::as_str);
+    match known.clone().any(|known| known == of_type) {
+        true => Ok(()),
+        false => {
+            let known = known.collect::<Vec<_>>().join(", ");
+            Err(Ended::Usage(format!("--type: nothing found; the known types are {known}")).into())
         }
-        _ => terminal::print(answered),
+    }
+}
+
+/// The columns of the attempts of a delivery.
+const ATTEMPTS: &[&str] = &["number", "began_at", "took_ms", "answer", "response"];
+
+fn one(print: Print, heading: &str, answered: &Value) -> io::Result<()> {
+    let (Print::Text(_), Some(fields)) = (print, answered.as_object()) else {
+        return terminal::print(answered);
+    };
+    if !heading.is_empty() {
+        terminal::print(heading)?;
+    }
+    // What is shown this once is first. The text of an event is shown once, as it is sent.
+    let attempts = fields.get("attempts").and_then(Value::as_array);
+    let next = attempts.map(|_| ("next", next(answered)));
+    let secret = fields.get("secret").map(|secret| ("secret", text(Some(secret))));
+    let is_shown =
+        |name: &str| !["secret", "attempts", "outlook", "next_at", "payload"].contains(&name);
+    let others = fields.iter().filter(|(name, _)| is_shown(name));
+    let others = others.map(|(name, value)| (name.as_str(), text(Some(value))));
+    let lines: Vec<_> = secret.into_iter().chain(next).chain(others).collect();
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    for (name, value) in lines {
+        terminal::print(format_args!("{name:width$}  {value}"))?;
+    }
+    let newest_first: Vec<Value> = attempts.into_iter().flatten().rev().cloned().collect();
+    if newest_first.is_empty() { Ok(()) } else { table(ATTEMPTS, &newest_first) }
+}
+
+/// Returns what comes next of a delivery.
+fn next(delivery: &Value) -> String {
+    let outlook = &delivery["outlook"];
+    let told = |name| text(Some(&outlook[name]));
+    match outlook["is"].as_str() {
+        Some("waiting") => format!("attempt {} at {}", told("number"), told("due")),
+        Some("in_flight") => format!("attempt {} is in flight", told("number")),
+        Some("parks") => format!("none: it will be parked: {}", told("reason")),
+        _ if outlook["not_redeliverable"].is_string() => {
+            format!("none, nor by hand: {}", told("not_redeliverable"))
+        }
+        _ => format!("none; `deliveries redeliver` until {}", told("redeliverable_until")),
+    }
+}
+
+/// Returns how an attempt ended.
+fn answer(attempt: &Value) -> String {
+    match attempt["http_status"].as_u64() {
+        Some(status) => format!("HTTP {status}"),
+        None => {
+            text(attempt.get("reason").filter(|why| why.is_string()).or(attempt.get("outcome")))
+        }
+    }
+}
+
+/// Returns a cell of a table. Some columns say what several fields say.
+fn cell(row: &Value, column: &str) -> String {
+    match (column, &row[column]) {
+        ("last", _) => {
+            let last = row["attempts"].as_array().and_then(|attempts| attempts.last());
+            last.map_or_else(|| "-".to_owned(), answer)
+        }
+        ("next", _) => text(row.get("next_at")),
+        ("answer", _) => answer(row),
+        ("response", body) => {
+            let body = body["text"].as_str().unwrap_or_default();
+            terminal::escaped(body.lines().next().unwrap_or_default()).into_owned()
+        }
+        ("shards", Value::Array(shards)) => shards.len().to_string(),
+        // Of the fleet: it is active, and fails.
+        ("reason", Value::Null) if row["waiting"].is_number() => match row["outcome"].as_str() {
+            Some(outcome) if outcome.starts_with(|digit: char| digit.is_ascii_digit()) => {
+                format!("fails: HTTP {outcome}")
+            }
+            Some(outcome) => format!("fails: {}", terminal::escaped(outcome)),
+            None => "fails".to_owned(),
+        },
+        ("account_id", Value::Null)
+            if row["per_second"].is_number() && row["endpoint_id"].is_null() =>
+        {
+            "everything".to_owned()
+        }
+        (_, value) => text(Some(value)),
     }
 }
 
@@ -167,7 +318,7 @@ fn lines(page: Vec<Value>) -> io::Result<()> {
 
 fn table(columns: &[&str], rows: &[Value]) -> io::Result<()> {
     let mut table = vec![columns.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()];
-    table.extend(rows.iter().map(|row| columns.iter().map(|name| text(row.get(*name))).collect()));
+    table.extend(rows.iter().map(|row| columns.iter().map(|name| cell(row, name)).collect()));
     let width = |at: usize| {
         table.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max()
     };
@@ -185,6 +336,16 @@ fn text(value: Option<&Value>) -> String {
         None | Some(Value::Null) => "-".to_owned(),
         // A line feed would begin another row.
         Some(Value::String(text)) => terminal::escaped(text).into_owned(),
+        // A clock that is right is not ahead by -0.000.
+        Some(Value::Number(number)) if number.is_f64() => {
+            let shown = format!("{:.3}", number.as_f64().unwrap_or_default());
+            if shown == "-0.000" { "0.000".to_owned() } else { shown }
+        }
+        Some(Value::Array(values)) if values.is_empty() => "none".to_owned(),
+        Some(Value::Array(values)) if values.iter().all(Value::is_string) => {
+            let texts = values.iter().map(|value| text(Some(value)));
+            texts.collect::<Vec<_>>().join(", ")
+        }
         Some(other) => other.to_string(),
     }
 }

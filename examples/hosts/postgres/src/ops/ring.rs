@@ -1,6 +1,6 @@
 //! Opening every sealed secret, to see whether a ring has all keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
 
 use call_assistant::Timestamp;
@@ -8,7 +8,8 @@ use deadpool_postgres::Object;
 use serde::Serialize;
 
 use crate::db::{Database, DbError};
-use crate::key_ring::{KeyRing, in_use};
+use crate::key_ring::KeyRing;
+use crate::key_ring::in_use::{self, Unfit};
 use crate::sql::ops as sql;
 use host::log;
 
@@ -24,6 +25,9 @@ pub struct Checked {
     pub named: Vec<Unreadable>,
     /// Endpoints whose secrets open, and are not sealed with the newest key.
     pub outdated: u64,
+    /// The numbers under which the ring has another key than the running processes.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub other_keys: BTreeSet<u8>,
 }
 
 /// An endpoint whose secrets do not open.
@@ -34,9 +38,12 @@ pub struct Unreadable {
     pub endpoint: String,
     /// The number of the key that the secrets name.
     pub key: Option<u8>,
-    /// Whether the ring does not have that key, or the row is damaged.
+    /// Whether the ring does not have that key, or has another one under its number, or the row is damaged.
     pub cause: &'static str,
 }
+
+/// What to do with a ring that is another one.
+pub const OTHER_RING: &str = "give the key ring of the running processes, which their --keys or SECRETS_KEY_RING names; nothing is damaged";
 
 /// The most endpoints that are named: 20. The log names all.
 pub const MOST_NAMED: usize = 20;
@@ -58,6 +65,10 @@ impl Checked {
         let keys =
             self.in_use.iter().map(|(number, sealed)| format!("key {number} seals {sealed}"));
         let keys = keys.collect::<Vec<_>>().join(", ");
+        if !self.other_keys.is_empty() {
+            let other = self.other_keys.clone();
+            return Unfit { other, ..Unfit::default() }.to_string();
+        }
         match (keys.is_empty(), self.unreadable) {
             (true, _) => "there are no secrets".to_owned(),
             (false, 0) => format!("every secret opens: {keys}"),
@@ -73,7 +84,8 @@ impl Checked {
     }
 }
 
-/// Opens the secrets of every endpoint that is not deleted, a hundred at a time. The log names those that do not open.
+/// Opens the secrets of every endpoint that is not deleted, a hundred at a time. The log names those that do not open, but
+/// for those of a key under whose number the ring has another one.
 ///
 /// # Errors
 /// The database did not respond.
@@ -83,7 +95,8 @@ pub async fn check(
     now: Timestamp,
 ) -> Result<Checked, DbError> {
     let unfit = database.read(async |client: &Object| in_use::compare(client, ring).await).await?;
-    let (mut checked, mut last) = (Checked::default(), -1_i32);
+    let other_keys = unfit.other.clone();
+    let (mut checked, mut last) = (Checked { other_keys, ..Checked::default() }, -1_i32);
     loop {
         let look = async |client: &Object| sql::rotate_look(client, last).await;
         let rows = database.read(look).await?;
@@ -100,11 +113,19 @@ pub async fn check(
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    log::warn!(endpoint = id, %error, "secrets cannot be opened");
+                    let key = sealed.get(1).copied();
+                    let is_other = key.is_some_and(|key| unfit.other.contains(&key));
+                    if !is_other {
+                        log::warn!(endpoint = id, %error, "secrets cannot be opened");
+                    }
                     checked.unreadable = checked.unreadable.saturating_add(1);
                     if checked.named.len() < MOST_NAMED {
-                        let cause = if unfit.is_of(sealed) { "not in the ring" } else { "damaged" };
-                        let (endpoint, key) = (id.to_owned(), sealed.get(1).copied());
+                        let cause = match unfit.is_of(sealed) {
+                            true if is_other => "another key in the ring",
+                            true => "not in the ring",
+                            false => "damaged",
+                        };
+                        let endpoint = id.to_owned();
                         checked.named.push(Unreadable { endpoint, key, cause });
                     }
                 }

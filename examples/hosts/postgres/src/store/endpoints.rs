@@ -206,7 +206,7 @@ pub(super) async fn rotate(
         Err(_) => Signer::new(new.secret),
     };
     sql::endpoints_secrets(change, found.number, &ring.seal(id, &signer, now)).await?;
-    found.shown.previous_secrets = signer.previous(now).map(|(_, end)| end).collect();
+    found.shown.previous_secrets = Some(signer.previous(now).map(|(_, end)| end).collect());
     Ok(())
 }
 
@@ -321,11 +321,12 @@ async fn write(change: &Transaction<'_>, found: &StoredEndpoint) -> Done<()> {
 
 fn found_in(row: sql::StoredEndpoint, ring: &KeyRing, now: Timestamp) -> StoredEndpoint {
     let previous_secrets = match ring.open(row.id.as_str(), &row.secrets, now) {
-        Ok(signer) => signer.previous(now).map(|(_, end)| end).collect(),
+        Ok(signer) => Some(signer.previous(now).map(|(_, end)| end).collect()),
         // All else of it can be shown.
+        Err(_) if ring.numbers().is_empty() => None,
         Err(error) => {
             log::warn!(endpoint = row.id.as_str(), %error, "an endpoint's secrets cannot be read");
-            Vec::new()
+            None
         }
     };
     let sql::StoredEndpoint { number, shard, id, account_id, created_at, url, .. } = row;

@@ -85,7 +85,8 @@ async fn standing(change: &Transaction<'_>, of: &LeverOf) -> Done<Option<LeverRo
 /// Refuses a second lever of the same: who sets it may not know of the first.
 fn stands(stood: &LeverRow) -> Refused {
     let (words, id) = (stood.words(), &stood.id);
-    Refused::Conflict(format!("{words}: undo it, or replace it with instead_of {id}"))
+    let cure = format!("undo it, or replace it: instead_of (--instead-of) {id}");
+    Refused::Conflict(format!("{words}: {cure}"))
 }
 
 /// Removes a lever.

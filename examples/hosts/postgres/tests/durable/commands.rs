@@ -29,10 +29,15 @@ pub(crate) fn run_with(world: &World, ring: &str, arguments: &[&str]) -> Said {
     run_at(&world.server.url(), ring, arguments)
 }
 
+/// An empty ring is none.
 pub(crate) fn run_at(url: &str, ring: &str, arguments: &[&str]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
     command.args(arguments).stdin(Stdio::null());
-    let command = command.env(VARIABLE, ring).env("DATABASE_URL", url);
+    let command = match ring {
+        "" => command.env_remove(VARIABLE),
+        ring => command.env(VARIABLE, ring),
+    };
+    let command = command.env("DATABASE_URL", url);
     let output = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Said { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
@@ -102,6 +107,17 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
     assert!(listed.contains(&url) && !listed.contains("whsec_"), "{listed}");
     let text = run_with(world, &world.ring, &["endpoints", "show", id]).out;
     assert!(text.contains(&format!("url                     {url}\n")), "{text}");
+    // The new secret is first. One that has leaked stops at once.
+    let run = |arguments: &[&str]| run_with(world, &world.ring, arguments).out;
+    let rotated = run(&["endpoints", "rotate", id, "--previous", "0"]);
+    assert!(rotated.starts_with("secret                  whsec_"), "{rotated}");
+    assert!(rotated.contains("previous_secrets_until  none\n"), "{rotated}");
+    let rotated = run(&["endpoints", "rotate", id]);
+    assert!(rotated.contains("previous_secrets_until  20"), "{rotated}");
+    for told in ["deleted\n", "deleted already\n"] {
+        let said = run(&["endpoints", "delete", id]);
+        assert!(said.starts_with(told), "{said}");
+    }
 
     for (arguments, status, words) in [
         (&["accounts", "create", "acct_new", "--timezone", "UTC"][..], 1, "already exists"),
@@ -126,7 +142,17 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
             2,
             "expected one of --everything, --account, --endpoint",
         ),
-        (&["levers", "set", "--everything"], 2, "per_second: expected a whole number from 0 to"),
+        (&["levers", "set", "--everything"], 2, "missing --per-second"),
+        (
+            &["levers", "set", "--everything", "--per-second", "10001"],
+            2,
+            "per_second: expected a whole number from 0 to 10000",
+        ),
+        (
+            &["endpoints", "rotate", "whep_1", "--previous", "2h"],
+            2,
+            "--previous: expected one of 0, 1h, 24h, 7d",
+        ),
         (
             &["accounts", "change", "acct_1", "--closing", "yes"],
             2,
@@ -301,8 +327,16 @@ async fn deliveries_are_exported_without_what_their_events_say() {
     assert_eq!(export(&["--status", "failing"]), found);
     let listed = json_of(world, &["deliveries", "list", "acct_1", "--status", "gone"]);
     assert_eq!(listed["data"][0]["id"], found[0]["id"]);
-    let shown = json_of(world, &["deliveries", "show", found[0]["id"].as_str().unwrap()]);
-    assert_eq!(shown["status"], "gone");
+    let show = ["deliveries", "show", found[0]["id"].as_str().unwrap()];
+    assert_eq!(json_of(world, &show)["status"], "gone");
+    // A person reads what comes next, and a row for each attempt.
+    let text = run_with(world, &world.ring, &show).out;
+    assert!(text.starts_with("next ") && text.contains("none, nor by hand: "), "{text}");
+    assert!(text.contains("\nnumber  began_at ") && text.contains("  HTTP 410  "), "{text}");
+    assert!(!text.contains("payload") && !text.contains("next_at"), "{text}");
+    let listed = run_with(world, &world.ring, &["deliveries", "list", "acct_1"]).out;
+    assert!(listed.lines().next().unwrap().contains("  last      next"), "{listed}");
+    assert!(listed.contains("  HTTP 410  -") && listed.contains("  HTTP 204  -"), "{listed}");
 
     // The endpoint needs attention, and says why in an alert.
     let fleet = json_of(world, &["fleet"]);
@@ -387,6 +421,46 @@ async fn a_table_ends_and_says_where_it_goes_on() {
     let link = made["path"].as_str().unwrap().strip_prefix("/portal#link=").unwrap();
     let login = service.api.ask("POST", "/portal-login", &json!({ "link": link }), 200);
     assert_eq!(login["account_id"], "acct_1");
+    for (dashboard, begins) in [
+        ("https://calls.example.com/", "https://calls.example.com/portal#link="),
+        ("127.0.0.1:8081", "http://127.0.0.1:8081/portal#link="),
+    ] {
+        let made = json_of(world, &["accounts", "portal", "acct_1", "--dashboard", dashboard]);
+        assert!(made["url"].as_str().unwrap().starts_with(begins), "{made}");
+    }
+
+    // A list whose route has no filter has one here.
+    let at = "2026-11-10T14:03:00Z";
+    let call = |id: &str, at: &str| json!({ "id": id, "started_at": at });
+    for (id, at) in [("call_1", at), ("call_2", "2026-11-11T00:00:00Z")] {
+        service.api.ask("POST", "/accounts/acct_1/calls", &call(id, at), 201);
+    }
+    let count = |arguments: &[&str]| json_of(world, arguments)["data"].as_array().unwrap().len();
+    let calls = ["calls", "list", "acct_1"];
+    for (flags, calls_of) in [
+        (&[][..], 2),
+        (&["--from", "2026-11-11"], 1),
+        (&["--until", "2026-11-10"], 1),
+        (&["--from", "2026-11-12"], 0),
+    ] {
+        assert_eq!(count(&[&calls[..], flags].concat()), calls_of, "{flags:?}");
+    }
+    for (flags, is_any) in [
+        (&["--account", "acct_1"][..], true),
+        (&["--account", "acct_none"], false),
+        (&["--newest", "--from", "today"], true),
+        (&["--newest", "--until", "2026-01-01"], false),
+    ] {
+        assert_eq!(count(&[&["journal"], flags].concat()) > 0, is_any, "{flags:?}");
+    }
+    // Who finds nothing with a type that is not known may have misspelt it.
+    let known = "--type: nothing found; the known types are call.ended, ";
+    for command in [&["deliveries", "list"][..], &["deliveries", "cancel"]] {
+        let said =
+            run_with(world, &world.ring, &[command, &["acct_1", "--type", "call.endd"]].concat());
+        assert_eq!(said.status, Some(2), "{command:?}: {}", said.err);
+        assert!(said.err.contains(known), "{command:?}: {}", said.err);
+    }
 }
 
 /// Commands, and how each ends: over a database, and where none answers. `None`: it runs until it is stopped, or needs
@@ -421,6 +495,7 @@ const ENDS: &[(&[&str], Option<i32>, Option<i32>)] = &[
     (&["accounts", "show", "acct_1"], Some(0), Some(3)),
     (&["accounts", "create", "acct_1", "--timezone", "UTC"], Some(1), Some(3)),
     (&["accounts", "change", "acct_none", "--closing", "true"], Some(1), Some(3)),
+    (&["calls", "list", "acct_1"], Some(0), Some(3)),
     (&["keys", "list", "acct_1"], Some(0), Some(3)),
     (&["keys", "create", "acct_1", "--name", "", "--mode", "live"], Some(2), Some(3)),
     (&["keys", "revoke", "cred_none"], Some(1), Some(3)),
@@ -656,9 +731,11 @@ async fn sending_is_held_back_at_a_terminal() {
     let listed = listed["data"].as_array().unwrap();
     assert_eq!((listed.len(), &listed[2]), (3, &slower));
     let text = run_with(world, &world.ring, &["levers", "list"]).out;
-    assert!(text.starts_with("id ") && text.contains(id), "{text}");
+    assert!(text.starts_with("id ") && text.contains(id) && text.contains("everything"), "{text}");
     for lever in listed {
-        eve(&["levers", "undo", lever["id"].as_str().unwrap()]);
+        let undo = ["levers", "undo", lever["id"].as_str().unwrap(), "--as", "eve"];
+        let said = run_with(world, &world.ring, &undo);
+        assert!(said.status == Some(0) && said.out.starts_with("undone\n"), "{}", said.out);
     }
     refused(world, &["levers", "undo", stands], 1, "the lever is not set, or not any more");
 
@@ -695,6 +772,7 @@ async fn sending_is_held_back_at_a_terminal() {
     );
     let text = run_with(world, &world.ring, &["senders", "list"]).out;
     assert!(text.lines().next().unwrap().ends_with("  shards"), "{text}");
+    assert!(text.lines().nth(1).unwrap().ends_with("  64") && !text.contains("-0.000"), "{text}");
     let noted = run_with(world, &world.ring, &["journal", "--lines"]).out;
     let of_eve = noted.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let of_eve = of_eve.filter(|row| row["by"] == "eve");
@@ -750,6 +828,63 @@ async fn a_ring_that_lacks_a_key_is_found() {
     assert_eq!((said.status, &*said.out), (Some(0), "every secret opens: key 2 seals 2\n"));
     change.rollback().await.unwrap();
     held.keep();
+}
+
+// Only what seals or opens needs the ring, and asks for the right one. Another file is no lost key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_reads_no_secret_needs_no_ring() {
+    let world = World::new(Settings::default()).await;
+    let file = File::new("ring.json", &data(0).to_string());
+    let api = world.start("api", &["--data", file.path()]);
+    let url = json!({ "url": "https://hooks.example.com/" });
+    let made = api.ask("POST", "/accounts/acct_1/endpoints", &url, 201);
+    let id = made["id"].as_str().unwrap();
+    for arguments in [
+        &["endpoints", "create", "acct_1", "--url", "https://hooks.example.com/two"][..],
+        &["endpoints", "rotate", id],
+        &["rotate-keys"],
+        &["ring", "check"],
+        &["sender"],
+    ] {
+        let said = run_with(&world, "", arguments);
+        assert_eq!(said.status, Some(2), "{arguments:?}: {}", said.err);
+        assert!(said.err.contains("give the ring of the running service"), "{}", said.err);
+        assert!(!said.err.contains("keygen"), "{arguments:?}: {}", said.err);
+    }
+    for arguments in [
+        &["endpoints", "list", "acct_1"][..],
+        &["endpoints", "ping", id],
+        &["endpoints", "disable", id],
+        &["endpoints", "enable", id],
+        &["deliveries", "list", "acct_1"],
+        &["deliveries", "export", "acct_1"],
+        &["endpoints", "show", id],
+    ] {
+        let said = run_with(&world, "", arguments);
+        assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
+        assert!(!said.err.contains("secrets"), "{arguments:?}: {}", said.err);
+        // It does not say that no replaced secret signs.
+        assert!(!said.out.contains("previous_secrets_until  none"), "{}", said.out);
+    }
+    let line = |ring: &str| {
+        let out = run_with(&world, ring, &["doctor"]).out;
+        out.lines().find(|line| line.contains("  ring  ")).unwrap().to_owned()
+    };
+    assert!(line("").starts_with("warn  ring          not checked: "), "{}", line(""));
+    let other = KeyRing::new_line(1);
+    let found = "key 1 of this ring is not key 1 of the running processes (wrong file?)";
+    let told = line(&other);
+    assert!(told.starts_with(&format!("fail  ring          {found}: ")), "{told}");
+    assert!(!told.contains("delete") && !told.contains(id), "{told}");
+    let said = run_with(&world, &other, &["ring", "check"]);
+    assert_eq!((said.status, said.out), (Some(1), format!("{found}\n")));
+    assert!(
+        said.err.contains("nothing is damaged") && !said.err.contains("delete"),
+        "{}",
+        said.err
+    );
+    let said = run_with(&world, "", &["endpoints", "delete", id]);
+    assert_eq!(said.status, Some(0), "{}", said.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]

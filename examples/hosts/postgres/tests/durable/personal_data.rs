@@ -50,7 +50,8 @@ impl World {
         let server = PrivateServer::start(Settings::default()).unwrap();
         let database = Database::new(&server.url(), 8).unwrap();
         db::migrate(&database).await.unwrap();
-        let world = Self { server, database, ring: KeyRing::random() };
+        let ring = KeyRing::parse(&KeyRing::new_line(1)).unwrap();
+        let world = Self { server, database, ring };
         for account in ["acct_1", "acct_2"] {
             world.fill(account).await;
         }

@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use call_assistant_postgres::db::{self, Database};
+use call_assistant_postgres::key_ring::VARIABLE;
 use private_server::Settings;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tokio_postgres::{Client, NoTls};
 
+use crate::commands::run_at;
 use crate::support::running::{self, File, eventually, request};
 use crate::support::{Running, World, data};
 
@@ -332,6 +334,13 @@ fn each_role_has_a_help_text() {
     }
     for (arguments, words) in [
         (&["migrat"][..], "unknown command migrat; did you mean migrate?\nUsage: "),
+        (&["pause"], "unknown command pause; did you mean levers set?\nUsage: "),
+        (&["endpoints", "retry"], "unknown command retry; did you mean deliveries redeliver?\n"),
+        (&["ping"], "unknown command ping; did you mean endpoints ping?\n"),
+        (&["redeliver"], "unknown command redeliver; did you mean deliveries redeliver?\n"),
+        (&["eraze"], "unknown command eraze; did you mean erase?\n"),
+        // Nobody who does not ask for it is told how to remove something.
+        (&["prase"], "unknown command prase\n"),
         (&[], "expected one of demo, migrate, api, "),
         (&["api", "--databse", "x"], "unknown flag --databse; did you mean --database?\nUsage: "),
         (&["api", "whsec_secret"], "too many arguments\nUsage: call-assistant-postgres api "),
@@ -349,14 +358,18 @@ fn each_role_has_a_help_text() {
 async fn what_does_not_start() {
     let world = World::new(Settings::default()).await;
     let mut without_ring = world.command("api", &[]);
-    without_ring.env_remove(call_assistant_postgres::key_ring::VARIABLE);
+    without_ring.env_remove(VARIABLE);
     let mut without_database = world.command("api", &[]);
     without_database.env_remove("DATABASE_URL");
     let missing = PathBuf::from("/nowhere");
     let mut nowhere = world.command("api", &["--keys", missing.to_str().unwrap()]);
     for (command, status, message) in [
-        (&mut without_ring, 2, "--keys: no key ring: the environment variable"),
-        (&mut without_database, 2, "missing --database: `migrate --database URL` prepares it"),
+        (
+            &mut without_ring,
+            2,
+            "--keys: no key ring: the environment variable SECRETS_KEY_RING: not set; `keygen 1` prints the first",
+        ),
+        (&mut without_database, 2, "missing --database: set DATABASE_URL, or give --database;"),
         (&mut nowhere, 2, "--keys: no key ring: /nowhere: "),
     ] {
         let output = command.output().unwrap();
@@ -390,12 +403,18 @@ async fn a_demonstration_names_its_database() {
     let key = demo.first["accounts"][0]["keys"][0]["secret"].as_str().unwrap();
     let bearer = format!("Authorization: Bearer {key}\r\n");
     assert_eq!(request(demo.api(), "GET", "/v1/account", &bearer, b"").status, 200);
-    let url = eventually("the URL of its database", || {
+    let (url, ring) = eventually("its database and its key ring", || {
         let log = demo.log();
         let (_, rest) = log.split_once("Its database, while it runs: psql ")?;
-        rest.split_once('\n').map(|(url, _)| url.to_owned())
+        let (url, rest) = rest.split_once('\n')?;
+        let (_, rest) = rest.split_once(&format!("export DATABASE_URL='{url}' {VARIABLE}="))?;
+        Some((url.to_owned(), rest.split_once('\n')?.0.to_owned()))
     });
     db::check(&Database::new(&url, 1).unwrap()).await.unwrap();
+    // What seals works beside it.
+    let create = ["endpoints", "create", "acct_fjord_dental", "--url", "https://example.com/"];
+    let said = run_at(&url, &ring, &create);
+    assert!(said.status == Some(0) && said.out.contains("whsec_"), "{}", said.err);
     demo.ask_to_end();
     assert!(demo.ended().success());
     let gone = db::check(&Database::new(&url, 1).unwrap()).await.unwrap_err();

@@ -182,7 +182,7 @@ async fn who_has_another_key_under_a_number_in_use_does_not_start() {
             (&below, "sender"),
         ] {
             let said = refused(world, ring, role);
-            assert!(said.contains("other keys than those in use under the numbers: 1"), "{said}");
+            assert!(said.contains("key 1 of this ring is not key 1 of the running"), "{said}");
         }
     }
     // Nor does it seal, or find that all is well.
