@@ -39,15 +39,6 @@ impl DeliveryRow {
         (columns.status == DeliveryStatus::Waiting).then_some(columns.at)
     }
 
-    /// Ends its wait at another time, if it waits.
-    pub(super) fn make_due(&mut self, at: Timestamp) {
-        if self.state.status() == DeliveryStatus::Waiting {
-            let columns = DeliveryColumns { at, ..DeliveryColumns::from(self.state) };
-            self.state = Delivery::from_columns(self.state.id(), self.state.endpoint(), columns)
-                .unwrap_or(self.state);
-        }
-    }
-
     pub(super) fn add_to_log(&mut self, entry: LogEntry, signed: Option<Signed>) {
         if self.log.len() >= KEPT_ATTEMPTS {
             let beside = |AttemptRow { entry, .. }: &AttemptRow| {
@@ -141,7 +132,9 @@ impl Tables {
             return Err(Refused::Conflict("the delivery is not waiting for an attempt".into()));
         }
         if row.next_at().is_none_or(|due| due > now) {
-            row.make_due(now);
+            let columns = DeliveryColumns { at: now, ..DeliveryColumns::from(row.state) };
+            row.state = Delivery::from_columns(row.state.id(), row.state.endpoint(), columns)
+                .unwrap_or(row.state);
             self.told.insert(number);
             self.changed();
         }

@@ -7,7 +7,6 @@
 mod accounts;
 mod alerts;
 mod calls;
-mod clock;
 mod deliveries;
 mod endpoints;
 mod find;
@@ -34,7 +33,6 @@ use tokio::sync::Notify;
 pub use accounts::AccountRow;
 use alerts::Alerts;
 pub use calls::Calls;
-pub use clock::ClockStep;
 pub use deliveries::DeliveryRow;
 pub use endpoints::EndpointRow;
 pub use hour::Hour;
@@ -73,7 +71,6 @@ pub struct Tables {
     is_telling: bool,
     recoveries: Recoveries,
     alerts: Alerts,
-    watch: clock::Watch,
     tally: SenderMetrics,
     /// Changes whenever anything that a page shows does.
     version: u64,
@@ -104,9 +101,7 @@ impl Store {
 
     /// Locks the tables to change, and returns the time of the change: what is changed later is not earlier.
     pub fn write(&self) -> (MutexGuard<'_, Tables>, Timestamp) {
-        let mut tables = self.lock();
-        tables.look_at_clock();
-        (tables, self.now())
+        (self.lock(), self.now())
     }
 
     /// Returns the time of this service, which its sandbox moves.

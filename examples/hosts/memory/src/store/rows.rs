@@ -64,10 +64,9 @@ impl Port for Rows {
 }
 
 impl Store {
-    /// Returns what became pending since the last call, or all that is pending if somebody has set the clock.
-    fn news(&self, all: bool) -> News {
-        let (mut tables, _) = self.write();
-        let again = tables.was_clock_set() || all;
+    /// Returns what became pending since the last call, or all that is pending.
+    fn news(&self, again: bool) -> News {
+        let mut tables = self.lock();
         let told = std::mem::take(&mut tables.told);
         tables.is_telling = !told.is_empty();
         let rows = match again {

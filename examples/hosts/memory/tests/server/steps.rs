@@ -1,7 +1,6 @@
 //! The store's steps and the sender over them, without a process around: what a test from outside
 //! meets only when it is lucky.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use serde_json::json;
 
 use call_assistant_service::faults::Faults;
 use call_assistant_service::sender::{Pace, Sender};
-use call_assistant_service::store::{ClockStep, Rows, Store, Tables};
+use call_assistant_service::store::{Rows, Store, Tables};
 use host::post::{self, Sent};
 use host::program::scale::Scale;
 use host::program::shutdown;
@@ -27,8 +26,7 @@ use host::store::EndpointEdit;
 use host::{clock, data};
 use testing::port;
 use testing::receiver::{Receiver, Reply};
-use testing::running::{File, Service, eventually, service};
-use testing::shifted;
+use testing::running::eventually;
 
 /// Ten seconds in one millisecond.
 const FAST: Scale = Scale { waits: 0.0001, timeouts: 1.0 };
@@ -134,60 +132,6 @@ fn a_day_that_was_counted_to_its_end_says_so() {
         let [(_, day)] = days.as_slice() else { panic!("{days:?}") };
         assert_eq!((day.counted, day.since.is_none()), (20_000, is_all), "{count}");
     }
-}
-
-// D-80: somebody sets the clock while it waits.
-#[test]
-fn a_clock_that_is_set_changes_no_wait() {
-    let hour = Duration::from_secs(3600);
-    for (step, moved) in [
-        (ClockStep::Back(hour), clock::now().saturating_sub(hour)),
-        (ClockStep::Forward(hour), clock::now().saturating_add(hour)),
-    ] {
-        let now = clock::now();
-        let store = store("http://127.0.0.1:9/hook", now);
-        accept(&mut store.lock(), now);
-        let [waits] = pending(&store)[..] else { panic!() };
-        let ended = begin(&store, &waits, now);
-        let due = finish(&store, ended, Outcome::Refused, now).unwrap();
-        assert_eq!(due, after(now, 1));
-
-        store.lock().clock_was_set(step);
-        let due = step.moved(due);
-        let [waits] = pending(&store)[..] else { panic!() };
-        assert_eq!(waits.due(moved), Some(due));
-        assert_eq!(begin(&store, &waits, due).attempt.number(), 2, "{step:?}");
-    }
-}
-
-// Only what waited when the clock was set is moved, not what was written by the new clock before the sender looked.
-#[test]
-fn what_is_written_after_the_clock_was_set_is_not_moved() {
-    let Some(library) = shifted::faketime() else {
-        println!("skipped: there is no libfaketime");
-        return;
-    };
-    let (file, receiver) = (File::new("clock", "+0s\n"), Receiver::start());
-    let flags = ["--allow-loopback-endpoints", "--time-scale", "0.01", "--timeout-scale", "2.5"];
-    let mut command = service(&flags);
-    shifted::shift_as_told(&mut command, &library, Path::new(file.path()));
-    let service = Service::of(&mut command);
-    let tried_again = service.hook(&receiver.url("/old", &[Reply::Held(503), Reply::Status(204)]));
-    service.ping(&tried_again);
-    eventually("it is in flight", || (receiver.got("/old").len() == 1).then_some(()));
-    let new = service.hook(&receiver.url("/new", &[Reply::Status(204)]));
-
-    shifted::set(Path::new(file.path()), 3600);
-    eventually("its clock is an hour ahead", || {
-        let machine = service.show("/clock")["machine"].as_str().unwrap().parse::<Timestamp>();
-        (machine.unwrap().since(clock::now()) > Duration::from_secs(3000)).then_some(())
-    });
-    service.ping(&new);
-    receiver.release();
-    for (path, times) in [("/new", 1), ("/old", 2)] {
-        eventually(path, || (receiver.got(path).len() == times).then_some(()));
-    }
-    service.logged_times("the clock was set: Forward", 1);
 }
 
 // A thread that nobody waits for any more still counts against its endpoint's limit.
