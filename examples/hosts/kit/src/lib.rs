@@ -55,3 +55,10 @@ pub mod store;
 pub mod terminal;
 pub mod tls;
 pub mod trace;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks a mutex, also after a panic under it: nothing panics half way through a change of what it holds.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

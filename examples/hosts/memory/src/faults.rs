@@ -1,7 +1,7 @@
 //! Faults on order: the errors of the next requests and deliveries, and their number.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use call_assistant::rest::ErrorCode;
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use host::input::{Bad, Fields};
+use host::lock;
 
 /// A fault of a request to the public API.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,7 +173,7 @@ impl Faults {
         let fault = fault(name, &fields)?;
         let whom = whom(&fields, &fault)?;
         let often = often(&fields)?;
-        let mut orders = self.lock();
+        let mut orders = lock(&self.0);
         if orders.orders.len() >= MOST_ORDERS {
             return Err(Bad::new("", format!("at most {MOST_ORDERS} orders at a time")));
         }
@@ -186,7 +187,7 @@ impl Faults {
 
     /// Shows the orders that are not done, oldest first.
     pub(super) fn shown(&self) -> Vec<Value> {
-        self.lock().orders.iter().map(Order::shown).collect()
+        lock(&self.0).orders.iter().map(Order::shown).collect()
     }
 
     /// Shows the faults that can be ordered: of requests, and of deliveries.
@@ -196,7 +197,7 @@ impl Faults {
 
     /// Removes one order, or all. False if there is none of this id.
     pub(super) fn remove(&self, id: Option<u64>) -> bool {
-        let mut orders = self.lock();
+        let mut orders = lock(&self.0);
         let before = orders.orders.len();
         orders.orders.retain(|order| id.is_some_and(|id| order.id != id));
         id.is_none() || orders.orders.len() < before
@@ -238,13 +239,13 @@ impl Faults {
     /// Waits until another attempt to this endpoint was sent, or for two seconds.
     pub async fn overtaken(&self, endpoint: u32) {
         let notify = Arc::new(Notify::new());
-        self.lock().held.entry(endpoint).or_default().push(Arc::clone(&notify));
+        lock(&self.0).held.entry(endpoint).or_default().push(Arc::clone(&notify));
         let _ = tokio::time::timeout(HELD, notify.notified()).await;
     }
 
     /// Lets go the attempts to this endpoint that wait to be overtaken.
     pub fn sent(&self, endpoint: u32) {
-        for held in self.lock().held.remove(&endpoint).unwrap_or_default() {
+        for held in lock(&self.0).held.remove(&endpoint).unwrap_or_default() {
             held.notify_one();
         }
     }
@@ -255,7 +256,7 @@ impl Faults {
         strikes: impl Fn(&Whom) -> bool,
         fits: impl Fn(&Fault) -> Option<T>,
     ) -> Option<T> {
-        let mut orders = self.lock();
+        let mut orders = lock(&self.0);
         let (at, fault) = orders.orders.iter_mut().enumerate().find_map(|(at, order)| {
             let fault = fits(&order.fault).filter(|_| strikes(&order.whom))?;
             order.strikes().then_some((at, fault))
@@ -264,10 +265,6 @@ impl Faults {
             orders.orders.remove(at);
         }
         Some(fault)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Orders> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The store behind the traits of `examples/hosts/kit`, which it answers at once.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -16,18 +16,17 @@ use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::RecoveryFilter;
 
 use crate::store::{AccountRow, Store, Tables};
-use host::clock;
 use host::sender::Load;
-use host::store::bounds;
 use host::store::scope::{Allowed, Among, By, Operator};
 use host::store::{
-    Account, AccountChange, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage, DeliveryRow,
-    Enabled, EndpointEdit, EndpointRow, Fleet, LastHour, Listed, LoginRow, MOST_LISTED, Metrics,
-    Missed, NewAccount, NewEndpoint, NewSecret, Part, PartRows, RecoveryPage, RecoveryRow, Writes,
-    call_place, place, place_of_call,
+    Account, AccountChange, AlertPage, AlertRow, ApiStore, CallPage, Day, DeliveryFilter,
+    DeliveryPage, DeliveryRow, Done, Enabled, EndpointEdit, EndpointRow, Fleet, LastHour, List,
+    LoginRow, MOST_LISTED, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, PageOf, Part,
+    PartRows, Place, RecoveryPage, RecoveryRow, Refused, Rejected, Standing, Store as Shared,
+    Writes, bounds, call_place, place, place_of_call,
 };
-use host::store::{ApiStore, CallPage, Done, Refused, Rejected, Store as Shared};
 use host::trace::TraceParent;
+use host::{clock, lock};
 
 /// The most links and ended logins of an hour: 4,096. Only operators make more.
 const LOGINS: usize = 4096;
@@ -77,9 +76,10 @@ impl Local {
 }
 
 impl ApiStore for Local {
-    type Found = ();
-
-    async fn identify(&self, received: Received) -> Result<(Identified, ()), Rejected> {
+    async fn identify(
+        &self,
+        received: Received,
+    ) -> Result<(Identified, Option<Standing>), Rejected> {
         let mut tables = self.store.lock();
         let key = received.digest().and_then(|digest| tables.key_of(digest.as_bytes()));
         let identified = received.identify(key.as_deref(), self.store.now())?;
@@ -88,26 +88,24 @@ impl ApiStore for Local {
         if key.is_some_and(|key| key.note_use(every, identified.used_at())) {
             tables.changed();
         }
-        Ok((identified, ()))
+        let row = tables.account(identified.account_id().as_str()).ok();
+        let standing = row.map(|AccountRow { account: row, .. }| {
+            let mut account = model::Account::new(row.id.clone(), row.timezone.as_str());
+            account.business_name.clone_from(&row.business_name);
+            let status = AccountStatus {
+                account_id: row.id.clone(),
+                closing: row.closing,
+                subscribed: row.subscription_active,
+                api_in_plan: row.plan.public_api,
+            };
+            (account, status)
+        });
+        Ok((identified, standing))
     }
 
     async fn admit(&self, identified: Identified) -> Result<Admitted, Rejected> {
-        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rates = lock(&self.rates);
         Ok(identified.admit(&mut rates, self.store.now())?)
-    }
-
-    async fn status(&self, id: &AccountId, (): ()) -> Done<(model::Account, AccountStatus)> {
-        let tables = self.store.lock();
-        let row = &tables.account(id.as_str())?.account;
-        let mut account = model::Account::new(row.id.clone(), row.timezone.as_str());
-        account.business_name.clone_from(&row.business_name);
-        let status = AccountStatus {
-            account_id: row.id.clone(),
-            closing: row.closing,
-            subscribed: row.subscription_active,
-            api_in_plan: row.plan.public_api,
-        };
-        Ok((account, status))
     }
 
     async fn page(&self, query: &CallsQuery) -> Done<CallPage> {
@@ -148,7 +146,7 @@ impl Shared for Local {
         begins: Option<&str>,
         after: Option<&str>,
         limit: usize,
-    ) -> Done<PartRows<Listed<Account>>> {
+    ) -> Done<List<Account>> {
         let after = place(after, 0)?;
         let tables = self.store.lock();
         let name = begins.map(str::to_lowercase);
@@ -189,13 +187,9 @@ impl Shared for Local {
         Ok(row.shown())
     }
 
-    async fn keys(
-        &self,
-        account: Allowed<'_, Account>,
-        part: Part<'_>,
-    ) -> Done<PartRows<Listed<StoredKey>>> {
+    async fn keys(&self, of: Allowed<'_, Account>, part: Part<'_>) -> Done<List<StoredKey>> {
         let tables = self.store.lock();
-        let row = tables.account(account.as_str())?;
+        let row = tables.account(of.as_str())?;
         let all = row.count_keys();
         let (from, most) = match part {
             Part::After(after, most) => (place(after, 0)?, most),
@@ -230,12 +224,7 @@ impl Shared for Local {
         Ok(key.clone())
     }
 
-    async fn calls(
-        &self,
-        account: Allowed<'_, Account>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Done<PartRows<Listed<Call>>> {
+    async fn calls(&self, PageOf { account, after, limit }: PageOf<'_>) -> Done<List<Call>> {
         let (tables, after) = (self.store.lock(), call_place(after)?);
         let rows = tables.account(account.as_str())?.calls(Mode::Live).after(after);
         let rows: Vec<&Call> = rows.take(limit.saturating_add(1)).collect();
@@ -279,12 +268,8 @@ impl Shared for Local {
         Ok(accepted)
     }
 
-    async fn endpoints(
-        &self,
-        account: Allowed<'_, Account>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Done<PartRows<Listed<EndpointRow>>> {
+    async fn endpoints(&self, page: PageOf<'_>) -> Done<List<EndpointRow>> {
+        let PageOf { account, after, limit } = page;
         let (tables, now) = self.store.write();
         let from = place(after, 0)?;
         let rows = tables.endpoints(tables.account(account.as_str())?);
@@ -411,8 +396,7 @@ impl Shared for Local {
         missed: RecoveryFilter,
     ) -> Done<RecoveryRow> {
         let (mut tables, now) = self.store.write();
-        let started = tables.recover(endpoint.as_str(), missed, now)?;
-        Ok(started)
+        tables.recover(endpoint.as_str(), missed, now)
     }
 
     async fn recover_all(
@@ -422,8 +406,7 @@ impl Shared for Local {
         after: Option<&str>,
     ) -> Done<RecoveryPage> {
         let (mut tables, now) = self.store.write();
-        let page = tables.recover_all(of.one(), &missed, after, now)?;
-        Ok(page)
+        tables.recover_all(of.one(), &missed, after, now)
     }
 
     async fn pause_recovery(
@@ -431,16 +414,11 @@ impl Shared for Local {
         id: Allowed<'_, RecoveryRow>,
         paused: bool,
     ) -> Done<RecoveryRow> {
-        let shown = self.store.lock().pause_recovery(id.as_str(), paused)?;
-        Ok(shown)
+        self.store.lock().pause_recovery(id.as_str(), paused)
     }
 
-    async fn recoveries(
-        &self,
-        account: Allowed<'_, Account>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Done<PartRows<Listed<RecoveryRow>>> {
+    async fn recoveries(&self, page: PageOf<'_>) -> Done<List<RecoveryRow>> {
+        let PageOf { account, after, limit } = page;
         let mut rows = self.store.lock().recoveries(account.as_str(), place(after, u64::MAX)?);
         rows.truncate(limit.saturating_add(1));
         Ok(PartRows::first(rows, limit, |(place, _)| place.to_string(), |(_, row)| Ok(row)))
@@ -456,12 +434,8 @@ impl Shared for Local {
         tables.recovery(id.as_str(), true, now)
     }
 
-    async fn alerts(
-        &self,
-        account: Allowed<'_, Account>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Done<PartRows<AlertRow>> {
+    async fn alerts(&self, page: PageOf<'_>) -> Done<PartRows<AlertRow>> {
+        let PageOf { account, after, limit } = page;
         let (tables, below) = (self.store.lock(), place(after, u64::MAX)?);
         let rows = tables.alerts(account.as_str()).filter(|(number, _)| *number < below);
         let rows = rows.take(limit.saturating_add(1)).collect();
@@ -472,17 +446,8 @@ impl Shared for Local {
         self.store.lock().one_alert(id.as_str())
     }
 
-    async fn alerts_after(&self, _: Operator, after: u64, limit: usize) -> Done<AlertPage> {
-        self.store.lock().alerts_after(after, limit)
-    }
-
-    async fn alerts_before(
-        &self,
-        _: Operator,
-        before: Option<&str>,
-        limit: usize,
-    ) -> Done<Vec<AlertRow>> {
-        self.store.lock().alerts_before(before, limit)
+    async fn all_alerts(&self, _: Operator, of: Place<'_>, limit: usize) -> Done<AlertPage> {
+        self.store.lock().all_alerts(of, limit)
     }
 
     async fn fleet(&self, _: Operator) -> Done<Fleet> {
@@ -496,11 +461,11 @@ impl Shared for Local {
     }
 
     async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {
-        Ok(self.logins.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned())
+        Ok(lock(&self.logins).get(&digest).cloned())
     }
 
     async fn write_login(&self, _: By, digest: [u8; 32], row: LoginRow) -> Done<()> {
-        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logins = lock(&self.logins);
         let now = clock::now();
         logins.retain(|_, login| login.expires_at > now);
         if logins.len() >= LOGINS && !logins.contains_key(&digest) {
@@ -515,7 +480,7 @@ impl Shared for Local {
 
     async fn end_logins(&self, _: Operator, account: &str) -> Done<u64> {
         self.store.lock().account(account)?;
-        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logins = lock(&self.logins);
         let of_it = logins.values_mut().filter(|login| {
             !login.ended && login.account.as_ref().is_some_and(|id| id.as_str() == account)
         });

@@ -28,12 +28,11 @@ use host::http::api::Api;
 use host::http::monitor::Monitor;
 use host::http::serve::{Limits, serve};
 use host::options::{Sending, Serving};
-use host::post;
 use host::program::first_line::{self, Shown};
 use host::program::watch::Watch;
 use host::program::{self, listen, shutdown};
 use host::store::{Refused, Store as _};
-use host::{clock, flags, log, random, terminal};
+use host::{clock, flags, log, post, random, terminal};
 
 /// The limits of the public API: an integration needs few connections, and idle ones are closed.
 const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };

@@ -694,20 +694,21 @@ LEFT JOIN LATERAL (
 ORDER BY e.told DESC, e.since DESC;
 
 -- name: journal_after
--- What is behind a row, of transactions that have ended and before which all others have. In the order of the numbers:
--- `writer` alone would be the text above.
-SELECT writer::text AS writer, id, at, by, action, account_id, target, before::text AS before, after::text AS after
+-- What is behind a row, of transactions that have ended and before which all others have.
+SELECT writer::text || '-' || id AS position, at, by, action, account_id, target, before::text AS before,
+    after::text AS after
 FROM journal
 WHERE (writer, id) > ($1::text::xid8, $2) AND writer < pg_snapshot_xmin(pg_current_snapshot())
-ORDER BY journal.writer, id
+ORDER BY writer, id
 LIMIT $3;
 
 -- name: journal_before
 -- The rows before a row, newest first.
-SELECT writer::text AS writer, id, at, by, action, account_id, target, before::text AS before, after::text AS after
+SELECT writer::text || '-' || id AS position, at, by, action, account_id, target, before::text AS before,
+    after::text AS after
 FROM journal
 WHERE (writer, id) < ($1::text::xid8, $2)
-ORDER BY journal.writer DESC, id DESC
+ORDER BY writer DESC, id DESC
 LIMIT $3;
 
 -- name: journal_insert

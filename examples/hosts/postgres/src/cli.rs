@@ -7,18 +7,16 @@ use call_assistant::Timestamp;
 use call_assistant::id::AccountId;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
-use crate::commands;
 use crate::db::{self, Address};
-use crate::exit;
 use crate::health::Login;
 use crate::key_ring::{KeyRing, VARIABLE, in_use};
 use crate::ops::ask::Asking;
 use crate::ops::erase::Subject;
-use host::clock;
+use crate::{commands, exit};
 use host::flags::{self, wrong};
-use host::log;
 use host::options::{Process, Sending, Serving};
 use host::store::scope::By;
+use host::{clock, log};
 
 /// A day.
 const DAY: Duration = Duration::from_secs(86_400);

@@ -1,10 +1,11 @@
 //! The one place where this host reads a clock: the machine's, and what is known of the database's.
 #![allow(clippy::disallowed_methods)]
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use call_assistant::Timestamp;
+use host::lock;
 use host::sender::{Clock, Moment};
 use tokio::time::Instant;
 
@@ -57,22 +58,18 @@ pub(crate) struct DatabaseClock(Arc<Mutex<Option<Heard>>>);
 impl DatabaseClock {
     /// Returns the current instant. It is this machine's until the database was heard.
     pub(crate) fn now(&self) -> Timestamp {
-        self.lock().map_or_else(now, |heard| heard.after(heard.when.elapsed()).floor_to_micros())
+        lock(&self.0).map_or_else(now, |heard| heard.after(heard.when.elapsed()).floor_to_micros())
     }
 
     /// Tells whether this machine's clock agrees with the database's, which was heard.
     fn agrees(&self) -> bool {
-        self.lock().is_some_and(|heard| heard.agrees())
+        lock(&self.0).is_some_and(|heard| heard.agrees())
     }
 
     /// Notes what the database's clock showed.
     pub(crate) fn hear(&self, new: Heard) {
-        let mut heard = self.lock();
+        let mut heard = lock(&self.0);
         *heard = Some(heard.map_or(new, |old| old.or_newer(new)));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Heard>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

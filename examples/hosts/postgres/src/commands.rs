@@ -6,12 +6,13 @@ use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::DeliveryStatus;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser as _};
 use clap::{Arg, ArgMatches, Args, Command};
+use http::Method;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::cli::{self, Database, Keys, Role, User};
 use crate::ops::ask::{Asking, Kept, Print};
-use host::dashboard::{Action, Route, Verb};
+use host::dashboard::{Action, Route};
 use host::flags::read_or_exit;
 use host::store::EndpointLimit;
 use host::store::plan::PLANS;
@@ -58,50 +59,19 @@ const ARGUMENTS: &[(&str, &str, &str)] = &[
 /// The rows of a table where no flag says how many: 100.
 const MOST_SHOWN: usize = 100;
 
-const JOURNAL: &[&str] =
-    &["position", "at", "by", "action", "account_id", "target", "before", "after"];
-const ACCOUNTS: &[&str] =
-    &["id", "plan", "subscription_active", "closing", "calls", "timezone", "business_name"];
-const ALERTS: &[&str] = &["id", "at", "severity", "account_id", "endpoint_id", "message"];
-const FLEET: &[&str] = &[
-    "account_id",
-    "endpoint_id",
-    "reason",
-    "since",
-    "waiting",
-    "missed",
-    "acknowledged_by",
-    "business_name",
-    "url",
-];
-const KEYS: &[&str] = &["id", "state", "mode", "hint", "created_at", "last_used_at", "name"];
-const ENDPOINTS: &[&str] = &["id", "status", "reason", "consecutive_failures", "url"];
-const CALLS: &[&str] = &["id", "started_at", "ended_at", "duration_seconds", "created_at"];
-const DELIVERIES: &[&str] = &[
-    "id",
-    "status",
-    "attempts_made",
-    "last",
-    "next",
-    "type",
-    "event_id",
-    "event_created_at",
-    "endpoint_id",
-];
-const LEVERS: &[&str] = &["id", "account_id", "endpoint_id", "per_second", "set_by", "set_at"];
-const SENDERS: &[&str] = &[
-    "id",
-    "role",
-    "version",
-    "host",
-    "pid",
-    "lease_ms",
-    "clock_ahead_seconds",
-    "late_seconds",
-    "keys",
-    "reason",
-    "shards",
-];
+const JOURNAL: &str = "position at by action account_id target before after";
+const ACCOUNTS: &str = "id plan subscription_active closing calls timezone business_name";
+const ALERTS: &str = "id at severity account_id endpoint_id message";
+const FLEET: &str =
+    "account_id endpoint_id reason since waiting missed acknowledged_by business_name url";
+const KEYS: &str = "id state mode hint created_at last_used_at name";
+const ENDPOINTS: &str = "id status reason consecutive_failures url";
+const CALLS: &str = "id started_at ended_at duration_seconds created_at";
+const DELIVERIES: &str =
+    "id status attempts_made last next type event_id event_created_at endpoint_id";
+const LEVERS: &str = "id account_id endpoint_id per_second set_by set_at";
+const SENDERS: &str =
+    "id role version host pid lease_ms clock_ahead_seconds late_seconds keys reason shards";
 
 /// The flags of every command.
 #[derive(Args)]
@@ -348,7 +318,7 @@ struct Row {
     /// Flags that do something, behind its name and its argument.
     example: &'static str,
     /// The field of the answer that has the rows of a list, and its columns.
-    rows: (&'static str, &'static [&'static str]),
+    rows: (&'static str, &'static str),
     /// Whether the newest rows are first whatever flags say.
     newest: bool,
     /// Whether each row is printed as a line of JSON whatever flags say.
@@ -523,18 +493,7 @@ const ROWS: &[Row] = &[
 const fn row(action: Action, name: &'static str, about: &'static str) -> Row {
     let (declare, read): (fn(_) -> _, fn(&_) -> _) = (|command| command, |_| Value::Null);
     let (example, newest, as_lines, opens) = ("", false, false, false);
-    Row {
-        action,
-        name,
-        about,
-        declare,
-        read,
-        example,
-        rows: ("data", &[]),
-        newest,
-        as_lines,
-        opens,
-    }
+    Row { action, name, about, declare, read, example, rows: ("data", ""), newest, as_lines, opens }
 }
 
 impl Row {
@@ -545,7 +504,7 @@ impl Row {
     }
 
     /// Says where the rows of its answer are, and which columns a terminal shows.
-    const fn rows(self, field: &'static str, columns: &'static [&'static str]) -> Self {
+    const fn rows(self, field: &'static str, columns: &'static str) -> Self {
         Self { rows: (field, columns), ..self }
     }
 
@@ -641,7 +600,7 @@ pub(crate) fn asked(matches: &ArgMatches) -> Option<Role> {
         until: at("until").unwrap_or(Timestamp::MAX),
         account: text("account"),
     });
-    let is_query = route.method == Verb::Get;
+    let is_query = route.method == Method::GET;
     let is_set = |flag| given.try_get_one::<bool>(flag).ok().flatten().is_some_and(|set| *set);
     let limit = given.try_get_one::<u64>("limit").ok();
     let print = match (row.as_lines || is_set("lines"), json) {
@@ -672,7 +631,7 @@ pub(crate) fn asked(matches: &ArgMatches) -> Option<Role> {
         kept,
         allow_loopback: limits.as_ref().is_some_and(|limits| limits.allow_loopback),
         endpoint_limit: limits.map(|limits| limits.endpoint_limit).unwrap_or_default(),
-        method: route.method,
+        method: route.method.clone(),
         path: route.path.split('/').map(fill).collect(),
         query: if is_query { fields.iter().map(as_query).collect() } else { Vec::new() },
         body: if is_query { Map::new() } else { fields }.into(),

@@ -5,12 +5,11 @@ use deadpool_postgres::{GenericClient, Transaction};
 use serde_json::Value;
 
 use crate::db::{Database, DbError};
-use crate::sql::store::{self as sql, StoredDeed};
+use crate::sql::store as sql;
 use host::input::Bad;
 use host::log;
-use host::store::JournalRow;
 use host::store::scope::{Allowed, By};
-use host::store::{Done, Refused};
+use host::store::{Done, JournalRow, Place, Refused};
 
 /// Something that is done.
 #[derive(Clone, Debug)]
@@ -91,51 +90,28 @@ fn text(value: &Value) -> Option<String> {
     (!value.is_null()).then(|| value.to_string())
 }
 
-/// Reads what was done after a position, oldest first.
-pub(crate) async fn after(
+/// Reads what was done: after a position, oldest first, or before it, newest first.
+pub(crate) async fn read(
     client: &impl GenericClient,
-    after: Option<&str>,
+    of: Place<'_>,
     limit: usize,
 ) -> Done<Vec<JournalRow>> {
-    let (writer, id) = match after {
-        Some(text) => {
-            let (writer, id) = position_of(text)?;
+    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    match of {
+        Place::After(after) => {
+            let (writer, id) = after.map_or(Ok((0, 0)), position_of)?;
             let writer = writer.to_string();
-            if !sql::journal_reached(client, &writer, id).await? {
+            if after.is_some() && !sql::journal_reached(client, &writer, id).await? {
                 let why = "after: this journal has no such row: the database was restored, or is another; begin again \
                            without it";
                 return Err(Refused::Conflict(why.into()));
             }
-            (writer, id)
+            Ok(sql::journal_after(client, &writer, id, most).await?)
         }
-        None => ("0".to_owned(), 0),
-    };
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    Ok(sql::journal_after(client, &writer, id, limit).await?.into_iter().map(shown).collect())
-}
-
-/// Reads what was done before a position, newest first.
-pub(crate) async fn before(
-    client: &impl GenericClient,
-    before: Option<&str>,
-    limit: usize,
-) -> Done<Vec<JournalRow>> {
-    let (writer, id) = before.map_or(Ok((u64::MAX, i64::MAX)), position_of)?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = sql::journal_before(client, &writer.to_string(), id, limit).await?;
-    Ok(rows.into_iter().map(shown).collect())
-}
-
-fn shown(row: StoredDeed) -> JournalRow {
-    JournalRow {
-        position: format!("{}-{}", row.writer, row.id),
-        at: row.at,
-        by: row.by,
-        action: row.action,
-        account_id: row.account_id,
-        target: row.target,
-        before: row.before.unwrap_or_default(),
-        after: row.after.unwrap_or_default(),
+        Place::Before(before) => {
+            let (writer, id) = before.map_or(Ok((u64::MAX, i64::MAX)), position_of)?;
+            Ok(sql::journal_before(client, &writer.to_string(), id, most).await?)
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The program's roles, one for each subcommand.
 
 use std::error::Error;
-use std::io;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -10,30 +9,24 @@ use call_assistant::webhook::sender::RecoveryFilter;
 use serde_json::{Map, Value, json};
 
 use crate::cli::{self, Ring, Role};
-use crate::clock;
 use crate::clocks::{self, Clocks};
 use crate::db::{self, Address, Class, Database, DbError, MigrationError};
 use crate::exit::{self, Ended};
-use crate::health::Counted;
-use crate::health::Login;
+use crate::health::{Login, Process};
 use crate::journal::Deed;
 use crate::key_ring::{KeyRing, VARIABLE};
 use crate::ops::doctor::{self, State};
 use crate::ops::erase::{self, EraseError, Patience};
 use crate::ops::ring::OTHER_RING;
-use crate::ops::{ask, recover, ring, rotate};
-use crate::sender;
-use crate::serving;
+use crate::ops::{ask, ring};
+use crate::{clock, sender, serving, store};
 use host::data::{self, demo};
-use host::flags::last_words;
-use host::flags::wrong;
-use host::log;
-use host::options::{Process, Sending, Serving};
+use host::flags::{last_words, wrong};
+use host::options::{self, Sending, Serving};
 use host::program::first_line::Shown;
-use host::program::shutdown;
 use host::program::watch::Watch;
 use host::rows::Failure;
-use host::terminal;
+use host::{log, terminal};
 
 /// A function that starts a database server for `demo`. It returns the URL, and a value that ends the server when it is
 /// dropped.
@@ -99,7 +92,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let after = json!({ "from": missed.from(), "until": missed.until() });
             let deed = Deed::new(by, "recoveries.started", account, which);
             let deed = deed.changing(Value::Null, after);
-            let started = recover::all(&database, account, &missed, deed, now).await;
+            let started = store::recover_all(&database, account, &missed, deed, now).await;
             let started = started.map_err(exit::refused)?;
             exit::print(json!({ "recoveries": started }))?;
             if started == 0 {
@@ -113,7 +106,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let ring = keys.ring(&address).await;
             let database = clocks::reach(&address).await?;
             note(&database, &Deed::new(by, "rotate-keys", None, "signing secrets")).await?;
-            let rotated = rotate::keys(&database, &ring, database.now()).await;
+            let rotated = ring::rotate(&database, &ring, database.now()).await;
             let rotated = rotated.map_err(exit::refused)?;
             exit::print(json!(rotated))?;
             if rotated.unreadable > 0 {
@@ -173,59 +166,35 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         Role::Api { database, keys, serving, drain } => {
             let database = database.address();
             let ring = keys.ring(&database).await;
-            let access = serving.access_or_exit();
-            let accounts = accounts(&serving, false)?;
-            let (settings, keys) = (serving.clone(), ring.clone());
-            let watch = watch(drain.seconds)?;
-            let _stop = watch.stop_on_drop();
-            let counted = Counted::default();
-            let mut clocks = Clocks::new(Database::at(&database, 1)?, counted.clone());
-            let seen = counted.clone();
-            let login = Login::Api;
-            let api =
-                serving::start(&database, ring, (serving, access), accounts, login, seen, &watch)
-                    .await?;
-            clocks.look().await?;
-            let clocks = tokio::spawn(watch.until_shutdown("the clocks", clocks.keep()));
-            say(&api.line);
-            log::banner(&api.banner);
-            let over = (&database, &keys);
-            tell("api", over, Some((&settings, drain.seconds)), None, &api.line, &counted, &watch);
-            api.ended(std::future::ready(())).await;
-            clocks.abort();
-            stopped(&watch)?;
-        }
-        Role::Sender { database, keys, sending, process } => {
-            let Process { allow_loopback, metrics, .. } = process;
-            let database = database.address();
-            let ring = keys.ring(&database).await;
-            let options = sender::Options::new(database, ring, allow_loopback, sending);
-            let settings = options.clone();
-            let (database, ring) = (&settings.database, settings.ring.clone());
-            let watch = watch(Duration::ZERO)?;
-            let _stop = watch.stop_on_drop();
-            let (counted, mut line) = (options.counted.clone(), Map::new());
-            let monitor =
-                serving::monitor(metrics, database, ring, counted.clone(), &watch).await?;
-            if let Some((address, _)) = monitor {
-                line.insert("metrics".to_owned(), format!("http://{address}").into());
-            }
-            let running = sender::start(options, watch.clone()).await?;
-            line.insert("ready".to_owned(), counted.not_ready().is_none().into());
-            let line = line.into();
-            say(&line);
-            let over = (&settings.database, &settings.ring);
-            tell("sender", over, None, Some(&settings), &line, &counted, &watch);
-            let _ = running.await;
-            if let Some((_, monitoring)) = monitor {
-                monitoring.end().await;
-            }
-            stopped(&watch)?;
+            let process = Process::new(Login::Api, (database, ring), drain.seconds)?;
+            serve(process, serving, None, drain.seconds, None).await?;
         }
         Role::All { database, keys, serving, sending, drain } => {
             let database = database.address();
             let ring = keys.ring(&database).await;
-            all((database, ring), serving, sending, drain.seconds, None).await?;
+            let process = Process::new(Login::All, (database, ring), drain.seconds)?;
+            serve(process, serving, Some(sending), drain.seconds, None).await?;
+        }
+        Role::Sender { database, keys, sending, process: options } => {
+            let database = database.address();
+            let ring = keys.ring(&database).await;
+            let process = Process::new(Login::Sender, (database, ring), Duration::ZERO)?;
+            let _stop = process.watch.stop_on_drop();
+            let (monitor, mut line) =
+                (serving::monitor(&process, options.metrics).await?, Map::new());
+            if let Some((address, _)) = monitor {
+                line.insert("metrics".to_owned(), format!("http://{address}").into());
+            }
+            let running = sender::start(&process, &sending, options.allow_loopback).await?;
+            line.insert("ready".to_owned(), process.counted.not_ready().is_none().into());
+            let line = line.into();
+            say(&line);
+            tell(&process, &options, None, Some(&sending), &line);
+            let _ = running.await;
+            if let Some((_, monitoring)) = monitor {
+                monitoring.end().await;
+            }
+            stopped(&process.watch)?;
         }
         Role::Demo { serving, sending } => {
             // What is wrong with the data is said before a server is started.
@@ -236,7 +205,8 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             db::migrate(&Database::at(&database, 1)?).await?;
             let line = KeyRing::new_line(1);
             let at = (database, KeyRing::parse(&line)?);
-            let ended = all(at, serving, sending, Duration::ZERO, Some(&line)).await;
+            let process = Process::new(Login::All, at, Duration::ZERO)?;
+            let ended = serve(process, serving, Some(sending), Duration::ZERO, Some(&line)).await;
             tokio::task::spawn_blocking(move || drop(server)).await?;
             ended?;
         }
@@ -249,20 +219,21 @@ async fn note(database: &Database, deed: &Deed) -> Result<(), DbError> {
     database.change(async |change| deed.note(change).await).await
 }
 
-/// Serves and sends. A demonstration gives the line of its key ring.
-async fn all(
-    (database, ring): (Address, KeyRing),
+/// Serves the public API and the dashboard, and sends webhooks where that is asked for.
+async fn serve(
+    process: Process,
     serving: Serving,
-    sending: Sending,
+    sending: Option<Sending>,
     drain: Duration,
     demonstration: Option<&str>,
 ) -> Result<(), Box<dyn Error>> {
+    let Process { database, counted, watch, .. } = &process;
+    let _stop = watch.stop_on_drop();
     let access = serving.access_or_exit();
-    let sending = sender::Options::new(database, ring, serving.process.allow_loopback, sending);
     let accounts = accounts(&serving, demonstration.is_some())?;
     let note = match demonstration {
         Some(ring) => {
-            let url = sending.database.url();
+            let url = database.url();
             format!(
                 "Its database, while it runs: psql {url}\nFor commands in another terminal:\n  \
                  export DATABASE_URL='{url}' {VARIABLE}={ring}\n\n"
@@ -270,21 +241,21 @@ async fn all(
         }
         None => String::new(),
     };
-    let watch = watch(drain)?;
-    let _stop = watch.stop_on_drop();
-    let (ring, counted) = (sending.ring.clone(), sending.counted.clone());
-    let (database, seen) = (&sending.database, counted.clone());
-    let (served, sent) = (serving.clone(), sending.clone());
-    let login = Login::All;
-    let api =
-        serving::start(database, ring, (serving, access), accounts, login, seen, &watch).await?;
-    let sender = sender::start(sending, watch.clone()).await?;
+    let api = serving::start(&process, &serving, access, accounts).await?;
+    let beside = match &sending {
+        Some(sending) => sender::start(&process, sending, serving.process.allow_loopback).await?,
+        None => {
+            let mut clocks = Clocks::new(Database::at(database, 1)?, counted.clone());
+            clocks.look().await?;
+            let clocks = serving::until(watch.stop().clone(), clocks.keep());
+            tokio::spawn(watch.until_shutdown("the clocks", clocks))
+        }
+    };
     say(&api.line);
     log::banner(&format!("{}{note}", api.banner));
-    let over = (&sent.database, &sent.ring);
-    tell("all", over, Some((&served, drain)), Some(&sent), &api.line, &counted, &watch);
-    api.ended(sender).await;
-    Ok(stopped(&watch)?)
+    tell(&process, &serving.process, Some((&serving, drain)), sending.as_ref(), &api.line);
+    api.ended(beside).await;
+    Ok(stopped(watch)?)
 }
 
 /// Says that all has ended as it has to.
@@ -300,18 +271,15 @@ fn stopped(watch: &Watch) -> Result<(), String> {
 /// Logs a start: what runs, over what, where it listens, the name of its sender, and whether it is ready; and later,
 /// that it stops. No password is in it, and no key.
 fn tell(
-    role: &str,
-    (database, ring): (&Address, &KeyRing),
+    Process { login, database, ring, counted, watch }: &Process,
+    options: &options::Process,
     serving: Option<(&Serving, Duration)>,
-    sending: Option<&sender::Options>,
+    sending: Option<&Sending>,
     line: &Value,
-    counted: &Counted,
-    watch: &Watch,
 ) {
     let reason = counted.not_ready();
-    let (loopback, flags) = (sending.map(|it| it.allow_loopback), sending.map(|it| &it.sending));
     log::info!(
-        role,
+        role = login.as_str(),
         version = env!("CARGO_PKG_VERSION"),
         host = host::program::process::host_name(),
         pid = std::process::id(),
@@ -319,13 +287,13 @@ fn tell(
         keys = ring.numbers().as_slice(),
         sealing_key = ring.numbers().first(),
         data = serving.and_then(|(it, _)| it.data.as_ref()).map(|file| display(file.display())),
-        allow_loopback_endpoints = serving.map(|(it, _)| it.process.allow_loopback).or(loopback),
+        allow_loopback_endpoints = options.allow_loopback,
         max_endpoints = serving.map(|(it, _)| it.endpoint_limit.get()),
         drain_seconds = serving.map(|(_, drain)| drain.as_secs()),
-        trust_ca = flags.and_then(|it| it.trust_ca.as_ref()).map(|file| display(file.display())),
-        time_scale = flags.map(|it| it.scale.waits),
-        timeout_scale = flags.map(|it| it.scale.timeouts),
-        endpoint_rate = flags.map(|it| it.per_second),
+        trust_ca = sending.and_then(|it| it.trust_ca.as_ref()).map(|file| display(file.display())),
+        time_scale = sending.map(|it| it.scale.waits),
+        timeout_scale = sending.map(|it| it.scale.timeouts),
+        endpoint_rate = sending.map(|it| it.per_second),
         listens = listens(line),
         sender = counted.sender(),
         ready = reason.is_none(),
@@ -344,12 +312,6 @@ fn listens(line: &Value) -> Option<String> {
     let addresses = ["api", "dashboard", "metrics"].map(|name| line.get(name)?.as_str());
     let addresses: Vec<&str> = addresses.into_iter().flatten().collect();
     (!addresses.is_empty()).then(|| addresses.join(","))
-}
-
-/// Creates what watches all tasks of a role, until so long after Ctrl-C.
-fn watch(drain: Duration) -> io::Result<Watch> {
-    let (trigger, stop) = shutdown::on_ctrl_c(drain)?;
-    Ok(Watch::new(trigger, stop))
 }
 
 /// Reads the accounts to add: those of a file; or the demonstration's, whose keys are made now.

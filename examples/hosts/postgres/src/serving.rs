@@ -8,15 +8,10 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::clock;
-use crate::clocks;
-use crate::db::{Address, Database};
-use crate::exit;
-use crate::health::Counted;
-use crate::health::Login;
-use crate::key_ring::KeyRing;
-use crate::sender;
+use crate::db::Database;
+use crate::health::Process;
 use crate::store::Postgres;
+use crate::{clock, clocks, exit, sender};
 use host::auth::access::{Access, Ancestors};
 use host::dashboard::Dashboard;
 use host::http::api::Api;
@@ -28,8 +23,7 @@ use host::program::first_line::{self, Shown};
 use host::program::listen;
 use host::program::shutdown::{self, Shutdown, Trigger};
 use host::program::watch::Watch;
-use host::store::NewAccount;
-use host::store::Store as _;
+use host::store::{NewAccount, Store as _};
 
 /// The limits of the public API: an integration needs few connections, and idle ones are closed.
 const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };
@@ -70,14 +64,12 @@ impl Monitoring {
 /// # Errors
 /// The database is not migrated to this build, or an address is not available.
 pub(crate) async fn start(
-    database: &Address,
-    ring: KeyRing,
-    (serving, (access, ancestors)): (Serving, (Access, Ancestors)),
+    process: &Process,
+    serving: &Serving,
+    (access, ancestors): (Access, Ancestors),
     (accounts, shown): (Vec<NewAccount>, Shown),
-    login: Login,
-    counted: Counted,
-    watch: &Watch,
 ) -> Result<Running, Box<dyn Error>> {
+    let Process { database, watch, .. } = process;
     let stop = watch.stop();
     clocks::reach(database).await?;
     let public = listen("--listen", serving.listen).await?;
@@ -96,8 +88,7 @@ pub(crate) async fn start(
     }
     let banner = first_line::for_people(&api_url, &dashboard_url, &line);
 
-    let store = Postgres::at(database, ring)?;
-    let store = store.counting(counted, login).limited(serving.endpoint_limit);
+    let store = Postgres::of(process)?.limited(serving.endpoint_limit);
     let lacks = until(stop.clone(), store.health.look().await?);
     store.load(accounts).await.map_err(exit::refused)?;
     tokio::spawn(watch.until_shutdown("the readings of monitoring", store.health.keep_readings()));
@@ -145,7 +136,7 @@ impl Running {
 }
 
 /// Runs a loop until shutdown.
-async fn until(stop: Shutdown, task: impl Future<Output = ()>) {
+pub(crate) async fn until(stop: Shutdown, task: impl Future<Output = ()>) {
     tokio::select! {
         () = task => {}
         () = stop.requested() => {}
@@ -167,18 +158,15 @@ fn monitoring(listener: TcpListener, monitor: Monitor<Postgres>, watch: &Watch) 
 /// # Errors
 /// The address is not available, or the database is not migrated to this build.
 pub(crate) async fn monitor(
+    process: &Process,
     address: Option<SocketAddr>,
-    database: &Address,
-    ring: KeyRing,
-    counted: Counted,
-    watch: &Watch,
 ) -> Result<Option<(SocketAddr, Monitoring)>, Box<dyn Error>> {
     let listener = match address {
         Some(address) => Some(listen("--metrics", address).await?),
         None => None,
     };
-    clocks::reach(database).await?;
-    let store = Postgres::at(database, ring)?.counting(counted, Login::Sender);
+    clocks::reach(&process.database).await?;
+    let (store, watch) = (Postgres::of(process)?, &process.watch);
     let lacks = until(watch.stop().clone(), store.health.look().await?);
     tokio::spawn(watch.until_shutdown("the look for keys and rights", lacks));
     let Some(listener) = listener else { return Ok(None) };

@@ -1,8 +1,9 @@
 //! Counts of a minute, by what they are of.
 
+use crate::lock;
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -29,7 +30,7 @@ impl<K: Clone + Eq + Hash> Counts<K> {
     /// There were so many in this minute: the seconds to wait.
     pub(crate) fn add(&self, key: K, most: u32) -> Result<(), u64> {
         let now = Instant::now();
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.0);
         counts.retain(|_, (since, _)| now.duration_since(*since) < MINUTE);
         if counts.len() >= MOST && !counts.contains_key(&key) {
             let oldest = counts.iter().min_by_key(|(_, (since, _))| *since);

@@ -21,11 +21,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::auth::access::{self, Access, Holder, Token};
 use crate::auth::counts::Counts;
-use crate::http::answer::{Answer, Error, created, ok};
+use crate::http::answer::{Answer, Answered, Error, created, ok};
 use crate::input::{Bad, Fields};
-use crate::store::LoginRow;
 use crate::store::scope::{By, Login};
-use crate::store::{Refused, Store};
+use crate::store::{LoginRow, Refused, Store};
 use crate::{clock, random};
 
 /// The span of a login, and of a link: one hour.
@@ -110,7 +109,7 @@ impl Logins {
         headers: &HeaderMap,
         body: &Value,
         peer: SocketAddr,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let fields = Fields::of("", body, "token")?;
         let sent = fields.required("token", fields.text("token")?)?;
         let holder = Holder::of(holders, sent.as_bytes());
@@ -133,7 +132,7 @@ impl Logins {
         store: &impl Store,
         holders: &[Holder],
         headers: &HeaderMap,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         if let Some((cookie, holder)) = self.operator(store, holders, headers).await? {
             let row = LoginRow { account: None, expires_at: cookie.expires_at, ended: true };
             store.write_login(holder.by, cookie.digest(), row).await?;
@@ -144,12 +143,7 @@ impl Logins {
     }
 
     /// Makes a link for the owner of an account.
-    pub(crate) async fn link(
-        &self,
-        store: &impl Store,
-        by: By,
-        account: AccountId,
-    ) -> Result<Answer, Error> {
+    pub(crate) async fn link(&self, store: &impl Store, by: By, account: AccountId) -> Answered {
         let secret = Secret(random::bytes());
         let expires_at = clock::now().saturating_add(SPAN);
         let shown = json!({
@@ -169,7 +163,7 @@ impl Logins {
         headers: &HeaderMap,
         body: &Value,
         peer: SocketAddr,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let fields = Fields::of("", body, "link")?;
         let secret = Secret::of(fields.required("link", fields.text("link")?)?);
         let found = match &secret {
@@ -185,22 +179,14 @@ impl Logins {
     }
 
     /// Tells an owner's page what its login is: only a page of this site reads the answer.
-    pub(crate) async fn tell_owner(
-        &self,
-        store: &impl Store,
-        headers: &HeaderMap,
-    ) -> Result<Answer, Error> {
+    pub(crate) async fn tell_owner(&self, store: &impl Store, headers: &HeaderMap) -> Answered {
         let secret = cookie(headers, OWNER).and_then(Secret::of).ok_or(Error::NoLink)?;
         let (account, expires_at) = lasting(store, &secret).await?.ok_or(Error::NoLink)?;
         Ok(ok(&secret.shown(&account, expires_at)))
     }
 
     /// Ends an owner's login, and its link with it.
-    pub(crate) async fn end_owner(
-        &self,
-        store: &impl Store,
-        headers: &HeaderMap,
-    ) -> Result<Answer, Error> {
+    pub(crate) async fn end_owner(&self, store: &impl Store, headers: &HeaderMap) -> Answered {
         let (secret, account, expires_at) = self.owner(store, headers).await?;
         let row = LoginRow { account: Some(account), expires_at, ended: true };
         store.write_login(By::OWNER, secret.digest(), row).await?;

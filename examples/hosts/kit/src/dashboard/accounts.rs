@@ -5,15 +5,12 @@ use call_assistant::rest::ApiKey;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::{Product, Timestamp};
 
-use super::deliveries::{MAX_LIST, limit, page};
 use super::{Asked, Dashboard, show};
-use crate::data;
-use crate::http::answer::{Answer, Error, created, ok};
+use crate::http::answer::{Answered, Error, created, ok};
 use crate::input::{self, Bad};
-use crate::random;
-use crate::store::Store;
 use crate::store::scope::{Allowed, Operator};
-use crate::store::{Account, AccountChange, Part};
+use crate::store::{Account, AccountChange, Part, Store};
+use crate::{data, random};
 
 /// The longest name of a key: 100 bytes.
 const LONGEST_NAME: usize = 100;
@@ -21,42 +18,23 @@ const LONGEST_NAME: usize = 100;
 /// The longest beginning of an id or a name: 255 bytes.
 const LONGEST_SEARCH: usize = 255;
 
-/// Reads how an id or a name begins. An empty one finds all.
-fn search(text: &str) -> Result<Option<&str>, Bad> {
-    match text.len() <= LONGEST_SEARCH && !text.chars().any(char::is_control) {
-        true => Ok(Some(text).filter(|text| !text.is_empty())),
-        false => {
-            Err(Bad::new("search", format!("expected at most {LONGEST_SEARCH} bytes of text")))
-        }
-    }
-}
-
 impl<S: Store, X> Dashboard<S, X> {
     /// Returns a page of accounts: the first, unless `after` says which; of all, unless `search` says how an id or a
     /// name begins.
-    pub(super) async fn accounts(&self, by: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let (mut begins, mut after, mut most) = (None, None, MAX_LIST);
-        for (name, value) in &asked.query {
-            match name.as_str() {
-                "after" => after = Some(value.as_str()).filter(|value| !value.is_empty()),
-                "limit" => most = limit(value)?,
-                "search" => begins = search(value)?,
-                _ => {
-                    return Err(
-                        Bad::new("query", "the parameters are search, after and limit").into()
-                    );
-                }
-            }
+    pub(super) async fn accounts(&self, by: Operator, asked: &Asked<'_>) -> Answered {
+        asked.check_query(&["search", "after", "limit"])?;
+        let begins = asked.text("search");
+        let is_wrong = |text: &str| text.len() > LONGEST_SEARCH || text.contains(char::is_control);
+        if begins.is_some_and(is_wrong) {
+            let why = format!("expected at most {LONGEST_SEARCH} bytes of text");
+            return Err(Bad::new("search", why).into());
         }
+        let (after, most) = (asked.text("after"), asked.limit()?);
         let page = self.store.accounts(by, begins, after, most).await?;
         Ok(show::page(page, |rows| show::rows(rows, |row| show::account(row, Some(by)))))
     }
 
-    pub(super) async fn create_account(
-        &self,
-        by: Operator,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    pub(super) async fn create_account(&self, by: Operator, asked: &Asked<'_>) -> Answered {
         asked.fields()?;
         let new = data::account(&asked.body, asked.now)?;
         self.check_timezone(by, &new.timezone).await?;
@@ -68,7 +46,7 @@ impl<S: Store, X> Dashboard<S, X> {
         by: Operator,
         id: &str,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let fields = asked.fields()?;
         let change = AccountChange {
             timezone: fields.read("timezone", data::timezone)?,
@@ -91,21 +69,13 @@ impl<S: Store, X> Dashboard<S, X> {
         }
     }
 
-    pub(super) async fn keys(
-        &self,
-        id: Allowed<'_, Account>,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        let (after, most) = page(&asked.query)?;
-        let part = self.store.keys(id, Part::After(after, most)).await?;
+    pub(super) async fn keys(&self, id: Allowed<'_, Account>, asked: &Asked<'_>) -> Answered {
+        let page = asked.page(id)?;
+        let part = self.store.keys(id, Part::After(page.after, page.limit)).await?;
         Ok(show::page(part, |rows| show::rows(rows, |key| show::key(key, asked.now))))
     }
 
-    pub(super) async fn create_key(
-        &self,
-        id: Allowed<'_, Account>,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    pub(super) async fn create_key(&self, id: Allowed<'_, Account>, asked: &Asked<'_>) -> Answered {
         let fields = asked.fields()?;
         let name =
             fields.need("name", |text| input::plain(text, LONGEST_NAME).map(str::to_owned))?;

@@ -5,13 +5,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::deliveries::{MAX_LIST, limit, page};
 use super::{Asked, Dashboard, Extension, show};
-use crate::http::answer::{Answer, Error, ok};
+use crate::http::answer::{Answered, Error, ok};
 use crate::input::Bad;
-use crate::store::Store;
 use crate::store::scope::{Allowed, By, Operator};
-use crate::store::{Account, AlertRow};
+use crate::store::{Account, AlertPage, AlertRow, Place, Store};
 
 /// The longest wait for an alert: 30 seconds. It is also the default.
 const LONGEST_WAIT: u64 = 30;
@@ -28,20 +26,20 @@ const MOST_WAITING: u64 = 16;
 pub(super) struct Waiting(watch::Sender<u64>);
 
 /// A request that waits: its number, and those that come later.
-struct Place(u64, watch::Receiver<u64>);
+struct Turn(u64, watch::Receiver<u64>);
 
 impl Waiting {
-    fn enter(&self) -> Place {
+    fn enter(&self) -> Turn {
         let mut number = 0;
         self.0.send_modify(|newest| {
             *newest = newest.saturating_add(1);
             number = *newest;
         });
-        Place(number, self.0.subscribe())
+        Turn(number, self.0.subscribe())
     }
 }
 
-impl Place {
+impl Turn {
     /// Returns once too many others have come.
     async fn taken(&mut self) {
         let Self(number, newest) = self;
@@ -57,63 +55,37 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         &self,
         account: Allowed<'_, Account>,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        let (after, most) = page(&asked.query)?;
+    ) -> Answered {
+        let page = asked.page(account)?;
         self.store.account(account).await?;
-        let part = self.store.alerts(account, after, most).await?;
+        let part = self.store.alerts(page).await?;
         Ok(show::page(part, |rows| rows.iter().map(show::alert).collect()))
     }
 
     /// Answers with alerts of all accounts, and waits for the next where there is none. With `before`, the newest come
     /// first.
-    pub(super) async fn alerts_after(
-        &self,
-        by: Operator,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        let (mut after, mut most, mut wait, mut before) = (0, MAX_LIST, LONGEST_WAIT, None);
-        for (name, value) in &asked.query {
-            let wrong = || Bad::new(name, "not the `next` of a page");
-            match name.as_str() {
-                "before" => before = Some(value.as_str()),
-                "after" if value.is_empty() => {}
-                "after" => after = value.parse().map_err(|_| wrong())?,
-                "limit" => most = limit(value)?,
-                "wait" => {
-                    let read = value.parse().ok().filter(|wait| *wait <= LONGEST_WAIT);
-                    let wrong = || Bad::new("wait", format!("not from 0 to {LONGEST_WAIT}"));
-                    wait = read.ok_or_else(wrong)?;
-                }
-                _ => {
-                    return Err(Bad::new(
-                        "query",
-                        "the parameters are after, before, limit and wait",
-                    )
-                    .into());
-                }
-            }
-        }
-        if let Some(before) = before {
-            let before = Some(before).filter(|before| !before.is_empty());
-            let rows = self.store.alerts_before(by, before, most).await?;
-            let next = rows.last().filter(|_| rows.len() == most).map(|last| last.id.clone());
-            let mut shown = show::list(rows.iter().map(show::alert).collect());
-            shown["next"] = next.into();
-            return Ok(ok(&shown));
-        }
-        let (began, mut place) = (Instant::now(), None);
+    pub(super) async fn alerts_after(&self, by: Operator, asked: &Asked<'_>) -> Answered {
+        asked.check_query(&["after", "before", "limit", "wait"])?;
+        let (of, most) = (asked.place(), asked.limit()?);
+        let wait = asked.given("wait").map(|value| {
+            let read = value.parse().ok().filter(|wait| *wait <= LONGEST_WAIT);
+            read.ok_or_else(|| Bad::new("wait", format!("not from 0 to {LONGEST_WAIT}")))
+        });
+        let mut wait = wait.transpose()?.unwrap_or(LONGEST_WAIT);
+        let (began, mut turn) = (Instant::now(), None);
         loop {
-            let page = self.store.alerts_after(by, after, most).await?;
-            if !page.rows.is_empty() || began.elapsed() >= Duration::from_secs(wait) {
-                let mut shown = show::list(page.rows.iter().map(show::alert).collect());
-                shown["next"] = page.next.to_string().into();
+            let AlertPage { rows, next } = self.store.all_alerts(by, of, most).await?;
+            let is_time = began.elapsed() >= Duration::from_secs(wait);
+            if matches!(of, Place::Before(_)) || !rows.is_empty() || is_time {
+                let mut shown = show::list(rows.iter().map(show::alert).collect());
+                shown["next"] = next.into();
                 return Ok(ok(&shown));
             }
             // One that is answered at once takes the place of nobody.
-            let place = place.get_or_insert_with(|| self.waiting.enter());
+            let turn = turn.get_or_insert_with(|| self.waiting.enter());
             tokio::select! {
                 () = sleep(EVERY) => {}
-                () = place.taken() => wait = 0,
+                () = turn.taken() => wait = 0,
                 () = self.stopping() => return Err(Error::Stopping),
             }
         }
@@ -123,7 +95,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         &self,
         id: Allowed<'_, AlertRow>,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let fields = asked.fields()?;
         let by = match (id.by(), fields.text("by")?) {
             (By::OWNER, _) => None,

@@ -11,28 +11,20 @@ use call_assistant::webhook::event::{
 use call_assistant::webhook::sender::DisabledReason;
 use serde_json::{Map, Value, json};
 
-use super::deliveries::page;
 use super::{Asked, Dashboard, show};
-use crate::http::answer::{Answer, Error, created};
+use crate::http::answer::{Answered, Error, created};
 use crate::input::{self, Bad};
 use crate::random;
-use crate::store::scope::Login;
-use crate::store::scope::{Allowed, Among, Operator};
-use crate::store::{Account, EndpointRow};
-use crate::store::{Refused, Store};
+use crate::store::scope::{Allowed, Among, Login, Operator};
+use crate::store::{Account, EndpointRow, Refused, Store};
 use crate::trace::TraceParent;
 
 /// The version that this service's events are written in.
 const API_VERSION: &str = "2026-01-15";
 
 impl<S: Store, X> Dashboard<S, X> {
-    pub(super) async fn calls(
-        &self,
-        id: Allowed<'_, Account>,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        let (after, most) = page(&asked.query)?;
-        let part = self.store.calls(id, after, most).await?;
+    pub(super) async fn calls(&self, id: Allowed<'_, Account>, asked: &Asked<'_>) -> Answered {
+        let part = self.store.calls(asked.page(id)?).await?;
         Ok(show::page(part, |rows| show::rows(rows, show::value)))
     }
 
@@ -43,7 +35,7 @@ impl<S: Store, X> Dashboard<S, X> {
         by: Operator,
         id: Allowed<'_, Account>,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let account = self.store.account(id).await?.id;
         let mut shown = Value::Null;
         let compose = |now| -> Result<_, Error> {
@@ -75,7 +67,7 @@ impl<S: Store, X> Dashboard<S, X> {
         by: Operator,
         id: Allowed<'_, Account>,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let fields = asked.fields()?;
         let event_type = fields.need("type", |text| event_type(text).map(str::to_owned))?;
         let data = fields.required("data", fields.value("data"))?;
@@ -93,7 +85,7 @@ impl<S: Store, X> Dashboard<S, X> {
         login: &Login,
         id: Allowed<'_, EndpointRow>,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let fields = asked.fields()?;
         let sample = match fields.text("type")?.filter(|text| *text != EventType::Ping.as_str()) {
             None => None,
@@ -119,7 +111,7 @@ impl<S: Store, X> Dashboard<S, X> {
         to: Among<'_, EndpointRow>,
         asked: &Asked<'_>,
         compose: impl FnOnce(Timestamp) -> Result<EventBody, Error> + Send,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let mut shown = Value::Null;
         let compose = |now| {
             compose(now).inspect(|body| {

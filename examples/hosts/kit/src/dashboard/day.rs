@@ -1,7 +1,7 @@
 //! How the events of the last day stand, by the hour.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -10,10 +10,10 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{Asked, Dashboard, show};
-use crate::http::answer::{Answer, Error, ok};
-use crate::store::Store;
+use crate::http::answer::{Answered, ok};
+use crate::lock;
 use crate::store::scope::Allowed;
-use crate::store::{Account, Day};
+use crate::store::{Account, Day, Store};
 
 /// How long what was counted is shown: 10 seconds. It is for people to see, and nothing is decided by it.
 const FRESH: Duration = Duration::from_secs(10);
@@ -37,11 +37,7 @@ struct Counted {
 
 impl<S: Store, X> Dashboard<S, X> {
     /// Counts the hours of the last day, the current one included.
-    pub(super) async fn day(
-        &self,
-        account: Allowed<'_, Account>,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    pub(super) async fn day(&self, account: Allowed<'_, Account>, asked: &Asked<'_>) -> Answered {
         let hour = asked.now.unix_seconds().div_euclid(3600).saturating_mul(3600);
         let hour = Timestamp::from_unix(hour).unwrap_or(asked.now);
         let from = hour.saturating_sub(BEFORE);
@@ -66,13 +62,13 @@ impl<S: Store, X> Dashboard<S, X> {
 
 impl Days {
     fn find(&self, account: &str, from: Timestamp) -> Option<Vec<(EndpointId, Day)>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = lock(&self.0);
         let counted = kept.get(account)?;
         (counted.at.elapsed() < FRESH && counted.from == from).then(|| counted.days.clone())
     }
 
     fn keep(&self, account: &str, from: Timestamp, days: Vec<(EndpointId, Day)>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.0);
         if kept.len() >= ACCOUNTS {
             kept.retain(|_, counted| counted.at.elapsed() < FRESH);
         }

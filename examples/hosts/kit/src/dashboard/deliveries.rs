@@ -5,13 +5,12 @@ use call_assistant::id::EndpointId;
 use call_assistant::webhook::sender::DeliveryStatus;
 use serde::Serialize;
 
-use super::show::ListedDelivery;
-use super::{Asked, Dashboard, show};
-use crate::http::answer::{Answer, Error, large, ok};
+use super::show::{self, ListedDelivery};
+use super::{Asked, Dashboard};
+use crate::http::answer::{Answered, Error, large, ok};
 use crate::input::Bad;
 use crate::store::scope::Allowed;
-use crate::store::{Account, DeliveryFilter, DeliveryPage};
-use crate::store::{Refused, Store};
+use crate::store::{Account, DeliveryFilter, DeliveryPage, Refused, Store};
 
 /// The most rows in one answer: 1,000.
 pub const MAX_LIST: usize = 1000;
@@ -27,12 +26,8 @@ struct Deliveries<'a> {
 }
 
 impl<S: Store, X> Dashboard<S, X> {
-    pub(super) async fn deliveries(
-        &self,
-        id: Allowed<'_, Account>,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        let page = self.store.deliveries(id, &filter(&asked.query)?).await?;
+    pub(super) async fn deliveries(&self, id: Allowed<'_, Account>, asked: &Asked<'_>) -> Answered {
+        let page = self.store.deliveries(id, &filter(asked)?).await?;
         Ok(large(|| ok(&shown(&page))))
     }
 }
@@ -47,71 +42,47 @@ fn shown(page: &DeliveryPage) -> Deliveries<'_> {
 }
 
 /// Reads a filter. An empty value filters nothing, as in a form that was left empty.
-fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
-    let mut filter = DeliveryFilter { limit: MAX_LIST, ..DeliveryFilter::default() };
-    for (name, value) in query {
-        match name.as_str() {
-            "status" | "endpoint" | "type" | "id" | "from" | "until" | "after"
-                if value.is_empty() => {}
-            "status" if value == "failing" => filter.failing = true,
-            "status" => {
-                for status in value.split(',') {
-                    if status == "failing" {
-                        let message = "failing cannot be combined: it has several statuses";
-                        return Err(Bad::new("status", message).into());
-                    }
-                    let most = DeliveryStatus::ALL.len();
-                    if filter.statuses.len() == most {
-                        let message = format!("expected at most {most} statuses");
-                        return Err(Bad::new("status", message).into());
-                    }
-                    filter.statuses.push(status.parse::<DeliveryStatus>().map_err(|_| {
-                        let known: Vec<&str> =
-                            DeliveryStatus::ALL.iter().map(|status| status.as_str()).collect();
-                        let known = known.join(", ");
-                        Bad::new("status", format!("not failing, {known}"))
-                    })?);
-                }
+fn filter(asked: &Asked<'_>) -> Result<DeliveryFilter, Error> {
+    asked.check_query(&["status", "endpoint", "type", "id", "from", "until", "after", "limit"])?;
+    let text = |name| asked.text(name).map(str::to_owned);
+    let instant = |name| {
+        let read = asked.text(name).map(Timestamp::parse).transpose();
+        read.map_err(|error| Bad::new(name, error))
+    };
+    let endpoint = asked.text("endpoint").map(EndpointId::parse).transpose();
+    let mut filter = DeliveryFilter {
+        endpoint: endpoint.map_err(|_| Refused::NotFound("endpoint"))?,
+        event_type: text("type"),
+        id: text("id"),
+        from: instant("from")?,
+        until: instant("until")?,
+        after: text("after"),
+        limit: asked.limit()?,
+        ..DeliveryFilter::default()
+    };
+    let given = asked.query.iter().filter(|(name, value)| name == "status" && !value.is_empty());
+    for (_, value) in given {
+        if value == "failing" {
+            filter.failing = true;
+            continue;
+        }
+        for status in value.split(',') {
+            if status == "failing" {
+                let message = "failing cannot be combined: it has several statuses";
+                return Err(Bad::new("status", message).into());
             }
-            "endpoint" => {
-                let id = EndpointId::parse(value);
-                filter.endpoint = Some(id.map_err(|_| Refused::NotFound("endpoint"))?);
+            let most = DeliveryStatus::ALL.len();
+            if filter.statuses.len() == most {
+                let message = format!("expected at most {most} statuses");
+                return Err(Bad::new("status", message).into());
             }
-            "type" => filter.event_type = Some(value.clone()),
-            "id" => filter.id = Some(value.clone()),
-            "from" => filter.from = Some(instant(name, value)?),
-            "until" => filter.until = Some(instant(name, value)?),
-            "after" => filter.after = Some(value.clone()),
-            "limit" => filter.limit = limit(value)?,
-            _ => {
-                let known =
-                    "the parameters are status, endpoint, type, id, from, until, after and limit";
-                return Err(Bad::new("query", known).into());
-            }
+            filter.statuses.push(status.parse::<DeliveryStatus>().map_err(|_| {
+                let known: Vec<&str> =
+                    DeliveryStatus::ALL.iter().map(|status| status.as_str()).collect();
+                let known = known.join(", ");
+                Bad::new("status", format!("not failing, {known}"))
+            })?);
         }
     }
     Ok(filter)
-}
-
-/// Reads how many rows an answer has at most.
-pub(super) fn limit(value: &str) -> Result<usize, Bad> {
-    let read = value.parse().ok().filter(|limit| (1..=MAX_LIST).contains(limit));
-    read.ok_or_else(|| Bad::new("limit", format!("not from 1 to {MAX_LIST}")))
-}
-
-/// Reads which page of a list is asked for, and how many rows it has at most.
-pub(super) fn page(query: &[(String, String)]) -> Result<(Option<&str>, usize), Bad> {
-    let (mut after, mut most) = (None, MAX_LIST);
-    for (name, value) in query {
-        match name.as_str() {
-            "after" => after = Some(value.as_str()).filter(|value| !value.is_empty()),
-            "limit" => most = limit(value)?,
-            _ => return Err(Bad::new("query", "the parameters are after and limit")),
-        }
-    }
-    Ok((after, most))
-}
-
-fn instant(name: &str, value: &str) -> Result<Timestamp, Bad> {
-    Timestamp::parse(value).map_err(|error| Bad::new(name, error))
 }

@@ -6,26 +6,18 @@ use call_assistant::id::EndpointId;
 use call_assistant::webhook::Signer;
 use serde_json::{Value, json};
 
-use super::deliveries::page;
 use super::{Asked, Dashboard, show};
-use crate::data;
-use crate::http::answer::{Answer, Error, created, ok};
-use crate::random;
-use crate::store::Store;
+use crate::http::answer::{Answered, created, ok};
 use crate::store::scope::Allowed;
-use crate::store::{Account, EndpointEdit, EndpointRow, Missed, NewEndpoint, NewSecret};
+use crate::store::{Account, EndpointEdit, EndpointRow, Missed, NewEndpoint, NewSecret, Store};
+use crate::{data, random};
 
 /// The longest time for which a replaced secret may go on signing: a week.
 const LONGEST_OVERLAP: u64 = 7 * 86_400;
 
 impl<S: Store, X> Dashboard<S, X> {
-    pub(super) async fn endpoints(
-        &self,
-        id: Allowed<'_, Account>,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        let (after, most) = page(&asked.query)?;
-        let part = self.store.endpoints(id, after, most).await?;
+    pub(super) async fn endpoints(&self, id: Allowed<'_, Account>, asked: &Asked<'_>) -> Answered {
+        let part = self.store.endpoints(asked.page(id)?).await?;
         Ok(show::page(part, |rows| show::rows(rows, show::endpoint)))
     }
 
@@ -33,7 +25,7 @@ impl<S: Store, X> Dashboard<S, X> {
         &self,
         account: Allowed<'_, Account>,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let fields = asked.fields()?;
         let target = data::target(&fields, self.allow_loopback)?;
         let secret = data::secret(&fields)?;
@@ -50,7 +42,7 @@ impl<S: Store, X> Dashboard<S, X> {
         &self,
         id: Allowed<'_, EndpointRow>,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let fields = asked.fields()?;
         let description =
             fields.has("description").then(|| data::description(&fields)).transpose()?;
@@ -62,11 +54,7 @@ impl<S: Store, X> Dashboard<S, X> {
     }
 
     /// Enables an endpoint. What it missed is not sent by itself; its owner may redeliver each, or recover a range.
-    pub(super) async fn enable(
-        &self,
-        id: Allowed<'_, EndpointRow>,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    pub(super) async fn enable(&self, id: Allowed<'_, EndpointRow>, asked: &Asked<'_>) -> Answered {
         asked.fields()?;
         let enabled = self.store.enable(id).await?;
         let mut shown = show::endpoint(&enabled.endpoint);
@@ -80,7 +68,7 @@ impl<S: Store, X> Dashboard<S, X> {
         &self,
         id: Allowed<'_, EndpointRow>,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let fields = asked.fields()?;
         let secret = data::secret(&fields)?;
         let seconds = |value: &Value| value.as_u64().filter(|it| *it <= LONGEST_OVERLAP);

@@ -5,7 +5,7 @@ use std::future::Future;
 use serde_json::Value;
 
 use super::Asked;
-use crate::http::answer::{Answer, Error};
+use crate::http::answer::{Answered, Error};
 use crate::store::scope::Operator;
 
 /// Routes of a host's own, and what the page shows of them. `()` is none.
@@ -14,11 +14,7 @@ pub trait Extension: Clone + Send + Sync + 'static {
     const PATHS: &'static [&'static str];
 
     /// Answers an operator's request to one of its paths.
-    fn route(
-        &self,
-        by: Operator,
-        asked: &Asked<'_>,
-    ) -> impl Future<Output = Result<Answer, Error>> + Send;
+    fn route(&self, by: Operator, asked: &Asked<'_>) -> impl Future<Output = Answered> + Send;
 
     /// Returns what the page shows of it, under `sandbox`.
     fn shown(&self) -> Value;
@@ -27,7 +23,7 @@ pub trait Extension: Clone + Send + Sync + 'static {
 impl Extension for () {
     const PATHS: &'static [&'static str] = &[];
 
-    async fn route(&self, _: Operator, _: &Asked<'_>) -> Result<Answer, Error> {
+    async fn route(&self, _: Operator, _: &Asked<'_>) -> Answered {
         Err(Error::NoSuchPath)
     }
 

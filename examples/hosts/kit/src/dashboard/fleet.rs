@@ -3,13 +3,13 @@
 use serde_json::json;
 
 use super::{Asked, Dashboard, show};
-use crate::http::answer::{Answer, Error, ok};
+use crate::http::answer::{Answered, ok};
 use crate::store::Store;
 use crate::store::scope::Operator;
 
 impl<S: Store, X> Dashboard<S, X> {
     /// Returns the endpoints that need somebody, what is pending and late, and what operators have set.
-    pub(super) async fn fleet(&self, by: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn fleet(&self, by: Operator, asked: &Asked<'_>) -> Answered {
         let fleet = self.store.fleet(by).await?;
         let levers = self.store.levers(by).await?;
         let late = levers.processes.iter().map(|process| process.late_seconds);

@@ -4,18 +4,17 @@ use call_assistant::id::{AccountId, EndpointId};
 
 use super::calls::event_type;
 use super::{Asked, Dashboard};
-use crate::http::answer::{Answer, Error, created, ok};
+use crate::http::answer::{Answered, created, ok};
 use crate::input::Bad;
-use crate::store::Account;
-use crate::store::Store;
 use crate::store::levers::LeverOf;
 use crate::store::scope::{Allowed, Operator};
+use crate::store::{Account, Store};
 
 /// The most attempts a second that a lever allows: 10,000.
 const MOST: u64 = 10_000;
 
 impl<S: Store, X> Dashboard<S, X> {
-    pub(super) async fn set_lever(&self, by: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn set_lever(&self, by: Operator, asked: &Asked<'_>) -> Answered {
         let fields = asked.fields()?;
         let of = LeverOf {
             account_id: fields.read("account_id", AccountId::parse)?,
@@ -38,7 +37,7 @@ impl<S: Store, X> Dashboard<S, X> {
         by: Operator,
         account: Allowed<'_, Account>,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let fields = asked.fields()?;
         let given = fields.required("type", fields.text("type")?)?;
         let event_type = event_type(given).map_err(|why| Bad::new("type", why))?;

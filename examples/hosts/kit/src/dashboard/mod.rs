@@ -39,21 +39,20 @@ use tracing::{Instrument as _, debug_span};
 use crate::auth::access::{Access, Ancestors};
 use crate::auth::counts::Counts;
 use crate::auth::login::Logins;
-use crate::http::answer::{self, Answer, Error, ok};
+use crate::http::answer::{self, Answer, Answered, Error, ok};
 use crate::http::monitor::Monitor;
 use crate::http::serve::{self, read_body};
 use crate::http::shares::{MOST, Shares};
 use crate::input::{self, Bad, Fields, NUL};
 use crate::log;
 use crate::program::shutdown::Shutdown;
-use crate::store::scope::Login;
-use crate::store::scope::{Among, Operator};
-use crate::store::{Refused, Store, bounds};
+use crate::store::scope::{Allowed, Among, Login, Operator};
+use crate::store::{Account, PageOf, Place, Refused, Store, bounds};
 use crate::trace::TraceParent;
 
 pub use deliveries::MAX_LIST;
 pub use extension::Extension;
-pub use routes::{Action, ROUTES, Route, Verb, Who};
+pub use routes::{Action, ROUTES, Route, Who};
 
 /// The longest body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
@@ -127,6 +126,46 @@ impl<'a> Asked<'a> {
     /// Takes the body as an object with the fields of the route and no others.
     fn fields(&self) -> Result<Fields<'_>, Error> {
         Ok(Fields::of("", &self.body, self.route()?.takes)?)
+    }
+
+    /// Checks that the query has no other parameters than these.
+    fn check_query(&self, known: &[&str]) -> Result<(), Bad> {
+        if self.query.iter().all(|(name, _)| known.contains(&name.as_str())) {
+            return Ok(());
+        }
+        let (last, others) = known.split_last().unwrap_or((&"", &[]));
+        Err(Bad::new("query", format!("the parameters are {} and {last}", others.join(", "))))
+    }
+
+    /// Returns the last value of a parameter.
+    fn given(&self, name: &str) -> Option<&str> {
+        self.query.iter().rev().find(|(of, _)| of == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the last value of a parameter, unless it is empty.
+    fn text(&self, name: &str) -> Option<&str> {
+        self.given(name).filter(|value| !value.is_empty())
+    }
+
+    /// Reads `limit`.
+    fn limit(&self) -> Result<usize, Bad> {
+        let Some(value) = self.given("limit") else { return Ok(MAX_LIST) };
+        let read = value.parse().ok().filter(|limit| (1..=MAX_LIST).contains(limit));
+        read.ok_or_else(|| Bad::new("limit", format!("not from 1 to {MAX_LIST}")))
+    }
+
+    /// Reads `after` and `before`, of which `before` prevails.
+    fn place(&self) -> Place<'_> {
+        match self.given("before") {
+            Some(_) => Place::Before(self.text("before")),
+            None => Place::After(self.text("after")),
+        }
+    }
+
+    /// Reads a query that has nothing but `after` and `limit`.
+    fn page<'b>(&'b self, account: Allowed<'b, Account>) -> Result<PageOf<'b>, Bad> {
+        self.check_query(&["after", "limit"])?;
+        Ok(PageOf { account, after: self.text("after"), limit: self.limit()? })
     }
 }
 
@@ -293,7 +332,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     }
 
     /// Answers what needs no login: pages without data, and logging in.
-    async fn public_route(&self, asked: &Asked<'_>, peer: SocketAddr) -> Result<Answer, Error> {
+    async fn public_route(&self, asked: &Asked<'_>, peer: SocketAddr) -> Answered {
         let Asked { headers, body, .. } = asked;
         let (store, logins) = (&self.store, &self.logins);
         let [own, framed] = &self.policies;
@@ -320,7 +359,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         }
     }
 
-    async fn route(&self, asked: &Asked<'_>, login: &Login) -> Result<Answer, Error> {
+    async fn route(&self, asked: &Asked<'_>, login: &Login) -> Answered {
         let Asked { method, path, .. } = asked;
         let operator = login.operator();
         if login.only_reads()
@@ -349,7 +388,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         match route.action {
             Action::Monitor => {
                 operator?;
-                self.monitor.route(method, route.path).await.unwrap_or(Err(Error::NoSuchPath))
+                self.monitor.route(method, route.path).await
             }
             Action::ListAccounts => self.accounts(operator?, asked).await,
             Action::CreateAccount => self.create_account(operator?, asked).await,
@@ -436,13 +475,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     }
 
     /// Makes a link for the owner of an account.
-    async fn link(
-        &self,
-        _: Operator,
-        login: &Login,
-        id: &str,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    async fn link(&self, _: Operator, login: &Login, id: &str, asked: &Asked<'_>) -> Answered {
         asked.fields()?;
         if matches!(self.access, Access::ThisMachine) {
             return Err(no_token());
@@ -452,7 +485,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     }
 
     /// Revokes every link of an account.
-    async fn end_links(&self, by: Operator, id: &str) -> Result<Answer, Error> {
+    async fn end_links(&self, by: Operator, id: &str) -> Answered {
         let revoked = self.store.end_logins(by, id).await?;
         Ok(ok(&json!({ "revoked": revoked })))
     }

@@ -7,13 +7,12 @@ use http::header::IF_NONE_MATCH;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::show::ListedDelivery;
-use super::{Asked, Dashboard, Extension, show};
-use crate::http::answer::{self, Answer, Error};
-use crate::store::Store;
+use super::show::{self, ListedDelivery};
+use super::{Asked, Dashboard, Extension};
+use crate::http::answer::{self, Answered};
 use crate::store::plan::PLANS;
 use crate::store::scope::{Allowed, Operator};
-use crate::store::{Account, DeliveryFilter, EndpointRow, Part};
+use crate::store::{Account, DeliveryFilter, EndpointRow, PageOf, Part, Store};
 
 /// How many endpoints, recoveries, alerts, keys, calls and deliveries are in it at most.
 const ENDPOINTS: usize = 200;
@@ -37,7 +36,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         id: Allowed<'_, Account>,
         by: Option<Operator>,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let account = self.store.account(id).await?;
         // Read before the rest: what changes meanwhile is read again under the next tag. Keys expire
         // by themselves, so the tag changes at least every ten seconds.
@@ -50,15 +49,16 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         {
             return Ok(answer::unchanged(tag.clone()));
         }
+        let first = |limit| PageOf { account: id, after: None, limit };
         let keys = self.store.keys(id, Part::Newest(KEYS)).await?;
-        let endpoints = self.store.endpoints(id, None, ENDPOINTS).await?;
+        let endpoints = self.store.endpoints(first(ENDPOINTS)).await?;
         let hours = self.store.last_hour(id).await?;
         let hours: HashMap<_, _> = hours.iter().map(|(id, hour)| (id, hour)).collect();
-        let calls = self.store.calls(id, None, CALLS).await?;
+        let calls = self.store.calls(first(CALLS)).await?;
         let filter = DeliveryFilter { limit: DELIVERIES, ..DeliveryFilter::default() };
         let deliveries = self.store.deliveries(id, &filter).await?;
-        let recoveries = self.store.recoveries(id, None, RECOVERIES).await?;
-        let alerts = self.store.alerts(id, None, ALERTS).await?;
+        let recoveries = self.store.recoveries(first(RECOVERIES)).await?;
+        let alerts = self.store.alerts(first(ALERTS)).await?;
         let levers = match by {
             Some(by) => show::value(&self.store.levers(by).await?),
             None => show::levers_of(&self.store.levers_of(id).await?),

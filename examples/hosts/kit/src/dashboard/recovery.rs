@@ -7,13 +7,11 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::calls::event_type;
-use super::deliveries::page;
 use super::{Asked, Dashboard, show};
-use crate::http::answer::{Answer, Error, json as answer_json, ok};
+use crate::http::answer::{Answered, json as answer_json, ok};
 use crate::input::{Bad, Fields};
-use crate::store::Store;
 use crate::store::scope::{Allowed, Among};
-use crate::store::{Account, EndpointRow, RecoveryRow};
+use crate::store::{Account, EndpointRow, RecoveryRow, Store};
 
 /// The most types that a recovery names: 100. Nine are defined.
 const MOST_TYPES: usize = 100;
@@ -24,7 +22,7 @@ impl<S: Store, X> Dashboard<S, X> {
         &self,
         id: Allowed<'_, EndpointRow>,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Answered {
         let fields = asked.fields()?;
         let missed = missed(&fields, asked.now)?;
         if fields.flag("dry_run")?.unwrap_or(false) {
@@ -43,11 +41,7 @@ impl<S: Store, X> Dashboard<S, X> {
     }
 
     /// Starts those of a page of endpoints: of an account, or of all.
-    pub(super) async fn recover_all(
-        &self,
-        of: Among<'_, Account>,
-        asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
+    pub(super) async fn recover_all(&self, of: Among<'_, Account>, asked: &Asked<'_>) -> Answered {
         let fields = asked.fields()?;
         let (missed, after) = (missed(&fields, asked.now)?, fields.text("after")?);
         let page = self.store.recover_all(of, missed, after).await?;
@@ -61,11 +55,11 @@ impl<S: Store, X> Dashboard<S, X> {
         &self,
         account: Allowed<'_, Account>,
         asked: &Asked<'_>,
-    ) -> Result<Answer, Error> {
-        let (after, most) = page(&asked.query)?;
+    ) -> Answered {
+        let page = asked.page(account)?;
         // An account that is not there is not one without recoveries.
         self.store.account(account).await?;
-        let part = self.store.recoveries(account, after, most).await?;
+        let part = self.store.recoveries(page).await?;
         Ok(show::page(part, |rows| show::rows(rows, show::recovery)))
     }
 }

@@ -9,11 +9,11 @@ use Action::*;
 use Who::*;
 
 /// One route.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Route {
     pub action: Action,
     /// `GET` also answers `HEAD`.
-    pub method: Verb,
+    pub method: Method,
     /// The segments of its path, `{id}` for one that may be anything.
     pub path: &'static str,
     pub who: Who,
@@ -21,15 +21,6 @@ pub struct Route {
     pub takes: &'static str,
     /// The word of the journal for it; empty where nothing is written.
     pub journal: &'static str,
-}
-
-/// The method of a route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
-    Get,
-    Post,
-    Patch,
-    Delete,
 }
 
 /// The people whom a route is for.
@@ -105,9 +96,11 @@ pub enum Action {
 const ACCOUNT: &str = "id, business_name, timezone, plan, subscription_active, closing";
 const ACCOUNT_CHANGE: &str = "timezone, plan, subscription_active, closing";
 const CALL: &str = crate::input::CALL;
+const ENDPOINT: &str = "url, secret, description";
 const KEY: &str = "name, mode, scopes, expires_at";
 const LEVER: &str = "account_id, endpoint_id, per_second, instead_of";
 const MISSED: &str = "from, until, types, statuses, dry_run";
+const SECRET: &str = "secret, overlap_seconds";
 const MISSED_PAGE: &str = "from, until, types, statuses, after";
 
 /// All of them, but for those of an [`Extension`](super::Extension).
@@ -139,26 +132,14 @@ pub const ROUTES: &[Route] = &[
     post(RecordCall, "accounts/{id}/calls", Operator, CALL, "call.recorded"),
     post(EmitEvent, "accounts/{id}/events", Operator, "type, data", "event.emitted"),
     get(ListEndpoints, "accounts/{id}/endpoints", Owner),
-    post(
-        CreateEndpoint,
-        "accounts/{id}/endpoints",
-        Owner,
-        "url, secret, description",
-        "endpoint.created",
-    ),
+    post(CreateEndpoint, "accounts/{id}/endpoints", Owner, ENDPOINT, "endpoint.created"),
     get(ShowEndpoint, "endpoints/{id}", Owner),
     patch(EditEndpoint, "endpoints/{id}", Owner, "url, description", "endpoint.changed"),
     delete(DeleteEndpoint, "endpoints/{id}", Owner, "endpoint.deleted"),
     post(EnableEndpoint, "endpoints/{id}/enable", Owner, "", "endpoint.enabled"),
     post(PauseEndpoint, "endpoints/{id}/pause", Owner, "", "endpoint.disabled"),
     post(PingEndpoint, "endpoints/{id}/ping", Owner, "type", "event.emitted"),
-    post(
-        RotateSecret,
-        "endpoints/{id}/rotate",
-        Owner,
-        "secret, overlap_seconds",
-        "endpoint.rotated",
-    ),
+    post(RotateSecret, "endpoints/{id}/rotate", Owner, SECRET, "endpoint.rotated"),
     post(RecoverEndpoint, "endpoints/{id}/recover", Owner, MISSED, "recovery.started"),
     post(RecoverAccount, "accounts/{id}/recover", Owner, MISSED_PAGE, "recoveries.started"),
     post(RecoverAll, "recoveries", Operator, MISSED_PAGE, "recoveries.started"),
@@ -183,7 +164,7 @@ pub const ROUTES: &[Route] = &[
 ];
 
 const fn get(action: Action, path: &'static str, who: Who) -> Route {
-    Route { action, method: Verb::Get, path, who, takes: "", journal: "" }
+    Route { action, method: Method::GET, path, who, takes: "", journal: "" }
 }
 
 const fn post(
@@ -193,7 +174,7 @@ const fn post(
     takes: &'static str,
     journal: &'static str,
 ) -> Route {
-    Route { action, method: Verb::Post, path, who, takes, journal }
+    Route { action, method: Method::POST, path, who, takes, journal }
 }
 
 const fn patch(
@@ -203,11 +184,11 @@ const fn patch(
     takes: &'static str,
     journal: &'static str,
 ) -> Route {
-    Route { method: Verb::Patch, ..post(action, path, who, takes, journal) }
+    Route { action, method: Method::PATCH, path, who, takes, journal }
 }
 
 const fn delete(action: Action, path: &'static str, who: Who, journal: &'static str) -> Route {
-    Route { method: Verb::Delete, ..post(action, path, who, "", journal) }
+    Route { action, method: Method::DELETE, path, who, takes: "", journal }
 }
 
 impl Route {
@@ -239,33 +220,15 @@ impl Route {
 
     /// Returns whether it answers a method.
     pub(super) fn answers(&self, method: &Method) -> bool {
-        *method == self.method.method() || self.method == Verb::Get && *method == Method::HEAD
+        *method == self.method || self.method == Method::GET && *method == Method::HEAD
     }
 
     /// Returns the methods of a path, as `Allow` has them; empty where there is no such path.
     pub(super) fn methods(path: &[&str]) -> String {
-        Self::at(path).map(|route| route.method.allowed()).collect::<Vec<_>>().join(", ")
-    }
-}
-
-impl Verb {
-    /// Returns the method.
-    pub fn method(self) -> Method {
-        match self {
-            Self::Get => Method::GET,
-            Self::Post => Method::POST,
-            Self::Patch => Method::PATCH,
-            Self::Delete => Method::DELETE,
-        }
-    }
-
-    /// Returns the methods that it answers.
-    pub fn allowed(self) -> &'static str {
-        match self {
-            Self::Get => "GET, HEAD",
-            Self::Post => "POST",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-        }
+        let allowed = Self::at(path).map(|route| match route.method.as_str() {
+            "GET" => "GET, HEAD",
+            other => other,
+        });
+        allowed.collect::<Vec<_>>().join(", ")
     }
 }

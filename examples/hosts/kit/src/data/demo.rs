@@ -7,9 +7,8 @@
 
 use std::time::Duration;
 
-use call_assistant::Product;
-use call_assistant::Timestamp;
 use call_assistant::rest::{ApiKey, Mode};
+use call_assistant::{Product, Timestamp};
 use serde_json::{Value, json};
 
 use crate::random;

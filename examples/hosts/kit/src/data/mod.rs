@@ -5,14 +5,13 @@ pub mod demo;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
-use call_assistant::Product;
-use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, EndpointId};
 use call_assistant::model::Call;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::sender::EndpointUrl;
+use call_assistant::{Product, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::input::{self, Bad, Fields};
@@ -20,33 +19,16 @@ use crate::random;
 use crate::store::plan::{PLANS, Plan};
 use crate::store::{Account, NewAccount, NewEndpoint};
 
-/// The reason why a file is not loaded.
-#[derive(Debug, thiserror::Error)]
-pub enum DataError {
-    /// It cannot be read.
-    #[error("cannot be read: {0}")]
-    Io(#[from] std::io::Error),
-    /// It is not JSON.
-    #[error("is not JSON at line {line} column {column}")]
-    Syntax { line: usize, column: usize },
-    /// A field is wrong.
-    #[error(transparent)]
-    Field(#[from] Bad),
-}
-
 /// Reads a file.
 ///
 /// # Errors
-/// [`DataError`] says what is wrong with it, with the path of the field.
-pub fn load(
-    file: &Path,
-    allow_loopback: bool,
-    now: Timestamp,
-) -> Result<Vec<NewAccount>, DataError> {
-    let text = std::fs::read(file)?;
-    let value: Value = serde_json::from_slice(&text)
-        .map_err(|error| DataError::Syntax { line: error.line(), column: error.column() })?;
-    Ok(read(&value, allow_loopback, now)?)
+/// The text says what is wrong with it, with the path of the field.
+pub fn load(file: &Path, allow_loopback: bool, now: Timestamp) -> Result<Vec<NewAccount>, String> {
+    let text = std::fs::read(file).map_err(|error| format!("cannot be read: {error}"))?;
+    let value: Value = serde_json::from_slice(&text).map_err(|error| {
+        format!("is not JSON at line {} column {}", error.line(), error.column())
+    })?;
+    read(&value, allow_loopback, now).map_err(|error| error.to_string())
 }
 
 /// Reads the content of a file.

@@ -20,6 +20,9 @@ use crate::store::scope::NotForOwners;
 /// A response.
 pub type Answer = Response<Full<Bytes>>;
 
+/// A response, or the reason for an error response.
+pub type Answered = Result<Answer, Error>;
+
 /// The reason for an error response. Its text is the message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {

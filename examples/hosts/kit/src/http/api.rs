@@ -23,22 +23,16 @@ use crate::{log, random};
 /// The public API over a store. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Api<S> {
-    host: Arc<Host<S>>,
+    store: S,
+    cursors: Arc<CursorKeys>,
     stop: Option<Shutdown>,
     tally: ApiTally,
-}
-
-#[derive(Debug)]
-struct Host<S> {
-    store: S,
-    cursors: CursorKeys,
 }
 
 impl<S: ApiStore> Api<S> {
     /// Creates the API over a store. Cursors are read by every process that has the same keys.
     pub fn new(store: S, cursors: CursorKeys) -> Self {
-        let (stop, tally) = (None, ApiTally::default());
-        Self { host: Arc::new(Host { store, cursors }), stop, tally }
+        Self { store, cursors: Arc::new(cursors), stop: None, tally: ApiTally::default() }
     }
 
     /// Returns the counters, for a monitor.
@@ -65,13 +59,13 @@ impl<S: ApiStore> Api<S> {
         let span = debug_span!("api", request, account = Empty, traceparent);
         let (head, mut account) = (RequestHead::from_parts(&parts), None);
         // Its head was not complete when stopping began. Whoever asks again finds another process.
-        let stopping = self.stop.is_some_and(|stop| stop.is_requested());
+        let stopping = self.stop.as_ref().is_some_and(Shutdown::is_requested);
         let answered = match Received::new(&head, request_id) {
             Ok(received) if stopping => {
                 let why = Some("shutdown was requested".to_owned());
                 Err(Rejected { rejection: received.internal_error(), why })
             }
-            Ok(received) => self.host.serve(received, &mut account).instrument(span.clone()).await,
+            Ok(received) => self.serve(received, &mut account).instrument(span.clone()).await,
             Err(rejection) => Err(rejection.into()),
         };
         let (answered, why) = match answered {
@@ -105,23 +99,18 @@ impl<S: ApiStore> Api<S> {
         }
         answer.map(|body| Full::new(Bytes::from(body)))
     }
-}
 
-impl<S: ApiStore> Host<S> {
     async fn serve(
         &self,
         received: Received,
         account_id: &mut Option<String>,
     ) -> Result<Response<Vec<u8>>, Rejected> {
-        let (identified, found) = self.store.identify(received).await?;
+        let (identified, standing) = self.store.identify(received).await?;
         let id = identified.account_id().as_str();
         Span::current().record("account", id);
         *account_id = Some(id.to_owned());
         let admitted = self.store.admit(identified).await?;
-        let (account, status) = match self.store.status(admitted.account_id(), found).await {
-            Ok(found) => found,
-            Err(refused) => return Err(refused.rejecting(admitted.internal_error())),
-        };
+        let (account, status) = standing.ok_or_else(|| admitted.internal_error())?;
         match admitted.authorize(&status, &self.cursors)? {
             Authorized::Account(query) => Ok(query.answer(account)?),
             Authorized::Calls(query) => match self.store.page(&query).await {

@@ -3,7 +3,7 @@
 //! The dashboard's address has them, and `--metrics ADDR` opens another address with only these three.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use call_assistant::metrics::{CONTENT_TYPE, OpenMetrics};
 use call_assistant::rest::server;
@@ -11,13 +11,11 @@ use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
 
-use crate::http::answer::{Answer, Error, json, text};
-use crate::log;
+use crate::http::answer::{Answer, Answered, Error, json, text};
 use crate::program::process;
 use crate::program::shutdown::Shutdown;
-use crate::store::Writes;
-use crate::store::{LoadRow, Metrics};
-use crate::store::{Refused, Store};
+use crate::store::{LoadRow, Metrics, Refused, Store, Writes};
+use crate::{lock, log};
 
 /// The counters of this process's public API. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -26,11 +24,11 @@ pub struct ApiTally(Arc<Mutex<server::ApiMetrics>>);
 impl ApiTally {
     /// Changes the counters.
     pub fn count(&self, count: impl FnOnce(&mut server::ApiMetrics)) {
-        count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        count(&mut lock(&self.0));
     }
 
     fn read(&self) -> server::ApiMetrics {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0)
     }
 }
 
@@ -41,9 +39,6 @@ pub struct Monitor<S> {
     api: Option<ApiTally>,
     stop: Option<Shutdown>,
 }
-
-/// The paths, and the methods of each.
-pub const PATHS: [&str; 3] = ["metrics", "healthz", "readyz"];
 const METHODS: &str = "GET, HEAD";
 
 const BUILD_INFO: &str = "call_assistant_build_info";
@@ -69,26 +64,24 @@ impl<S: Store> Monitor<S> {
     /// Answers a request to an address that has nothing else.
     pub async fn answer(self, request: Request<Incoming>, _peer: SocketAddr) -> Answer {
         let path = request.uri().path().trim_start_matches('/');
-        let answered = self.route(request.method(), path).await;
-        answered.unwrap_or(Err(Error::NoSuchPath)).unwrap_or_else(Error::answer)
+        self.route(request.method(), path).await.unwrap_or_else(Error::answer)
     }
 
-    /// Answers one of the three paths; `None` for any other.
-    pub async fn route(&self, method: &Method, path: &str) -> Option<Result<Answer, Error>> {
-        if !PATHS.contains(&path) {
-            return None;
-        }
-        if *method != Method::GET && *method != Method::HEAD {
-            return Some(Err(Error::Method(METHODS.to_owned())));
-        }
-        Some(match path {
+    /// Answers one of the three paths.
+    pub async fn route(&self, method: &Method, path: &str) -> Answered {
+        let reads = *method == Method::GET || *method == Method::HEAD;
+        match path {
+            "metrics" | "healthz" | "readyz" if !reads => Err(Error::Method(METHODS.to_owned())),
             "metrics" => self.metrics().await,
             "readyz" => self.ready().await,
-            _ => Ok(text(StatusCode::OK, "text/plain; charset=utf-8", "alive\n".to_owned())),
-        })
+            "healthz" => {
+                Ok(text(StatusCode::OK, "text/plain; charset=utf-8", "alive\n".to_owned()))
+            }
+            _ => Err(Error::NoSuchPath),
+        }
     }
 
-    async fn metrics(&self) -> Result<Answer, Error> {
+    async fn metrics(&self) -> Answered {
         let Metrics { sender, load, is_up, gauges, others } = self.store.metrics().await;
         let api = self.api.as_ref().map(ApiTally::read);
         let write = || {
@@ -114,7 +107,7 @@ impl<S: Store> Monitor<S> {
         Ok(text(StatusCode::OK, CONTENT_TYPE, written))
     }
 
-    async fn ready(&self) -> Result<Answer, Error> {
+    async fn ready(&self) -> Answered {
         if self.stop.as_ref().is_some_and(Shutdown::is_near) {
             return Err(Error::Stopping);
         }

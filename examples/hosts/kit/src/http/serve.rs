@@ -17,7 +17,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{Extensions, Method, Request, Response, StatusCode};
@@ -31,8 +31,8 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use super::peer::Peer;
-use crate::log;
 use crate::program::shutdown::Shutdown;
+use crate::{lock, log};
 
 /// The limits of a server.
 #[derive(Clone, Copy, Debug)]
@@ -280,8 +280,4 @@ impl Drop for Place {
             open.count = open.count.saturating_sub(1);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,10 @@
 //! The share of a process that each account's owner has: whatever one asks for at the same time, operators and other
 //! owners are answered meanwhile.
 
+use crate::lock;
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -42,7 +43,7 @@ impl<K: Eq + Hash> Shares<K> {
     /// Waits until a request of an owner may be answered. `None`: too many others of this owner wait.
     pub async fn enter(&self, owner: K) -> Option<Share> {
         let own = {
-            let mut each = self.each.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut each = lock(&self.each);
             each.retain(|_, own| own.strong_count() > 0);
             let known = each.get(&owner).and_then(Weak::upgrade);
             let own = known.unwrap_or_else(|| Arc::new(Semaphore::new(1)));

@@ -45,7 +45,7 @@ use std::io::Write as _;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ use tracing_subscriber::prelude::*;
 use self::line::{Line, Lines, TRIED};
 use self::repeated::Repeated;
 use crate::flags::expected;
-use crate::terminal;
+use crate::{lock, terminal};
 
 /// The most lines that wait to be written.
 const QUEUE: usize = 4096;
@@ -217,7 +217,7 @@ fn run(queue: &Receiver<Message>, format: Format) {
 }
 
 fn repeated() -> MutexGuard<'static, Repeated> {
-    REPEATED.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&REPEATED)
 }
 
 impl FromStr for Format {

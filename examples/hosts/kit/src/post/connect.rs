@@ -1,11 +1,10 @@
 //! Connections to endpoints: only to allowed addresses, and over TLS.
 
-use std::fmt;
-use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use call_assistant::webhook::sender::{EndpointUrl, FailureReason, Outcome};
 use tokio::net::TcpStream;

@@ -1,7 +1,8 @@
 //! Idle connections, kept for the next request to the same host.
 
+use crate::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use call_assistant::webhook::sender::EndpointUrl;
@@ -35,7 +36,7 @@ impl Kept {
     /// changed since it was made.
     pub(super) fn take(&self, target: &EndpointUrl) -> Option<Connection> {
         let now = Instant::now();
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.0);
         let of_host = waiting.by_host.get_mut(host(target))?;
         let before = of_host.len();
         let found = std::iter::from_fn(|| of_host.pop()).find(|(since, connection)| {
@@ -54,7 +55,7 @@ impl Kept {
         if now.duration_since(connection.opened) > USED {
             return;
         }
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.0);
         if waiting.count < AT_MOST {
             waiting.count = waiting.count.saturating_add(1);
             let host = host(target);
@@ -72,7 +73,7 @@ impl Kept {
         while Arc::strong_count(&self.0) > 1 {
             tokio::time::sleep(Duration::from_secs(1)).await;
             let now = Instant::now();
-            let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut waiting = lock(&self.0);
             waiting.by_host.retain(|_, of_host| {
                 of_host.retain(|(since, connection)| {
                     !connection.is_closed() && now.duration_since(*since) < IDLE

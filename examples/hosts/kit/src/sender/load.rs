@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::num::NonZeroU16;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Outcome, Planner};
 use tokio::time::Instant;
 
+use crate::lock;
 use crate::store::LoadRow;
 
 /// How often what is due is counted, where more than a few are pending.
@@ -39,7 +40,7 @@ impl Load {
     /// Notes what the planner has, once it was asked for all that may start.
     pub fn note(&self, planner: &Planner, now: Timestamp) {
         let (in_flight, planned) = (planner.in_flight(), planner.pending());
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = lock(&self.0);
         // All that is pending is counted for this.
         if planned <= FEW || noted.counted.is_none_or(|at| at.elapsed() >= COUNT) {
             noted.row.limited = planner.limited();
@@ -57,13 +58,13 @@ impl Load {
 
     /// Tells whether nothing of a shard is in hand, as was noted.
     pub fn is_free(&self, shard: u16) -> bool {
-        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = lock(&self.0);
         noted.in_hand.get(usize::from(shard)) != Some(&true)
     }
 
     /// Returns what was noted.
     pub fn row(&self) -> LoadRow {
-        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = lock(&self.0);
         let behind = noted.behind_since.map_or(Duration::ZERO, |since| since.elapsed());
         LoadRow { behind, ..noted.row }
     }

@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::plan::Plan;
-use super::{Done, NewEndpoint, Refused};
+use super::scope::Allowed;
+use super::{Done, Listed, NewEndpoint, Refused};
 use crate::input::Bad;
 
 /// One account.
@@ -48,6 +49,26 @@ pub struct NewAccount {
     /// What test keys reach.
     pub test_calls: Vec<Call>,
 }
+
+/// A page of a list of an account: so many rows at most, behind the `next` of another page, or the first.
+#[derive(Clone, Copy, Debug)]
+pub struct PageOf<'a> {
+    pub account: Allowed<'a, Account>,
+    pub after: Option<&'a str>,
+    pub limit: usize,
+}
+
+/// Where a list is read from.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'a> {
+    /// Behind a place, or from the beginning: oldest first.
+    After(Option<&'a str>),
+    /// Before a place, or from the end: newest first.
+    Before(Option<&'a str>),
+}
+
+/// A part of a list, of rows that may be unreadable.
+pub type List<T> = PartRows<Listed<T>>;
 
 /// A part of a list.
 #[derive(Clone, Debug)]
@@ -135,6 +156,6 @@ pub struct JournalRow {
     /// The id of what it was done to.
     pub target: String,
     /// What was changed, as it was and as it became. No secret is in it.
-    pub before: Value,
-    pub after: Value,
+    pub before: Option<Value>,
+    pub after: Option<Value>,
 }

@@ -152,12 +152,20 @@ pub struct Acknowledged {
     pub at: Timestamp,
 }
 
-/// Alerts of all accounts, in the order in which they were stored.
+/// Alerts of all accounts.
 #[derive(Clone, Debug, Default)]
 pub struct AlertPage {
     pub rows: Vec<AlertRow>,
-    /// Where the next page begins. What is stored later is behind it.
-    pub next: u64,
+    /// Where the next page begins. Onwards there is always one: what is stored later is behind it.
+    pub next: Option<String>,
+}
+
+impl AlertPage {
+    /// Returns a page of the newest: there is another one where it is full.
+    pub fn newest(rows: Vec<AlertRow>, limit: usize) -> Self {
+        let next = rows.last().filter(|_| rows.len() == limit).map(|last| last.id.clone());
+        Self { rows, next }
+    }
 }
 
 /// A signing secret that replaces another.

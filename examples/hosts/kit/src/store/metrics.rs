@@ -1,6 +1,5 @@
 //! What a process counts, and what its store holds.
 
-use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::time::Duration;
 
@@ -72,9 +71,6 @@ impl LoadRow {
     }
 }
 
-/// The name and the value of a label.
-pub type Label = (&'static str, Cow<'static, str>);
-
 /// A metric and its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
@@ -82,14 +78,17 @@ pub struct Family {
     pub help: &'static str,
     /// Whether it only grows: then `_total` is added to its name.
     pub is_counter: bool,
-    /// Each with the name and the value of a label, if there is one.
-    pub values: Vec<(Option<Label>, String)>,
+    /// The name of the label of a gauge.
+    pub label: Option<&'static str>,
+    /// Each with the value of the label.
+    pub values: Vec<(String, String)>,
 }
 
 impl Family {
     /// Creates a gauge without labels.
     pub fn gauge(name: &'static str, help: &'static str, value: impl Display) -> Self {
-        Self { name, help, is_counter: false, values: vec![(None, value.to_string())] }
+        let values = vec![(String::new(), value.to_string())];
+        Self { name, help, is_counter: false, label: None, values }
     }
 
     /// Creates a counter without labels.
@@ -97,21 +96,30 @@ impl Family {
         Self { is_counter: true, ..Self::gauge(name, help, value) }
     }
 
+    /// Creates a gauge with a value for each value of a label.
+    pub fn labelled<V: Display>(
+        name: &'static str,
+        help: &'static str,
+        label: &'static str,
+        values: impl IntoIterator<Item = (impl Into<String>, V)>,
+    ) -> Self {
+        let values = values.into_iter().map(|(of, value)| (of.into(), value.to_string())).collect();
+        Self { name, help, is_counter: false, label: Some(label), values }
+    }
+
     /// Writes it.
     ///
     /// # Errors
     /// Returns the error of the writer.
     pub fn write<W: fmt::Write>(&self, text: &mut OpenMetrics<W>) -> fmt::Result {
-        let Self { name, help, is_counter, values } = self;
-        let labelled = values
-            .iter()
-            .filter_map(|(label, value)| label.as_ref().map(|(of, is)| ([(*of, &**is)], value)));
-        let plain = || values.iter().map(|(_, value)| ([], value));
-        match (values.iter().any(|(label, _)| label.is_some()), is_counter) {
-            (true, true) => text.counter(name, help, labelled),
-            (true, false) => text.gauge(name, help, labelled),
-            (false, true) => text.counter(name, help, plain()),
-            (false, false) => text.gauge(name, help, plain()),
+        let Self { name, help, is_counter, label, values } = self;
+        let plain = values.iter().map(|(_, value)| ([], value));
+        match label {
+            Some(label) => {
+                text.gauge(name, help, values.iter().map(|(of, value)| ([(*label, &**of)], value)))
+            }
+            None if *is_counter => text.counter(name, help, plain),
+            None => text.gauge(name, help, plain),
         }
     }
 }

@@ -65,8 +65,8 @@ use crate::store::scope::{Allowed, Among, By, Operator};
 use crate::trace::TraceParent;
 
 pub use account::{
-    Account, AccountChange, JournalRow, LoginRow, NewAccount, Part, PartRows, call_place, place,
-    place_of_call,
+    Account, AccountChange, JournalRow, List, LoginRow, NewAccount, PageOf, Part, PartRows, Place,
+    call_place, place, place_of_call,
 };
 pub use delivery::{AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
 pub use endpoint::{
@@ -74,7 +74,7 @@ pub use endpoint::{
     NewEndpoint, NewSecret,
 };
 pub use fleet::{Fleet, FleetHour, MOST_TROUBLED, MOST_WAITING, TroubledRow};
-pub use metrics::{Family, Label, LoadRow, Metrics, Writes};
+pub use metrics::{Family, LoadRow, Metrics, Writes};
 pub use recovery::{MOST_COUNTED, MOST_LISTED, Missed, RecoveryPage, RecoveryRow, missed_so_far};
 
 /// A row of a list, or the id of one that cannot be read.
@@ -177,10 +177,6 @@ fn no_levers() -> Refused {
     Refused::Conflict("this host has one sender and no levers: pause its endpoints".to_owned())
 }
 
-fn no_journal() -> Refused {
-    Refused::Conflict("this host keeps no journal".to_owned())
-}
-
 /// The result of one operation.
 pub type Done<T> = Result<T, Refused>;
 
@@ -196,28 +192,18 @@ impl<T, F: Future<Output = Done<T>> + Send> Doing<T> for F {}
 /// in one statement that several processes share. Where a look-up fails, the answer is the state's
 /// `internal_error()` with the reason for the log ([`Refused::rejecting`]).
 pub trait ApiStore: Clone + Send + Sync + 'static {
-    /// What [`identify`](Self::identify) finds beside the key, and [`status`](Self::status) needs:
-    /// a database reads both in one look-up.
-    type Found: Send;
-
-    /// Finds the key of a request ([`Received::digest`]), notes its use, and identifies the request.
+    /// Finds the key of a request ([`Received::digest`]), notes its use, and identifies the request. The account of the
+    /// key is found in the same look-up.
     fn identify(
         &self,
         received: Received,
-    ) -> impl Future<Output = Result<(Identified, Self::Found), Rejected>> + Send;
+    ) -> impl Future<Output = Result<(Identified, Option<Standing>), Rejected>> + Send;
 
     /// Counts the request in the window of its credential, exactly.
     fn admit(
         &self,
         identified: Identified,
     ) -> impl Future<Output = Result<Admitted, Rejected>> + Send;
-
-    /// Returns an account as the public API shows it, and its status.
-    fn status(
-        &self,
-        id: &AccountId,
-        found: Self::Found,
-    ) -> impl Doing<(model::Account, AccountStatus)>;
 
     /// Returns the rows of a page. However many calls the account has, and whatever the bounds leave out of them, a
     /// bounded number is read.
@@ -226,6 +212,9 @@ pub trait ApiStore: Clone + Send + Sync + 'static {
     /// Returns the row of a call.
     fn call(&self, query: &CallQuery) -> impl Doing<Option<CallRow>>;
 }
+
+/// An account as the public API shows it, and its status.
+pub type Standing = (model::Account, AccountStatus);
 
 /// Rows of a page of calls.
 #[derive(Debug, Default)]
@@ -260,7 +249,7 @@ pub trait Store: Clone + Send + Sync + 'static {
         begins: Option<&str>,
         after: Option<&str>,
         limit: usize,
-    ) -> impl Doing<PartRows<Listed<Account>>>;
+    ) -> impl Doing<List<Account>>;
 
     fn account(&self, id: Allowed<'_, Account>) -> impl Doing<Account>;
 
@@ -275,11 +264,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     }
 
     /// Returns a part of the keys of an account, oldest first.
-    fn keys(
-        &self,
-        account: Allowed<'_, Account>,
-        part: Part<'_>,
-    ) -> impl Doing<PartRows<Listed<StoredKey>>>;
+    fn keys(&self, account: Allowed<'_, Account>, part: Part<'_>) -> impl Doing<List<StoredKey>>;
 
     /// Returns one key.
     fn key(&self, id: Allowed<'_, StoredKey>) -> impl Doing<StoredKey>;
@@ -292,13 +277,8 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     // ---- Calls and events
 
-    /// Returns so many live calls of an account behind another page, newest first.
-    fn calls(
-        &self,
-        account: Allowed<'_, Account>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> impl Doing<PartRows<Listed<Call>>>;
+    /// Returns a page of the live calls of an account, newest first.
+    fn calls(&self, page: PageOf<'_>) -> impl Doing<List<Call>>;
 
     /// Records a live call and accepts the event that reports it, in one transaction. Both are composed
     /// in it, as of its start, which is their `created_at`. Returns the event's deliveries, in the
@@ -324,13 +304,8 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     // ---- Endpoints
 
-    /// Returns so many endpoints of an account behind another page, oldest first, deleted ones left out.
-    fn endpoints(
-        &self,
-        account: Allowed<'_, Account>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> impl Doing<PartRows<Listed<EndpointRow>>>;
+    /// Returns a page of the endpoints of an account, oldest first, deleted ones left out.
+    fn endpoints(&self, page: PageOf<'_>) -> impl Doing<List<EndpointRow>>;
 
     /// Returns one endpoint, also if it is deleted.
     fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> impl Doing<EndpointRow>;
@@ -427,14 +402,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         after: Option<&str>,
     ) -> impl Doing<RecoveryPage>;
 
-    /// Returns so many recoveries of an account behind another page: those that run, then those that have ended, newest
-    /// first.
-    fn recoveries(
-        &self,
-        account: Allowed<'_, Account>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> impl Doing<PartRows<Listed<RecoveryRow>>>;
+    /// Returns a page of the recoveries of an account: those that run, then those that have ended, newest first.
+    fn recoveries(&self, page: PageOf<'_>) -> impl Doing<List<RecoveryRow>>;
 
     fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> impl Doing<RecoveryRow>;
 
@@ -500,30 +469,16 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     // ---- Operation
 
-    /// Returns so much of what an account's owner should be told, behind another page, newest first.
-    fn alerts(
-        &self,
-        account: Allowed<'_, Account>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> impl Doing<PartRows<AlertRow>>;
+    /// Returns a page of what an account's owner should be told, newest first.
+    fn alerts(&self, page: PageOf<'_>) -> impl Doing<PartRows<AlertRow>>;
 
     /// Returns one alert.
     fn alert(&self, id: Allowed<'_, AlertRow>) -> impl Doing<AlertRow>;
 
-    /// Returns the alerts of all accounts that were stored after a page with this [`AlertPage::next`], so many at
-    /// most. None is left out, however late its transaction commits. A conflict if this store has not
-    /// come as far as that page.
-    fn alerts_after(&self, by: Operator, after: u64, limit: usize) -> impl Doing<AlertPage>;
-
-    /// Returns alerts of all accounts, newest first: so many at most, before the alert with this id. A conflict if
-    /// `before` is no id of an alert.
-    fn alerts_before(
-        &self,
-        by: Operator,
-        before: Option<&str>,
-        limit: usize,
-    ) -> impl Doing<Vec<AlertRow>>;
+    /// Returns so many alerts of all accounts at most: those that were stored after a page with this
+    /// [`AlertPage::next`], or those before the alert with this id. After a page, none is left out, however late its
+    /// transaction commits. A conflict if this store has not come as far as that page, or if no alert has such an id.
+    fn all_alerts(&self, by: Operator, of: Place<'_>, limit: usize) -> impl Doing<AlertPage>;
 
     /// Returns how all accounts stand.
     fn fleet(&self, by: Operator) -> impl Doing<Fleet>;
@@ -532,25 +487,11 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// note of each stays, and says nothing of the other's.
     fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: Option<&str>) -> impl Doing<AlertRow>;
 
-    /// Returns what operators and owners have done, oldest first: so much at most, after the row with this
-    /// [`JournalRow::position`]. None is left out, however late its transaction commits.
-    fn journal(
-        &self,
-        _: Operator,
-        _after: Option<&str>,
-        _limit: usize,
-    ) -> impl Doing<Vec<JournalRow>> {
-        std::future::ready(Err(no_journal()))
-    }
-
-    /// Returns what operators and owners have done, newest first: so much at most, before the row with this position.
-    fn journal_before(
-        &self,
-        _: Operator,
-        _before: Option<&str>,
-        _limit: usize,
-    ) -> impl Doing<Vec<JournalRow>> {
-        std::future::ready(Err(no_journal()))
+    /// Returns what operators and owners have done: so much at most, after or before the row with this
+    /// [`JournalRow::position`]. After a row, none is left out, however late its transaction commits.
+    fn journal(&self, _: Operator, _: Place<'_>, _limit: usize) -> impl Doing<Vec<JournalRow>> {
+        let why = "this host keeps no journal";
+        std::future::ready(Err(Refused::Conflict(why.to_owned())))
     }
 
     /// Tells whether requests can be answered now, and how writes are taken. [`Refused::Unavailable`] says why

@@ -49,8 +49,9 @@ use std::marker::PhantomData;
 use call_assistant::id::AccountId;
 use call_assistant::rest::server::StoredKey;
 
-use crate::store::{Account, AlertRow, DeliveryRow, EndpointRow, RecoveryRow};
-use crate::store::{Done, Refused, Store};
+use crate::store::{
+    Account, AlertRow, DeliveryRow, Done, EndpointRow, RecoveryRow, Refused, Store,
+};
 
 /// The login of a request, which only its check makes; or of an operator at a terminal.
 #[derive(Debug)]

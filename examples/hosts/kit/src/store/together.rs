@@ -10,9 +10,10 @@
 //!
 //! One account has one batch under way at most, and accounts take turns, so that none waits for all that another asks.
 
+use crate::lock;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -99,7 +100,7 @@ impl<Q: Question, A: Send + 'static> Together<Q, A> {
 
     /// Lets a question wait for its turn, in which it is asked.
     fn enter(&self, waiting: Waiting<Q, A>) -> Option<Turn<Q, A>> {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.0);
         let account = waiting.question.account().map(str::to_owned);
         let is_asking = account.as_ref().is_some_and(|account| queue.asking.contains(account));
         match queue.lines.iter_mut().find(|line| line.account == account) {
@@ -126,10 +127,6 @@ impl<Q: Question, A: Send + 'static> Together<Q, A> {
             queue.lines.push_front(line);
         }
         Some(Turn { of: self.clone(), accounts: Vec::new(), is_over: false })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue<Q, A>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -169,7 +166,7 @@ impl<Q: Question, A: Send + 'static> Turn<Q, A> {
 
     /// Takes the next batch, without the questions of callers that are gone. The turn is over if there is none.
     fn take(&mut self) -> Option<(Vec<Q>, Vec<Caller<A>>)> {
-        let mut queue = self.of.lock();
+        let mut queue = lock(&self.of.0);
         queue.asking.retain(|account| !self.accounts.contains(account));
         self.accounts.clear();
         let (mut batch, mut rows, mut is_full) = ((Vec::new(), Vec::new()), 0_usize, false);
@@ -219,7 +216,7 @@ impl<Q: Question, A: Send + 'static> Turn<Q, A> {
 impl<Q: Question, A: Send + 'static> Drop for Turn<Q, A> {
     fn drop(&mut self) {
         if !self.is_over {
-            let mut queue = self.of.lock();
+            let mut queue = lock(&self.of.0);
             queue.asking.retain(|account| !self.accounts.contains(account));
             queue.under_way = queue.under_way.saturating_sub(1);
         }

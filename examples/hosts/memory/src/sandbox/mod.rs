@@ -22,7 +22,7 @@ use crate::faults::Faults;
 use crate::sender::Mover;
 use crate::store::Store;
 use host::dashboard::{Asked, Extension};
-use host::http::answer::{Answer, Error, created, ok};
+use host::http::answer::{Answered, Error, created, ok};
 use host::input::{Bad, Fields};
 use host::store::Refused;
 use host::store::scope::Operator;
@@ -44,7 +44,7 @@ pub struct Sandbox {
 impl Extension for Sandbox {
     const PATHS: &'static [&'static str] = &["faults", "clock"];
 
-    async fn route(&self, _: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
+    async fn route(&self, _: Operator, asked: &Asked<'_>) -> Answered {
         let Self { faults, mover, store } = self;
         let (get, post, delete) = (
             [Method::GET, Method::HEAD].contains(asked.method),
@@ -78,7 +78,7 @@ impl Extension for Sandbox {
     }
 }
 
-fn order(asked: &Asked<'_>, faults: &Faults, store: &Store) -> Result<Answer, Error> {
+fn order(asked: &Asked<'_>, faults: &Faults, store: &Store) -> Answered {
     if let Some(id) = asked.body["account"].as_str() {
         store.lock().account(id)?;
     }
@@ -92,7 +92,7 @@ fn order(asked: &Asked<'_>, faults: &Faults, store: &Store) -> Result<Answer, Er
 
 /// Moves the clock. On the way it stops whenever something is due, and goes on when the attempts of
 /// that time have ended.
-async fn advance(asked: &Asked<'_>, mover: &Mover, store: &Store) -> Result<Answer, Error> {
+async fn advance(asked: &Asked<'_>, mover: &Mover, store: &Store) -> Answered {
     let fields = Fields::of("", &asked.body, "advance_seconds, to")?;
     let now = store.now();
     let span = |value: &Value| Duration::try_from_secs_f64(value.as_f64()?).ok();

@@ -1,10 +1,11 @@
 //! The sender's clock, which a sandbox moves.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use host::clock::{self, MovedClock};
+use host::lock;
 use host::sender::{Clock, Core, Moment, Owned, remind};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
@@ -80,7 +81,7 @@ impl Mover {
     pub async fn advance(&self, to: Timestamp) -> Option<u64> {
         let (done, moved) = oneshot::channel();
         {
-            let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut under_way = lock(&self.under_way);
             // No clock goes back.
             if to < self.store.now() {
                 return None;
@@ -94,7 +95,7 @@ impl Mover {
     /// Takes the next step of a move, if one is under way and nothing is in hand. Returns whether the sender is
     /// to look again at once.
     pub(super) fn moves(&self, core: &Core, at: Moment) -> bool {
-        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut under_way = lock(&self.under_way);
         let Some(advance) = under_way.as_mut() else { return false };
         let next = core.planner().next_due();
         let is_idle =

@@ -8,8 +8,7 @@ use call_assistant::rest::Mode;
 use call_assistant::rest::server::CallRow;
 
 use super::Calls;
-use host::store::Account;
-use host::store::Refused;
+use host::store::{Account, Done, Refused};
 
 /// One account, and what belongs to it.
 #[derive(Debug)]
@@ -44,7 +43,7 @@ impl AccountRow {
     ///
     /// # Errors
     /// It has none.
-    pub(super) fn check_webhooks(&self) -> Result<(), Refused> {
+    pub(super) fn check_webhooks(&self) -> Done<()> {
         self.account.plan.webhooks.check_webhooks().map_err(Refused::Plan)
     }
 

@@ -9,8 +9,7 @@ use call_assistant::webhook::sender::Alert;
 
 use super::{EndpointRow, Tables};
 use host::clock;
-use host::store::Refused;
-use host::store::{Acknowledged, AlertPage, AlertRow, missed_so_far};
+use host::store::{Acknowledged, AlertPage, AlertRow, Done, Place, Refused, missed_so_far, place};
 
 /// The most alerts of an account.
 const KEPT: usize = 100;
@@ -40,44 +39,43 @@ impl Tables {
     ///
     /// # Errors
     /// It does not exist.
-    pub fn one_alert(&self, id: &str) -> Result<AlertRow, Refused> {
+    pub fn one_alert(&self, id: &str) -> Done<AlertRow> {
         let mut all = self.alerts.by_account.values().flatten().map(|(_, _, alert)| alert);
         all.find(|alert| alert.id == id).cloned().ok_or(Refused::NotFound("alert"))
     }
 
-    /// Returns the alerts behind a number, of all accounts.
+    /// Returns alerts of all accounts: those that were stored after a place, or the newest before the alert with this
+    /// id.
     ///
     /// # Errors
-    /// No alert has come as far as this number.
-    pub fn alerts_after(&self, after: u64, limit: usize) -> Result<AlertPage, Refused> {
-        if after > self.alerts.last.max(micros(clock::now())) {
-            return Err(Refused::Conflict(AFTER.into()));
+    /// This feed has no such place yet, or no alert can have this id.
+    pub fn all_alerts(&self, of: Place<'_>, limit: usize) -> Done<AlertPage> {
+        let mut found: Vec<_> = self.alerts.by_account.values().flatten().collect();
+        let rows = |found: Vec<&(u64, Of, AlertRow)>| {
+            found.into_iter().take(limit).map(|(_, _, alert)| alert.clone()).collect::<Vec<_>>()
+        };
+        match of {
+            Place::After(after) => {
+                let after = place(after, 0)?;
+                if after > self.alerts.last.max(micros(clock::now())) {
+                    return Err(Refused::Conflict(AFTER.into()));
+                }
+                found.retain(|(number, ..)| *number > after);
+                found.sort_unstable_by_key(|(number, ..)| *number);
+                found.truncate(limit);
+                let next = found.last().map_or(after, |(number, ..)| *number);
+                Ok(AlertPage { rows: rows(found), next: Some(next.to_string()) })
+            }
+            Place::Before(before) => {
+                let number = |id: &str| id.strip_prefix("alrt_")?.parse().ok();
+                let before: u64 = before
+                    .map_or(Some(u64::MAX), number)
+                    .ok_or_else(|| Refused::Conflict("before: not an id of an alert".into()))?;
+                found.retain(|(number, ..)| *number < before);
+                found.sort_unstable_by_key(|(number, ..)| Reverse(*number));
+                Ok(AlertPage::newest(rows(found), limit))
+            }
         }
-        let mut found: Vec<_> = self.alerts.by_account.values().flatten().collect();
-        found.retain(|(number, ..)| *number > after);
-        found.sort_unstable_by_key(|(number, ..)| *number);
-        found.truncate(limit);
-        let next = found.last().map_or(after, |(number, ..)| *number);
-        Ok(AlertPage { rows: found.into_iter().map(|(_, _, alert)| alert.clone()).collect(), next })
-    }
-
-    /// Returns alerts of all accounts, newest first, before the alert with this id.
-    ///
-    /// # Errors
-    /// No alert can have this id.
-    pub fn alerts_before(
-        &self,
-        before: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<AlertRow>, Refused> {
-        let number = |id: &str| id.strip_prefix("alrt_")?.parse().ok();
-        let before: u64 = before
-            .map_or(Some(u64::MAX), number)
-            .ok_or_else(|| Refused::Conflict("before: not an id of an alert".into()))?;
-        let mut found: Vec<_> = self.alerts.by_account.values().flatten().collect();
-        found.retain(|(number, ..)| *number < before);
-        found.sort_unstable_by_key(|(number, ..)| Reverse(*number));
-        Ok(found.into_iter().take(limit).map(|(_, _, alert)| alert.clone()).collect())
     }
 
     /// Returns the latest alert of an endpoint.
@@ -90,12 +88,7 @@ impl Tables {
     ///
     /// # Errors
     /// It does not exist.
-    pub fn acknowledge(
-        &mut self,
-        id: &str,
-        by: Option<&str>,
-        now: Timestamp,
-    ) -> Result<AlertRow, Refused> {
+    pub fn acknowledge(&mut self, id: &str, by: Option<&str>, now: Timestamp) -> Done<AlertRow> {
         let mut all = self.alerts.by_account.values_mut().flatten().map(|(_, _, alert)| alert);
         let alert = all.find(|alert| alert.id == id).ok_or(Refused::NotFound("alert"))?;
         match by.map(str::to_owned) {

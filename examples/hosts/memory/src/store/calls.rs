@@ -8,7 +8,7 @@ use call_assistant::id::CallId;
 use call_assistant::model::Call;
 use call_assistant::rest::server::CallsQuery;
 
-use host::store::Refused;
+use host::store::{Done, Refused};
 
 /// Calls, ordered as they are listed.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl Calls {
     ///
     /// # Errors
     /// One with this id exists already.
-    pub fn add(&mut self, call: Call) -> Result<(), Refused> {
+    pub fn add(&mut self, call: Call) -> Done<()> {
         if self.started.contains_key(&call.id) {
             return Err(Refused::Conflict("a call with this id already exists".into()));
         }

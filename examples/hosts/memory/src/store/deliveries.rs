@@ -15,8 +15,7 @@ use call_assistant::webhook::sender::{
 use super::{AccountRow, Tables};
 use host::post::signed::Signed;
 use host::random;
-use host::store::AttemptRow;
-use host::store::Refused;
+use host::store::{AttemptRow, Done, Refused};
 
 /// One event on its way to one endpoint.
 #[derive(Clone, Debug)]
@@ -63,7 +62,7 @@ impl Tables {
         body: &EventBody,
         only: Option<u32>,
         now: Timestamp,
-    ) -> Result<Vec<DeliveryId>, Refused> {
+    ) -> Done<Vec<DeliveryId>> {
         let account = self.account_mut(body.account_id().as_str())?;
         let is_meant = |number: &u32| {
             account.check_webhooks().is_ok() && only.is_none_or(|one| one == *number)
@@ -105,7 +104,7 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such delivery, it is not one to be made again, or the plan lacks webhooks.
-    pub fn redeliver(&mut self, id: &str, now: Timestamp) -> Result<(), Refused> {
+    pub fn redeliver(&mut self, id: &str, now: Timestamp) -> Done<()> {
         self.account(self.delivery(id)?.account_id.as_str())?.check_webhooks()?;
         let number = self.delivery_number(id)?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
@@ -124,7 +123,7 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such delivery, it does not wait, or the plan lacks webhooks.
-    pub fn send_now(&mut self, id: &str, now: Timestamp) -> Result<(), Refused> {
+    pub fn send_now(&mut self, id: &str, now: Timestamp) -> Done<()> {
         let number = self.delivery_number(id)?;
         self.account(self.delivery(id)?.account_id.as_str())?.check_webhooks()?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
@@ -145,7 +144,7 @@ impl Tables {
     ///
     /// # Errors
     /// It does not exist.
-    pub fn delivery(&self, id: &str) -> Result<&DeliveryRow, Refused> {
+    pub fn delivery(&self, id: &str) -> Done<&DeliveryRow> {
         let number = self.delivery_number(id)?;
         self.deliveries.get(&number).ok_or(Refused::NotFound("delivery"))
     }
@@ -202,7 +201,7 @@ impl Tables {
         }
     }
 
-    pub(super) fn delivery_number(&self, id: &str) -> Result<u64, Refused> {
+    pub(super) fn delivery_number(&self, id: &str) -> Done<u64> {
         self.delivery_numbers.get(id).copied().ok_or(Refused::NotFound("delivery"))
     }
 }

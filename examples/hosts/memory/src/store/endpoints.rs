@@ -12,8 +12,7 @@ use call_assistant::webhook::sender::{
 use super::hour::Hour;
 use super::{AccountRow, Tables};
 use host::log;
-use host::store::Refused;
-use host::store::{EndpointEdit, NewEndpoint, NewSecret};
+use host::store::{Done, EndpointEdit, NewEndpoint, NewSecret, Refused};
 
 /// One endpoint.
 #[derive(Debug)]
@@ -51,7 +50,7 @@ impl Tables {
     /// # Errors
     /// There is no such account, its plan has no webhooks, it has as many as the limit allows, or the
     /// id is taken.
-    pub fn add_endpoint(&mut self, new: NewEndpoint, now: Timestamp) -> Result<(), Refused> {
+    pub fn add_endpoint(&mut self, new: NewEndpoint, now: Timestamp) -> Done<()> {
         let NewEndpoint { id, account_id, target, secret, description } = new;
         let number = u32::try_from(self.endpoints.len())
             .map_err(|_| Refused::Conflict("there are too many endpoints".into()))?;
@@ -86,7 +85,7 @@ impl Tables {
     ///
     /// # Errors
     /// It does not exist.
-    pub fn endpoint(&self, id: &str) -> Result<(u32, &EndpointRow), Refused> {
+    pub fn endpoint(&self, id: &str) -> Done<(u32, &EndpointRow)> {
         let number = *self.endpoint_numbers.get(id).ok_or(Refused::NotFound("endpoint"))?;
         Ok((number, self.endpoint_of(number).ok_or(Refused::NotFound("endpoint"))?))
     }
@@ -111,7 +110,7 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such endpoint.
-    pub fn deleted_since(&self, id: &str, since: Timestamp) -> Result<usize, Refused> {
+    pub fn deleted_since(&self, id: &str, since: Timestamp) -> Done<usize> {
         let (_, own) = self.endpoint(id)?;
         let account = self.account(own.account_id.as_str())?;
         let of = account.endpoints.iter().filter_map(|number| self.endpoint_of(*number));
@@ -123,7 +122,7 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such endpoint, it is deleted, or the plan lacks webhooks.
-    pub fn enable(&mut self, id: &str, now: Timestamp) -> Result<Option<RecoveryFilter>, Refused> {
+    pub fn enable(&mut self, id: &str, now: Timestamp) -> Done<Option<RecoveryFilter>> {
         let account_id = self.endpoint(id)?.1.account_id.clone();
         self.account(account_id.as_str())?.check_webhooks()?;
         let (_, row) = self.own_endpoint(id)?;
@@ -138,7 +137,7 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such endpoint, or it is disabled.
-    pub fn pause(&mut self, id: &str, now: Timestamp) -> Result<(), Refused> {
+    pub fn pause(&mut self, id: &str, now: Timestamp) -> Done<()> {
         let (number, row) = self.own_endpoint(id)?;
         match row.health.pause(now) {
             change @ EndpointChange::Disabled(reason) => {
@@ -154,7 +153,7 @@ impl Tables {
     ///
     /// # Errors
     /// The endpoint does not exist.
-    pub fn delete(&mut self, id: &str, now: Timestamp) -> Result<(), Refused> {
+    pub fn delete(&mut self, id: &str, now: Timestamp) -> Done<()> {
         let (number, _) = self.endpoint(id)?;
         let change = self.endpoint_mut(number).map(|row| row.health.delete(now));
         if let Some(change @ EndpointChange::Disabled(reason)) = change {
@@ -168,12 +167,7 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such endpoint, or it is deleted.
-    pub fn edit_endpoint(
-        &mut self,
-        id: &str,
-        edit: EndpointEdit,
-        now: Timestamp,
-    ) -> Result<(), Refused> {
+    pub fn edit_endpoint(&mut self, id: &str, edit: EndpointEdit, now: Timestamp) -> Done<()> {
         let (_, row) = self.own_endpoint(id)?;
         if let Some(description) = edit.description {
             row.description = description;
@@ -189,7 +183,7 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such endpoint, it is deleted, or too many secrets would sign.
-    pub fn rotate(&mut self, id: &str, new: NewSecret, now: Timestamp) -> Result<(), Refused> {
+    pub fn rotate(&mut self, id: &str, new: NewSecret, now: Timestamp) -> Done<()> {
         let (_, row) = self.own_endpoint(id)?;
         row.signer
             .rotate(new.secret, new.overlap, now)
@@ -197,7 +191,7 @@ impl Tables {
     }
 
     /// Returns an endpoint that its owner may still change.
-    fn own_endpoint(&mut self, id: &str) -> Result<(u32, &mut EndpointRow), Refused> {
+    fn own_endpoint(&mut self, id: &str) -> Done<(u32, &mut EndpointRow)> {
         let (number, _) = self.endpoint(id)?;
         self.changed();
         let row = self.endpoint_mut(number).ok_or(Refused::NotFound("endpoint"))?;

@@ -7,8 +7,7 @@ use call_assistant::id::EndpointId;
 use call_assistant::webhook::sender::DeliveryStatus;
 
 use super::{DeliveryRow, EndpointRow, Tables};
-use host::store::Refused;
-use host::store::{self, Day, DeliveryFilter, DeliveryPage, Hour, place};
+use host::store::{self, Day, DeliveryFilter, DeliveryPage, Done, Hour, Refused, place};
 
 /// How many deliveries of an account are looked at for a day, or for a page: 20,000.
 const LOOKED: usize = 20_000;
@@ -39,7 +38,7 @@ impl Tables {
         account: &str,
         filter: &DeliveryFilter,
         now: Timestamp,
-    ) -> Result<DeliveryPage, Refused> {
+    ) -> Done<DeliveryPage> {
         let account = self.account(account)?;
         let endpoint = match &filter.endpoint {
             None => None,
@@ -89,7 +88,7 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such account.
-    pub fn day(&self, account: &str, from: Timestamp) -> Result<Vec<(EndpointId, Day)>, Refused> {
+    pub fn day(&self, account: &str, from: Timestamp) -> Done<Vec<(EndpointId, Day)>> {
         let account = self.account(account)?;
         let mut days: BTreeMap<u32, Day> = BTreeMap::new();
         let (mut since, mut last) = (None, None);
@@ -127,11 +126,7 @@ impl Tables {
     }
 
     /// Returns a delivery as the dashboard has it.
-    pub fn shown_delivery(
-        &self,
-        row: &DeliveryRow,
-        now: Timestamp,
-    ) -> Result<store::DeliveryRow, Refused> {
+    pub fn shown_delivery(&self, row: &DeliveryRow, now: Timestamp) -> Done<store::DeliveryRow> {
         let endpoint = self.endpoint_of(row.endpoint).ok_or(Refused::NotFound("endpoint"))?;
         Ok(store::DeliveryRow {
             id: row.id.clone(),

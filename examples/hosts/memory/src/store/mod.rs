@@ -17,7 +17,7 @@ mod recovery;
 mod rows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, DeliveryId, EndpointId};
@@ -26,8 +26,8 @@ use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::sender::SenderMetrics;
 
 use host::clock::MovedClock;
-use host::store::NewAccount;
-use host::store::{EndpointLimit, Refused};
+use host::lock;
+use host::store::{Done, EndpointLimit, NewAccount, Refused};
 use tokio::sync::Notify;
 
 pub use accounts::AccountRow;
@@ -85,8 +85,7 @@ impl Store {
 
     /// Locks the tables, for as long as the guard lives.
     pub fn lock(&self) -> MutexGuard<'_, Tables> {
-        // Nothing under the lock panics half way through a change.
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.tables)
     }
 
     /// Tells the sender that something became pending, once that is unlocked.
@@ -125,7 +124,7 @@ impl Tables {
     ///
     /// # Errors
     /// One with this id exists already.
-    pub fn add_account(&mut self, account: AccountRow) -> Result<(), Refused> {
+    pub fn add_account(&mut self, account: AccountRow) -> Done<()> {
         if self.accounts.contains_key(&account.account.id) {
             return Err(Refused::Conflict("an account with this id already exists".into()));
         }
@@ -139,7 +138,7 @@ impl Tables {
     ///
     /// # Errors
     /// It is not consistent with what is there.
-    pub fn load(&mut self, new: NewAccount, now: Timestamp) -> Result<(), Refused> {
+    pub fn load(&mut self, new: NewAccount, now: Timestamp) -> Done<()> {
         let mut row = AccountRow::new(new.account);
         for (mode, calls) in [(Mode::Live, new.calls), (Mode::Test, new.test_calls)] {
             for call in calls {
@@ -165,7 +164,7 @@ impl Tables {
     ///
     /// # Errors
     /// It does not exist.
-    pub fn account(&self, id: &str) -> Result<&AccountRow, Refused> {
+    pub fn account(&self, id: &str) -> Done<&AccountRow> {
         self.accounts.get(id).ok_or(Refused::NotFound("account"))
     }
 
@@ -173,7 +172,7 @@ impl Tables {
     ///
     /// # Errors
     /// It does not exist.
-    pub fn account_mut(&mut self, id: &str) -> Result<&mut AccountRow, Refused> {
+    pub fn account_mut(&mut self, id: &str) -> Done<&mut AccountRow> {
         self.changed();
         self.accounts.get_mut(id).ok_or(Refused::NotFound("account"))
     }
@@ -182,7 +181,7 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such account, or the same secret is a key's already.
-    pub fn add_key(&mut self, key: StoredKey) -> Result<(), Refused> {
+    pub fn add_key(&mut self, key: StoredKey) -> Done<()> {
         if self.digests.contains_key(&key.id) || self.keys.contains_key(key.digest.as_bytes()) {
             return Err(Refused::Conflict("a key with this id or secret already exists".into()));
         }
@@ -210,7 +209,7 @@ impl Tables {
     ///
     /// # Errors
     /// It does not exist.
-    pub fn key(&self, id: &str) -> Result<&StoredKey, Refused> {
+    pub fn key(&self, id: &str) -> Done<&StoredKey> {
         let digest = self.digests.get(id).ok_or(Refused::NotFound("key"))?;
         self.keys.get(digest).ok_or(Refused::NotFound("key"))
     }
@@ -219,7 +218,7 @@ impl Tables {
     ///
     /// # Errors
     /// It does not exist.
-    pub fn key_mut(&mut self, id: &str) -> Result<&mut StoredKey, Refused> {
+    pub fn key_mut(&mut self, id: &str) -> Done<&mut StoredKey> {
         self.changed();
         let digest = self.digests.get(id).ok_or(Refused::NotFound("key"))?;
         self.keys.get_mut(digest).ok_or(Refused::NotFound("key"))

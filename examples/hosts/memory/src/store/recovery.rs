@@ -12,8 +12,7 @@ use call_assistant::webhook::sender::{
 
 use super::{DeliveryRow, Tables};
 use host::rows::{Progress, RunningRecovery, Search};
-use host::store::Refused;
-use host::store::{Missed, RecoveryPage, RecoveryRow, place};
+use host::store::{Done, Missed, RecoveryPage, RecoveryRow, Refused, place};
 
 /// How many endpoints a page of many recoveries looks at.
 const ENDPOINTS: usize = 100;
@@ -47,7 +46,7 @@ impl Tables {
     ///
     /// # Errors
     /// The endpoint does not exist.
-    pub fn count_missed(&self, endpoint: &str, missed: &RecoveryFilter) -> Result<Missed, Refused> {
+    pub fn count_missed(&self, endpoint: &str, missed: &RecoveryFilter) -> Done<Missed> {
         let (number, row) = self.endpoint(endpoint)?;
         let missed = missed.clone().with_endpoint(&row.health);
         let mut counted = Missed::default();
@@ -68,7 +67,7 @@ impl Tables {
         endpoint: &str,
         missed: RecoveryFilter,
         now: Timestamp,
-    ) -> Result<RecoveryRow, Refused> {
+    ) -> Done<RecoveryRow> {
         let counted = self.count_missed(endpoint, &missed)?.total();
         let (number, row) = self.endpoint(endpoint)?;
         let (health, endpoint_id, account_id) =
@@ -115,7 +114,7 @@ impl Tables {
         missed: &RecoveryFilter,
         after: Option<&str>,
         now: Timestamp,
-    ) -> Result<RecoveryPage, Refused> {
+    ) -> Done<RecoveryPage> {
         let account = account.map(|id| self.account(id).map(|row| row.account.id.clone()));
         let account = account.transpose()?;
         let from = place(after, 0)?;
@@ -141,7 +140,7 @@ impl Tables {
     ///
     /// # Errors
     /// It does not exist, or it has ended.
-    pub fn pause_recovery(&mut self, id: &str, paused: bool) -> Result<RecoveryRow, Refused> {
+    pub fn pause_recovery(&mut self, id: &str, paused: bool) -> Done<RecoveryRow> {
         let (id, entry) = self.recovery_mut(id)?;
         if entry.ended_at.is_some() {
             return Err(Refused::Conflict("the recovery has ended".into()));
@@ -217,12 +216,7 @@ impl Tables {
     ///
     /// # Errors
     /// It does not exist.
-    pub fn recovery(
-        &mut self,
-        id: &str,
-        cancel: bool,
-        now: Timestamp,
-    ) -> Result<RecoveryRow, Refused> {
+    pub fn recovery(&mut self, id: &str, cancel: bool, now: Timestamp) -> Done<RecoveryRow> {
         let (id, entry) = self.recovery_mut(id)?;
         let cancelled = cancel && entry.recovery.cancel();
         if cancelled {
@@ -235,7 +229,7 @@ impl Tables {
         Ok(shown)
     }
 
-    fn recovery_mut(&mut self, id: &str) -> Result<(u64, &mut Entry), Refused> {
+    fn recovery_mut(&mut self, id: &str) -> Done<(u64, &mut Entry)> {
         let missing = Refused::NotFound("recovery");
         let id = id.strip_prefix(PREFIX).and_then(|id| id.parse().ok()).ok_or(missing.clone())?;
         Ok((id, self.recoveries.entries.get_mut(&id).ok_or(missing)?))
@@ -248,7 +242,7 @@ impl Tables {
         endpoint: u32,
         missed: &'a RecoveryFilter,
         after: Option<u64>,
-    ) -> Result<impl Iterator<Item = (u64, &'a DeliveryRow)> + use<'a>, Refused> {
+    ) -> Done<impl Iterator<Item = (u64, &'a DeliveryRow)> + use<'a>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let numbers = self.account(account)?.deliveries.range((from, Bound::Unbounded));
         let rows = numbers.filter_map(|number| Some((*number, self.deliveries.get(number)?)));

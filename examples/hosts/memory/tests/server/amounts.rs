@@ -202,7 +202,7 @@ fn what_an_owner_makes_has_a_bound() {
             continue;
         }
         let (method, path) =
-            (route.method.allowed(), format!("/{}", route.path.replace("{id}", "x")));
+            (route.method.as_str(), format!("/{}", route.path.replace("{id}", "x")));
         let refused = owner.send(method, &path, &none);
         assert_eq!(refused.status, 429, "{method} {path}: {}", refused.text());
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use deadpool_postgres::{ClientWrapper, Connect, Metrics};
@@ -22,7 +22,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::hint;
 use super::pool::innermost;
-use host::random;
+use host::{lock, random};
 
 /// The time to connect to a host, handshake included, unless the address has a `connect_timeout`: 2 s.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -149,7 +149,7 @@ impl Hosts {
 
     /// Connects to the server that leads.
     pub(super) async fn connect(self: &Arc<Self>) -> Result<Connected, Error> {
-        let first = *self.leader();
+        let first = *lock(&self.leader);
         let mut asked = JoinSet::new();
         asked.spawn(Arc::clone(self).begin(first));
         let mut silent = vec![first];
@@ -166,7 +166,7 @@ impl Hosts {
             };
             match ended {
                 Some(Ok(Asked::Connected(place, connected))) => {
-                    if std::mem::replace(&mut *self.leader(), place) != place {
+                    if std::mem::replace(&mut *lock(&self.leader), place) != place {
                         self.doubt();
                     }
                     return Ok(connected);
@@ -253,7 +253,7 @@ impl Hosts {
     /// Doubts all connections that nobody uses: one was lost, or gave no answer in time.
     pub(super) fn doubt(&self) {
         let now = Some(Instant::now());
-        let mut doubts = self.doubts();
+        let mut doubts = lock(&self.doubts);
         (doubts.since, doubts.lost) = (now, now);
     }
 
@@ -262,27 +262,19 @@ impl Hosts {
         let used = metrics.recycled.unwrap_or(metrics.created);
         let is_before =
             |instant: Option<Instant>| instant.is_some_and(|instant| used <= instant.into_std());
-        let Doubts { since, gone, .. } = *self.doubts();
+        let Doubts { since, gone, .. } = *lock(&self.doubts);
         if is_before(gone) {
             return false;
         }
         if !is_before(since) || leads(client).await {
             return true;
         }
-        self.doubts().gone = since;
+        lock(&self.doubts).gone = since;
         false
     }
 
-    fn doubts(&self) -> MutexGuard<'_, Doubts> {
-        self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn leader(&self) -> MutexGuard<'_, Place> {
-        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn is_looking(&self) -> bool {
-        self.doubts().lost.is_some_and(|lost| lost.elapsed() < LOOKING)
+        lock(&self.doubts).lost.is_some_and(|lost| lost.elapsed() < LOOKING)
     }
 }
 
@@ -310,7 +302,7 @@ impl Connect for Connector {
             }
             let connected = self.0.connect().await;
             if connected.is_err() {
-                self.0.doubts().lost = Some(Instant::now());
+                lock(&self.0.doubts).lost = Some(Instant::now());
             }
             connected
         })
@@ -339,19 +331,15 @@ impl OneHost {
     /// Forgets what was said at addresses that are no longer its own.
     fn is_at(&self, addresses: &BTreeSet<IpAddr>) {
         let is_known = |address: &Option<IpAddr>| address.is_some_and(|at| addresses.contains(&at));
-        self.all_said().retain(|address, _| is_known(address));
+        lock(&self.said).retain(|address, _| is_known(address));
     }
 
     fn says(&self, place: Place, what: String) {
-        self.all_said().insert(place.address, what);
-    }
-
-    fn all_said(&self) -> MutexGuard<'_, BTreeMap<Option<IpAddr>, String>> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.said).insert(place.address, what);
     }
 
     fn said(&self) -> String {
-        let said = self.all_said();
+        let said = lock(&self.said);
         let each = said.iter().map(|(address, what)| match address {
             Some(address) if said.len() > 1 => format!("{address}: {what}"),
             _ => what.clone(),

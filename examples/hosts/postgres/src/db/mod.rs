@@ -2,7 +2,6 @@
 //! and columns.
 
 mod address;
-mod change;
 mod class;
 mod columns;
 mod connect;
@@ -13,7 +12,6 @@ pub(crate) mod statements;
 mod step;
 
 pub use address::Address;
-pub use change::OpenChange;
 pub use class::Class;
 pub use columns::{At, delivery_of, endpoint_of};
 pub(crate) use columns::{columns, span};
@@ -22,4 +20,4 @@ pub(crate) use migrations::DECLARED;
 pub(crate) use migrations::latest_migration;
 pub use migrations::{MigrationError, MigrationStatus, check, migrate, status};
 pub use pool::{Database, DbError, OPTIONS, Session};
-pub use step::StepError;
+pub use step::{OpenChange, StepError};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::db::{Class, Database};
 use crate::key_ring::in_use::Unfit;
+use host::lock;
 use host::sender::{History, Load, Notes};
 use host::store::Family;
 
@@ -224,12 +225,12 @@ impl Counted {
         ];
         if let Some(sender) = self.sender() {
             families.extend([
-                Family {
-                    name: "call_assistant_sender_info",
-                    help: "The sender of this process, by its name.",
-                    is_counter: false,
-                    values: vec![(Some(("sender", sender.to_owned().into())), "1".to_owned())],
-                },
+                Family::labelled(
+                    "call_assistant_sender_info",
+                    "The sender of this process, by its name.",
+                    "sender",
+                    [(sender, 1)],
+                ),
                 Family::gauge(
                     "call_assistant_shards_owned",
                     "Shards for which this process sends.",
@@ -256,53 +257,34 @@ impl Counted {
             let help = "How far this process's clock is ahead of the database's.";
             families.push(Family::gauge("call_assistant_clock_ahead_seconds", help, ahead));
         }
-        families.extend([self.loops(), self.connections(), self.waiting()]);
+        let (rounds, pools) = (lock(&self.0.rounds), lock(&self.0.pools));
+        let load: Vec<_> = pools.iter().map(|(of, pool)| (*of, pool.load())).collect();
+        families.extend([
+            Family::labelled(
+                "call_assistant_loop_age_seconds",
+                "The time since each loop of this process last succeeded.",
+                "loop",
+                rounds.iter().map(|(of, at)| (*of, at.elapsed().as_secs_f64())),
+            ),
+            Family::labelled(
+                "call_assistant_pool_connections",
+                "Connections to the database that are in use.",
+                "pool",
+                load.iter().map(|(of, [in_use, _])| (*of, *in_use)),
+            ),
+            Family::labelled(
+                "call_assistant_pool_waiting",
+                "Callers that wait for a connection to the database.",
+                "pool",
+                load.iter().map(|(of, [_, waiting])| (*of, *waiting)),
+            ),
+        ]);
         families
     }
 
     pub(super) fn unreadable_rows(&self) -> usize {
         let Unreadable { now, before } = &*lock(&self.0.unreadable);
         now.keys().chain(before.keys().filter(|row| !now.contains_key(row))).count()
-    }
-
-    fn loops(&self) -> Family {
-        let rounds = lock(&self.0.rounds);
-        let age = |at: &Instant| at.elapsed().as_secs_f64().to_string();
-        Family {
-            name: "call_assistant_loop_age_seconds",
-            help: "The time since each loop of this process last succeeded.",
-            is_counter: false,
-            values: rounds.iter().map(|(of, at)| (Some(("loop", (*of).into())), age(at))).collect(),
-        }
-    }
-
-    fn connections(&self) -> Family {
-        self.of_pools(
-            "call_assistant_pool_connections",
-            "Connections to the database that are in use.",
-            |[in_use, ..]| in_use,
-        )
-    }
-
-    fn waiting(&self) -> Family {
-        self.of_pools(
-            "call_assistant_pool_waiting",
-            "Callers that wait for a connection to the database.",
-            |[.., waiting]| waiting,
-        )
-    }
-
-    fn of_pools(
-        &self,
-        name: &'static str,
-        help: &'static str,
-        value: impl Fn([usize; 2]) -> usize,
-    ) -> Family {
-        let pools = lock(&self.0.pools);
-        let values =
-            pools.iter().map(|(of, pool)| (Some(("pool", (*of).into())), value(pool.load())));
-        let values = values.map(|(label, value)| (label, value.to_string())).collect();
-        Family { name, help, is_counter: false, values }
     }
 }
 
@@ -319,8 +301,4 @@ impl Notes for Counted {
         self.0.owned.store(u64::try_from(shards).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.0.taken.store(u64::try_from(taken).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,36 +1,62 @@
 //! Whether this process can do its work, and why not: for `/readyz`, `/metrics`, the log, and `doctor`.
 
 mod counted;
-mod keys;
 mod readings;
-mod rights;
 
 use std::error::Error;
+use std::io;
+use std::str::FromStr;
 use std::time::Duration;
 
-use deadpool_postgres::Object;
-use host::log;
-use host::program::process;
-use host::random;
+use deadpool_postgres::{Object, Transaction};
+use host::program::watch::Watch;
+use host::program::{process, shutdown};
 use host::store::levers::ProcessRow;
 use host::store::{Done, Metrics, Refused, Writes};
-use tokio::time::sleep;
+use host::{log, random};
+use tokio::time::{Instant, sleep};
 
 pub(crate) use self::counted::{Counted, Kind, Lacking};
-use self::keys::KeysInUse;
 use self::readings::{EVERY, Readings};
-pub(crate) use self::rights::{Login, lacking};
-use crate::db::{Class, Database, DbError};
+use crate::db::{Address, Class, Database, DbError};
 use crate::exit;
-use crate::key_ring::{KeyRing, in_use};
+use crate::key_ring::KeyRing;
+use crate::key_ring::in_use::{self, Unfit};
 use crate::sql::ops as sql;
 
 /// How often it is looked whether the sender of this process has begun: 100 ms.
 const START: Duration = Duration::from_millis(100);
 
+/// How long to wait before the next look at the keys: a minute, and 5 s while a key is missing.
+const KEYS: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(5);
+
 /// Returns a name of this process where it has no sender.
 fn process_id() -> String {
     format!("process-{:016x}", u64::from_le_bytes(random::bytes()))
+}
+
+/// What a process has, whatever its role is.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) login: Login,
+    pub(crate) database: Address,
+    pub(crate) ring: KeyRing,
+    pub(crate) counted: Counted,
+    pub(crate) watch: Watch,
+}
+
+impl Process {
+    /// Creates it. It runs until so long after Ctrl-C.
+    pub(crate) fn new(
+        login: Login,
+        (database, ring): (Address, KeyRing),
+        drain: Duration,
+    ) -> io::Result<Self> {
+        let (trigger, stop) = shutdown::on_ctrl_c(drain)?;
+        let (counted, watch) = (Counted::default(), Watch::new(trigger, stop));
+        Ok(Self { login, database, ring, counted, watch })
+    }
 }
 
 /// What a process knows of its health. Clones share it.
@@ -63,30 +89,25 @@ impl Health {
     ) -> Result<impl Future<Output = ()> + Send + use<>, Box<dyn Error>> {
         self.look_at_rights().await?;
         self.join_keys().await.map_err(exit::refused)?;
-        let mut keys =
-            KeysInUse::new(self.database.clone(), self.ring.clone(), self.counted.clone());
-        keys.look().await?;
-        let (of_rights, living) = (self.clone(), self.clone());
+        let unfit = self.look_at_keys(Unfit::default()).await?;
+        let own = self.clone();
         Ok(async move {
-            _ = tokio::join!(of_rights.await_rights(), keys.keep(), living.tell());
+            _ = tokio::join!(own.await_rights(), own.keep_keys(unfit), own.tell());
         })
     }
 
     /// Tells operators for as long as the process runs that it does, and how it is.
-    async fn tell(self) {
-        let role = match self.login {
-            Login::Api => "api",
-            Login::Sender => "sender",
-            Login::All => "all",
-            Login::Operator => return,
-        };
+    async fn tell(&self) {
+        if self.login == Login::Operator {
+            return;
+        }
         while self.login != Login::Api && self.counted.sender().is_none() {
             sleep(START).await;
         }
         let keys: Vec<String> = self.ring.numbers().iter().map(u8::to_string).collect();
         let row = ProcessRow {
             id: self.counted.sender().map_or_else(process_id, str::to_owned),
-            role: role.to_owned(),
+            role: self.login.as_str().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             host: process::host_name(),
             pid: std::process::id(),
@@ -109,6 +130,55 @@ impl Health {
         }
     }
 
+    /// Looks at the keys in use for as long as the process runs.
+    async fn keep_keys(&self, mut unfit: Unfit) {
+        loop {
+            sleep(if unfit.is_empty() { KEYS } else { SOON }).await;
+            let found = self.look_at_keys(unfit.clone()).await;
+            log::tried("keys in use", &found);
+            unfit = found.unwrap_or(unfit);
+        }
+    }
+
+    /// Notes which keys are missing, of how many endpoints, and how many deliveries wait for them. Logs a change.
+    async fn look_at_keys(&self, before: Unfit) -> Result<Unfit, DbError> {
+        // It has its own time limit, which is longer than that of who waits for an answer.
+        let database = self.database.unhurried();
+        let lacking = database.snapshot(async |client| self.lacking_keys(client).await).await?;
+        let (unfit, unreadable) = (lacking.keys.clone(), lacking.endpoints);
+        if unfit != before {
+            match unfit.is_empty() {
+                true => log::info!("the key ring has each key that is in use again"),
+                false => log::error!(endpoints = unreadable, "{unfit}"),
+            }
+        }
+        self.counted.lacks(lacking);
+        Ok(unfit)
+    }
+
+    async fn lacking_keys(&self, client: &Transaction<'_>) -> Result<Lacking, DbError> {
+        sql::monitoring_whole_tables(client).await?;
+        let rows = sql::monitoring_secrets(client).await?;
+        let keys = in_use::compare(client, &self.ring).await?;
+        let (mut lacking, mut unreadable) = (Lacking { keys, ..Lacking::default() }, Vec::new());
+        for (sealed, endpoints) in rows {
+            // A damaged row is nobody's key: the sender that meets it counts it.
+            if lacking.keys.is_of(&sealed) {
+                lacking.endpoints = lacking.endpoints.saturating_add(endpoints);
+                unreadable.push(sealed);
+            }
+        }
+        if let Some(sender) = self.counted.sender()
+            && !unreadable.is_empty()
+        {
+            let (due, oldest) = sql::monitoring_unreadable(client, sender, &unreadable).await?;
+            lacking.due = due;
+            let oldest = Duration::try_from_secs_f64(oldest).map_err(DbError::row)?;
+            lacking.due_since = Instant::now().checked_sub(oldest).filter(|_| lacking.due > 0);
+        }
+        Ok(lacking)
+    }
+
     /// Notes which roles the login lacks, and logs a change.
     async fn look_at_rights(&self) -> Result<(), DbError> {
         let lacking = lacking(&self.database, self.login).await?;
@@ -123,7 +193,7 @@ impl Health {
     }
 
     /// Looks again until the login has all its roles.
-    async fn await_rights(self) {
+    async fn await_rights(&self) {
         while self.counted.lacked_right().is_some() {
             sleep(EVERY).await;
             log::tried("rights", &self.look_at_rights().await);
@@ -181,4 +251,52 @@ impl Health {
             writes => Ok(writes),
         }
     }
+}
+
+/// What a login is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Login {
+    Api,
+    Sender,
+    /// `Api` and `Sender`.
+    All,
+    /// The commands of operators.
+    Operator,
+}
+
+impl Login {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::Sender => "sender",
+            Self::All => "all",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// Returns the roles whose rights it needs.
+    fn roles(self) -> &'static [&'static str] {
+        match self {
+            Self::Api => &["call_assistant_api"],
+            Self::Sender => &["call_assistant_sender"],
+            Self::All => &["call_assistant_api", "call_assistant_sender"],
+            Self::Operator => &["call_assistant_operator"],
+        }
+    }
+}
+
+impl FromStr for Login {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        let mut all = [Self::Api, Self::Sender, Self::All, Self::Operator].into_iter();
+        all.find(|login| login.as_str() == name).ok_or(())
+    }
+}
+
+/// Returns what the login lacks, a line for each role.
+pub(crate) async fn lacking(database: &Database, login: Login) -> Result<Vec<String>, DbError> {
+    let roles = async |client: &Object| sql::monitoring_roles(client, login.roles()).await;
+    let roles = database.read(roles).await?.into_iter();
+    Ok(roles.map(|role| format!("it is no member of {role}")).collect())
 }

@@ -5,7 +5,7 @@
 //! a counter that dies is replaced at the next count, and one that stands still ten seconds after its statement has
 //! ended. A count of before the database went back, or of before its clock was set back, is old, and is made again.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -16,8 +16,8 @@ use tokio::time::{Instant, sleep, timeout};
 use super::Counted;
 use crate::db::{At, Class, Database, DbError, latest_migration};
 use crate::sql::{accept, ops as sql, sender};
-use host::log;
 use host::store::{Family, Metrics, Writes};
+use host::{lock, log};
 
 /// How long to wait before the next reading, and between two counts of all processes: 5 s.
 pub(super) const EVERY: Duration = Duration::from_secs(5);
@@ -56,7 +56,7 @@ struct Read {
 impl Readings {
     /// Returns what this process knows of itself, and of the database what was read last. It waits for nothing.
     pub(super) fn metrics(&self, counted: &Counted, now: Timestamp) -> Metrics {
-        let latest = self.latest().clone();
+        let latest = lock(&self.0).clone();
         let is_up = !matches!(latest, Latest::Silent);
         let (mut others, counts) = match latest {
             Latest::Read(read) => (read.families, read.counts),
@@ -74,7 +74,7 @@ impl Readings {
 
     /// Returns why the database refused the last reading.
     pub(super) fn refused(&self) -> Option<Class> {
-        match &*self.latest() {
+        match &*lock(&self.0) {
             Latest::Refused(class) => Some(*class),
             Latest::Silent | Latest::Read(_) => None,
         }
@@ -106,7 +106,7 @@ impl Readings {
     async fn look(&self, database: &Database, counted: &Counted) {
         let read = read(database, counted).await;
         log::tried("reading for monitoring", &read);
-        *self.latest() = match read {
+        *lock(&self.0) = match read {
             Ok(read) => {
                 if let Some((_, age)) = read.counts {
                     counted.round_before("gauges", age);
@@ -118,10 +118,6 @@ impl Readings {
                 _ => Latest::Silent,
             },
         };
-    }
-
-    fn latest(&self) -> MutexGuard<'_, Latest> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -17,11 +17,10 @@ use crate::exit::{self, Ended};
 use crate::key_ring::KeyRing;
 use crate::store::Postgres;
 use host::auth::access::Access;
-use host::dashboard::{Dashboard, MAX_LIST, Verb};
+use host::dashboard::{Dashboard, MAX_LIST};
 use host::flags::last_words;
 use host::store::EndpointLimit;
-use host::store::scope::By;
-use host::store::scope::Login;
+use host::store::scope::{By, Login};
 use host::terminal;
 
 /// A request to the dashboard, and how its answer is printed.
@@ -41,7 +40,7 @@ pub(crate) struct Asking {
     pub(crate) kept: Option<Kept>,
     pub(crate) allow_loopback: bool,
     pub(crate) endpoint_limit: EndpointLimit,
-    pub(crate) method: Verb,
+    pub(crate) method: Method,
     pub(crate) path: Vec<String>,
     pub(crate) query: Vec<(String, String)>,
     pub(crate) body: Value,
@@ -92,7 +91,7 @@ pub(crate) enum Print {
     /// Each row as a line of JSON, without the body of its event.
     Lines,
     /// As text, of a list these columns.
-    Text(&'static [&'static str]),
+    Text(&'static str),
 }
 
 /// Asks, page by page where there are several, and prints the answers.
@@ -111,7 +110,7 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
     let dashboard = Dashboard::new(store, Access::Tokens(Arc::default()), asking.allow_loopback);
     let login = Login::at_terminal(asking.by);
     let (is_text, mut heading) = (matches!(print, Print::Text(_)), asking.heading);
-    if method == Verb::Delete {
+    if method == Method::DELETE {
         // A second deletion answers like the first.
         let path = path.iter().map(String::as_str).collect();
         let stands = dashboard.ask(&login, &Method::GET, path, Vec::new(), json!({})).await;
@@ -128,8 +127,7 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
             set(&mut query, "limit", left.min(MAX_LIST).to_string());
         }
         let segments = path.iter().map(String::as_str).collect();
-        let answer =
-            dashboard.ask(&login, &method.method(), segments, query.clone(), body.clone()).await;
+        let answer = dashboard.ask(&login, &method, segments, query.clone(), body.clone()).await;
         let (head, answered) = answer.into_parts();
         let mut answered: Value = serde_json::from_slice(&answered.collect().await?.to_bytes())?;
         if !head.status.is_success() {
@@ -226,7 +224,7 @@ fn check_type(of_type: &str) -> Result<(), Box<dyn Error>> {
 }
 
 /// The columns of the attempts of a delivery.
-const ATTEMPTS: &[&str] = &["number", "began_at", "took_ms", "answer", "response"];
+const ATTEMPTS: &str = "number began_at took_ms answer response";
 
 fn one(print: Print, heading: &str, answered: &Value) -> io::Result<()> {
     let (Print::Text(_), Some(fields)) = (print, answered.as_object()) else {
@@ -316,7 +314,8 @@ fn lines(page: Vec<Value>) -> io::Result<()> {
     Ok(())
 }
 
-fn table(columns: &[&str], rows: &[Value]) -> io::Result<()> {
+fn table(columns: &str, rows: &[Value]) -> io::Result<()> {
+    let columns: Vec<&str> = columns.split(' ').collect();
     let mut table = vec![columns.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()];
     table.extend(rows.iter().map(|row| columns.iter().map(|name| cell(row, name)).collect()));
     let width = |at: usize| {

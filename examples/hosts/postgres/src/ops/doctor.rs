@@ -12,9 +12,8 @@ use crate::health::{self, Login};
 use crate::key_ring::KeyRing;
 use crate::sql::{ops as sql, sender};
 use crate::store::{Postgres, levers};
-use host::store::Refused;
-use host::store::Writes;
 use host::store::levers::{Levers, ProcessRow};
+use host::store::{Refused, Writes};
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
@@ -82,36 +81,24 @@ pub(crate) async fn look(
         Ok(database) => database,
         Err(check) => return vec![check],
     };
-    let mut checks = vec![Check::new(
-        "database",
-        Good,
-        "it answers, and its schema is that of this version",
-        "",
-    )];
-    match health::lacking(&database, login).await {
-        Ok(lacking) => checks.extend(of_rights(lacking)),
-        Err(error) => checks.push(Check::failed("rights", &error)),
-    }
+    let mut checks = vec![Check::new("database", Good, FITS, "")];
+    let lacking = health::lacking(&database, login).await;
+    checks.extend(of("rights", lacking, of_rights));
     checks.push(writes(address).await);
-    match database.read(async |client: &Object| sql::doctor_server(client).await).await {
-        Ok(server) => checks.extend(of_server(&server, backup)),
-        Err(error) => checks.push(Check::failed("server", &error)),
-    }
+    let server = database.read(async |client: &Object| sql::doctor_server(client).await).await;
+    checks.extend(of("server", server, |server| of_server(&server, backup)));
     checks.push(clock_of(&database).await);
-    checks.push(match ring {
+    match ring {
         None => {
             let todo = "give --keys, or set SECRETS_KEY_RING, to check that every secret opens";
-            Check::new("ring", Warn, "not checked: no key ring is given", todo)
+            checks.push(Check::new("ring", Warn, "not checked: no key ring is given", todo));
         }
-        Some(ring) => match ring::check(&database, ring, database.now()).await {
-            Ok(checked) => of_ring(&checked),
-            Err(error) => Check::failed("ring", &error),
-        },
-    });
-    match of_work(&database).await {
-        Ok(found) => checks.extend(found),
-        Err(error) => checks.push(Check::failed("leases", &error)),
+        Some(ring) => {
+            let checked = ring::check(&database, ring, database.now()).await;
+            checks.extend(of("ring", checked, |checked| vec![of_ring(&checked)]));
+        }
     }
+    checks.extend(of("leases", of_work(&database).await, |found| found));
     match database.read(async |client: &Object| levers::all(client).await).await {
         Ok(found) => checks.extend(of_processes(&found, ring, database.now())),
         Err(Refused::Broken(_, why) | Refused::Unavailable(why)) => {
@@ -120,6 +107,17 @@ pub(crate) async fn look(
         Err(error) => checks.push(Check::new("processes", Fail, format!("{error:?}"), "")),
     }
     checks
+}
+
+const FITS: &str = "it answers, and its schema is that of this version";
+
+/// Returns the checks of what was read, or that it cannot be read.
+fn of<T>(
+    what: &'static str,
+    read: Result<T, DbError>,
+    checks: impl FnOnce(T) -> Vec<Check>,
+) -> Vec<Check> {
+    read.map_or_else(|error| vec![Check::failed(what, &error)], checks)
 }
 
 /// How long something may be due before it is worth a line, in seconds.

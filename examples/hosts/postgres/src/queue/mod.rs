@@ -5,20 +5,19 @@
 //! endpoints. They are written under the version that was read.
 
 mod accept;
-mod alerts;
 mod lock;
 mod missed;
-mod recoveries;
 mod write;
 
 use std::num::{NonZeroU16, NonZeroU32};
 
 pub use self::accept::{Accepted, accept, started_at, wait_for_standby};
-pub(crate) use self::alerts::{store_alerts, write_missed};
 pub use self::lock::{Key, Locked, lock, lock_endpoints, read_endpoints};
 pub(crate) use self::missed::Search;
-pub(crate) use self::recoveries::{recovery_json, recovery_text, write_progress, write_recovery};
-pub(crate) use self::write::{tell_again, write_locked, write_locked_endpoints};
+pub(crate) use self::write::{
+    recovery_json, recovery_text, store_alerts, tell_again, write_locked, write_locked_endpoints,
+    write_missed, write_progress, write_recovery,
+};
 pub use self::write::{write, write_endpoints};
 
 /// The number of shards, which never changes: the rows of `shards`, and the column `endpoints.shard`.

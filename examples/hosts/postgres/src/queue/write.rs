@@ -1,16 +1,20 @@
-//! Rows written under the version that was read.
+//! Rows written under the version that was read, and what is stored beside them: alerts for the owners of endpoints,
+//! each in the transaction that makes it true, and recoveries.
 //!
 //! A delivery is pending, in `deliveries`, or has ended, in `ended`. A write that changes which moves
 //! the row.
 
+use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryColumns, DisabledReason, EndpointColumns, EndpointHealth,
+    Alert, Delivery, DeliveryColumns, DisabledReason, EndpointColumns, EndpointHealth, Recovery,
+    RecoveryStatus,
 };
 use deadpool_postgres::GenericClient;
 
 use super::lock::{Key, Locked};
 use crate::db::{At, DbError};
 use crate::sql::queue::{self as sql, Changed, ChangedDelivery, ChangedEndpoint, ChangedEndpoints};
+use host::rows::Progress;
 
 /// Writes deliveries, each as it was read and as it is now. Returns whether each stored row had the version that was read: if not, roll
 /// back and read again. A delivery that has not changed has no such version, and fits no row.
@@ -144,4 +148,79 @@ pub(crate) async fn write_locked_endpoints(
         true => Ok(()),
         false => Err(DbError::row("a locked endpoint has changed")),
     }
+}
+
+/// Stores what owners are told by these changes of their endpoints.
+///
+/// # Errors
+/// [`DbError`]
+pub(crate) async fn store_alerts(
+    change: &impl GenericClient,
+    alerts: &[(u32, Alert)],
+    endpoints: &[(u32, EndpointHealth)],
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let (mut numbers, mut versions, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, alert) in alerts {
+        // An alert comes of a change, so its endpoint is among those that are written.
+        let Some((_, endpoint)) = endpoints.iter().find(|(of, _)| of == number) else { continue };
+        numbers.push(number.cast_signed());
+        versions.push(EndpointColumns::from(*endpoint).version);
+        texts.push(serde_json::to_string(alert).map_err(DbError::row)?);
+    }
+    if !numbers.is_empty() {
+        sql::insert_alerts(change, &numbers, &versions, At(now), &texts).await?;
+    }
+    Ok(())
+}
+
+/// Writes how much an endpoint had missed beside its alert of this version.
+pub(crate) async fn write_missed(
+    client: &impl GenericClient,
+    endpoint: &EndpointHealth,
+    missed: u64,
+) -> Result<(), DbError> {
+    let number = i32::try_from(endpoint.id()).map_err(DbError::row)?;
+    let (version, missed) = (endpoint.version().cast_signed(), missed.cast_signed());
+    sql::write_alert_missed(client, number, version, missed).await?;
+    Ok(())
+}
+
+/// Writes a locked recovery where it has changed.
+pub(crate) async fn write_recovery(
+    change: &impl GenericClient,
+    id: i64,
+    recovery: &Recovery<u64>,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let Some(if_version) = recovery.if_version() else { return Ok(()) };
+    let (text, version) = (recovery_json(recovery)?, recovery.version().cast_signed());
+    let ended_at = (recovery.status() != RecoveryStatus::Running).then_some(At(now));
+    match sql::write_recovery(change, id, if_version, &text, version, ended_at).await? {
+        1 => Ok(()),
+        _ => Err(DbError::row("a locked recovery has changed")),
+    }
+}
+
+/// Writes how far a locked recovery has come.
+pub(crate) async fn write_progress(
+    change: &impl GenericClient,
+    id: i64,
+    progress: &Progress,
+) -> Result<(), DbError> {
+    let Progress { counted, counted_to, searched_to } = progress;
+    let signed = |number: &Option<u64>| number.map(u64::cast_signed);
+    let counted = counted.cast_signed();
+    sql::write_progress(change, id, counted, signed(counted_to), signed(searched_to)).await?;
+    Ok(())
+}
+
+/// Returns a recovery as it is stored.
+pub(crate) fn recovery_json(recovery: &Recovery<u64>) -> Result<String, DbError> {
+    serde_json::to_string(recovery).map_err(DbError::row)
+}
+
+/// Returns the public id of a recovery.
+pub(crate) fn recovery_text(number: i64) -> String {
+    format!("rcv_{number}")
 }

@@ -1,18 +1,22 @@
-//! Transactions of a sender: tables behind the port.
+//! Transactions of a sender, and the log of attempts: tables behind the port.
 
 use std::collections::BTreeMap;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, EndpointHealth, REMINDER_DAYS};
+use call_assistant::webhook::sender::{
+    Delivery, EndpointHealth, Excerpt, FailureReason, LogEntry, REMINDER_DAYS,
+};
+use deadpool_postgres::GenericClient;
+use host::post::signed::Signed;
 use host::rows::{
     Change, Changes, CountedPage, Done, Failure, Key, Lock, Locked, MissedPage, Names, Page,
     Progress, RunningRecovery, Search, Shards, Writes,
 };
 
-use super::attempt_log;
-use crate::db::{At, Database, DbError, OpenChange};
+use crate::db::{At, Database, DbError, OpenChange, span};
 use crate::queue::{self, write_recovery};
 use crate::sql::queue as sql;
+use crate::sql::sender::{self as of_sender, Entries, Entry};
 
 /// How many deliveries a step of a recovery looks at, whether they are to be redelivered or not.
 const LOOKED_AT: i64 = 2_000;
@@ -132,7 +136,7 @@ impl Change for OpenChange {
 
     async fn write(&mut self, writes: &Writes<'_>) -> Done<()> {
         let client = self.client();
-        let attempts = attempt_log::write(client, &writes.attempts, writes.may_be_there);
+        let attempts = write_log(client, &writes.attempts, writes.may_be_there);
         // In one round trip.
         let written = async {
             tokio::try_join!(
@@ -180,4 +184,47 @@ pub(super) fn numbers(shards: &Shards) -> Vec<i16> {
 
 fn searched(search: &Search) -> queue::Search<'_> {
     queue::Search::new(search.shard.cast_signed(), search.endpoint.cast_signed(), &search.missed)
+}
+
+/// Writes entries of the log of deliveries. One may be there already where a COMMIT was not
+/// answered.
+async fn write_log(
+    change: &impl GenericClient,
+    log: &[(Key, &LogEntry, Option<&Signed>)],
+    may_be_there: bool,
+) -> Result<(), DbError> {
+    if log.is_empty() {
+        return Ok(());
+    }
+    let (first, last) = span(log.iter().map(|(key, ..)| key.event_created_at));
+    let mut entries = Entries::default();
+    for (key, entry, signed) in log {
+        let ((response, response_cut), (headers, headers_cut)) =
+            (stored(entry.response.as_ref()), stored(entry.headers.as_ref()));
+        entries.push(Entry {
+            delivery: key.delivery.cast_signed(),
+            event_created_at: At(key.event_created_at),
+            number: entry.attempt.into(),
+            manual: entry.manual,
+            began_at: At(entry.began_at),
+            took_ms: i64::try_from(entry.took_ms).unwrap_or(i64::MAX),
+            outcome: entry.outcome.to_string(),
+            late: entry.late,
+            status: entry.status.as_str(),
+            next_at: entry.next_at.map(At),
+            response,
+            response_cut,
+            headers,
+            headers_cut,
+            reason: entry.reason.as_ref().map(FailureReason::as_str).map(str::to_owned),
+            signed_t: signed.map(|signed| signed.t),
+            signed_by: signed.map(|signed| signed.secrets.iter().flat_map(|mark| mark.0).collect()),
+        });
+    }
+    of_sender::log(change, &entries, may_be_there, first, last).await.map(drop)
+}
+
+/// Returns a part of an answer, and whether there was more. PostgreSQL's text holds every character but one.
+fn stored(part: Option<&Excerpt>) -> (Option<String>, bool) {
+    (part.map(|part| part.text.replace('\0', "\u{fffd}")), part.is_some_and(|part| part.cut))
 }

@@ -8,13 +8,12 @@ use call_assistant::webhook::sender::{AbandonedReason, Alert, RETENTION};
 use deadpool_postgres::{Object, Transaction};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::clock;
 use crate::db::{At, Database, DbError};
 use crate::health::Counted;
 use crate::key_ring::KeyRing;
-use crate::queue;
 use crate::sql::sender::{self as sql, Overdue};
 use crate::sql::{owners, queue as of_queue};
+use crate::{clock, queue};
 use host::log;
 use host::rows::Names;
 

@@ -1,10 +1,8 @@
 //! The webhook sender of this host: its leases, its rows, and the days of its tables. What is sent, and when, is
 //! decided by [`host::sender`].
 
-mod attempt_log;
 mod change;
 mod days;
-mod levers;
 mod owner;
 mod poll;
 mod read;
@@ -21,38 +19,14 @@ pub(crate) use self::days::add as add_days;
 use self::owner::Leased;
 pub use self::rows::Rows;
 use crate::clock::HostClock;
-use crate::db::{self, Address, Database};
+use crate::db::{self, Database};
 use crate::exit::Ended;
-use crate::health::Counted;
-use crate::key_ring::KeyRing;
+use crate::health::Process;
 use crate::queue::SHARDS;
 use host::options::Sending;
-use host::post;
-use host::program::watch::Watch;
-use host::random;
 use host::sender::leases::{Event, Leases, Owner};
 use host::sender::{Core, Load, Owned, Poster, Shell};
-
-/// The options of the command line.
-#[derive(Clone, Debug)]
-pub(crate) struct Options {
-    pub(crate) database: Address,
-    pub(crate) ring: KeyRing,
-    pub(crate) allow_loopback: bool,
-    pub(crate) sending: Sending,
-    pub(crate) counted: Counted,
-}
-
-impl Options {
-    pub(crate) fn new(
-        database: Address,
-        ring: KeyRing,
-        allow_loopback: bool,
-        sending: Sending,
-    ) -> Self {
-        Self { database, ring, allow_loopback, sending, counted: Counted::default() }
-    }
-}
+use host::{post, random};
 
 /// The most connections for what a sender does: 11; and for renewing its leases: 1. No work uses that one, so none
 /// keeps the leases from being renewed.
@@ -68,16 +42,19 @@ const DRAIN: Duration = Duration::from_secs(25);
 /// # Errors
 /// The database is unavailable, or not of this version.
 pub(crate) async fn start(
-    options: Options,
-    watch: Watch,
+    process: &Process,
+    sending: &Sending,
+    allow_loopback: bool,
 ) -> Result<JoinHandle<()>, Box<dyn Error>> {
-    let database = Database::at(&options.database, WORK)?;
-    let leases = Database::at(&options.database, LEASES)?;
+    let database = Database::at(&process.database, WORK)?;
+    let leases = Database::at(&process.database, LEASES)?;
     db::check(&database).await?;
-    let client = post::Client::new(options.sending.trust_ca.as_deref()).map_err(Ended::Usage)?;
+    let client = post::Client::new(sending.trust_ca.as_deref()).map_err(Ended::Usage)?;
     let name = format!("sender-{:016x}", u64::from_le_bytes(random::bytes()));
 
-    let (counted, load) = (options.counted.clone(), Load::of_shards(SHARDS));
+    let (ring, watch, counted) =
+        (process.ring.clone(), process.watch.clone(), process.counted.clone());
+    let load = Load::of_shards(SHARDS);
     counted.sends(name.clone(), load.clone());
     counted.uses("sender", &database);
     counted.uses("leases", &leases);
@@ -94,21 +71,20 @@ pub(crate) async fn start(
     };
     owner.round(Event::Woken).await.1?;
 
-    let (ring, allow_loopback) = (options.ring.clone(), options.allow_loopback);
     let shell = Shell {
-        rows: Rows::new(database.clone(), ring, allow_loopback, counted.clone()),
-        poster: Poster { client, scale: options.sending.scale, clock: clock.clone() },
+        rows: Rows::new(database.clone(), ring.clone(), allow_loopback, counted.clone()),
+        poster: Poster { client, scale: sending.scale, clock: clock.clone() },
         clock: clock.clone(),
         notes: counted.clone(),
-        schedule: options.sending.scale.schedule(),
+        schedule: sending.scale.schedule(),
         owned,
         history: counted.history().clone(),
         watch: watch.clone(),
         grace: DRAIN,
     };
-    let core = Core::new(options.sending.per_second);
+    let core = Core::new(sending.per_second);
     let adding = days::add(database.clone());
-    let dropping = days::drop_old(database, options.ring, counted);
+    let dropping = days::drop_old(database, ring, counted);
     let run = async move {
         let days = [
             tokio::spawn(watch.until_shutdown("the sender's new days", adding)),

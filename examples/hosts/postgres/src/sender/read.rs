@@ -1,7 +1,7 @@
 //! Reads the rows that are needed to begin attempts.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -14,8 +14,8 @@ use crate::health::{Counted, Kind};
 use crate::key_ring::KeyRing;
 use crate::queue;
 use crate::sql::sender as sql;
-use host::log;
 use host::rows::{Key, Names, Opened, ToBegin};
+use host::{lock, log};
 
 /// What is kept of an endpoint that was opened, and the columns that it was made of besides the names.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ impl Reader {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         if kept.since.is_none_or(|since| since.elapsed() > KEPT) {
             *kept = Kept { since: Some(Instant::now()), opened: HashMap::new() };
         }

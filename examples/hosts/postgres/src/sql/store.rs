@@ -6,7 +6,7 @@ use call_assistant::rest::{Mode, Scope};
 use call_assistant::webhook::sender::{Delivery, EndpointHealth};
 use host::store::levers::{ProcessRow, SenderRow};
 use host::store::plan::Plan;
-use host::store::{Account, FleetHour, Hour, LastHour, LoginRow, TroubledRow};
+use host::store::{Account, FleetHour, Hour, JournalRow, LastHour, LoginRow, TroubledRow};
 use tokio_postgres::Row;
 
 use super::queue::StoredRecovery;
@@ -308,10 +308,8 @@ row! {
 }
 
 row! {
-    /// What an operator or an owner has done.
-    struct StoredDeed {
-        writer: String,
-        id: i64,
+    for JournalRow {
+        position: String,
         at: At,
         by: String,
         action: String,
@@ -440,8 +438,8 @@ statements! { "store"
     fn endpoints_secrets(number: i32, secrets: &[u8]);
     fn fleet_hours() -> Vec<FleetHour>;
     fn fleet_troubled(most: i64, count: i64) -> Vec<TroubledRow>;
-    fn journal_after(writer: &str, id: i64, most: i64) -> Vec<StoredDeed>;
-    fn journal_before(writer: &str, id: i64, most: i64) -> Vec<StoredDeed>;
+    fn journal_after(writer: &str, id: i64, most: i64) -> Vec<JournalRow>;
+    fn journal_before(writer: &str, id: i64, most: i64) -> Vec<JournalRow>;
     fn journal_insert(
         by: &str, action: &str, account: Option<&str>, target: &str, before: Option<String>,
         after: Option<String>,

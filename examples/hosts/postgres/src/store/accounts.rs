@@ -1,20 +1,21 @@
-//! Accounts and their keys.
+//! Accounts, their keys, and the logins to them.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use call_assistant::Timestamp;
-use call_assistant::model;
+use call_assistant::id::AccountId;
 use call_assistant::rest::Scope;
 use call_assistant::rest::server::{AccountStatus, StoredKey};
+use call_assistant::{Timestamp, model};
 use deadpool_postgres::GenericClient;
 
 use super::{breaks_reference, listed, one_more};
-use crate::db::{At, DbError};
+use crate::db::{At, Database, DbError};
 use crate::sql::store::{self as sql, ListedAccount, ListedKey, Owner};
-use host::store::bounds;
 use host::store::scope::By;
-use host::store::{Account, AccountChange, Listed, Part, PartRows, place};
-use host::store::{Done, Refused};
+use host::store::{
+    Account, AccountChange, Done, List, LoginRow, Part, PartRows, Refused, Standing, bounds, place,
+};
 
 /// How far `last_used_at` may be behind the last use of a key.
 pub(super) const NOTED: Duration = Duration::from_secs(60);
@@ -25,7 +26,7 @@ pub(super) async fn page(
     begins: Option<&str>,
     after: Option<&str>,
     limit: usize,
-) -> Done<PartRows<Listed<Account>>> {
+) -> Done<List<Account>> {
     let (after, most) = (place(after, 0)?, one_more(limit));
     let rows = match begins {
         Some(begins) => sql::accounts_search(client, after, most, begins).await?,
@@ -72,17 +73,12 @@ pub(super) async fn change(
     one(client, id).await
 }
 
-/// Tells whether the server knows a timezone of this name.
-pub(super) async fn knows_timezone(client: &impl GenericClient, name: &str) -> Done<bool> {
-    Ok(sql::accounts_timezone(client, name).await?)
-}
-
 /// Reads a part of the keys of an account.
 pub(super) async fn keys(
     client: &impl GenericClient,
     account: &str,
     part: Part<'_>,
-) -> Done<PartRows<Listed<StoredKey>>> {
+) -> Done<List<StoredKey>> {
     let (rows, limit) = match part {
         Part::After(after, limit) => {
             let after = place(after, 0)?;
@@ -160,7 +156,7 @@ pub(super) async fn revoke(
 }
 
 /// Returns the account of a key as the public API has it, and how it stands.
-pub(super) fn standing_of(owner: Owner) -> (model::Account, AccountStatus) {
+pub(super) fn standing_of(owner: Owner) -> Standing {
     let mut account = model::Account::new(owner.account_id.clone(), owner.timezone.as_str());
     account.business_name = owner.business_name;
     let status = AccountStatus {
@@ -170,4 +166,43 @@ pub(super) fn standing_of(owner: Owner) -> (model::Account, AccountStatus) {
         api_in_plan: owner.plan.public_api,
     };
     (account, status)
+}
+
+/// Finds logins by the digests of their secrets.
+pub(super) async fn logins(
+    database: Database,
+    digests: Vec<[u8; 32]>,
+) -> Done<Vec<Done<Option<LoginRow>>>> {
+    let rows = database.read(async |client| {
+        let asked: Vec<&[u8]> = digests.iter().map(<[u8; 32]>::as_slice).collect();
+        sql::logins_of(client, &asked).await
+    });
+    let found = rows.await?.into_iter().map(|row| (row.digest, row.read));
+    let found: HashMap<Vec<u8>, Result<LoginRow, DbError>> = found.collect();
+    let one = |digest: &[u8; 32]| match found.get(digest.as_slice()) {
+        Some(Ok(row)) => Ok(Some(row.clone())),
+        Some(Err(error)) => Err(Refused::Unavailable(error.to_string())),
+        None => Ok(None),
+    };
+    Ok(digests.iter().map(one).collect())
+}
+
+/// Writes a login, and forgets those that expired a day ago: no process's clock is that wrong.
+pub(super) async fn write_login(
+    client: &impl GenericClient,
+    digest: [u8; 32],
+    row: &LoginRow,
+) -> Done<()> {
+    let account = row.account.as_ref().map(AccountId::as_str);
+    match sql::logins_write(client, &digest, account, At(row.expires_at), row.ended).await {
+        Ok(_) => Ok(()),
+        Err(error) if breaks_reference(&error) => Err(Refused::NotFound("account")),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Ends every login of an account's owner.
+pub(super) async fn end_logins(client: &impl GenericClient, account: &str) -> Done<u64> {
+    one(client, account).await?;
+    Ok(sql::logins_end(client, account).await?)
 }

@@ -7,18 +7,17 @@ use deadpool_postgres::{GenericClient, Transaction};
 use super::one_more;
 use crate::db::At;
 use crate::sql::store::{self as sql, StoredAlert};
-use host::store::{Acknowledged, AlertPage, AlertRow, PartRows, missed_so_far, place};
-use host::store::{Done, Refused};
+use host::store::{
+    Acknowledged, AlertPage, AlertRow, Done, PageOf, PartRows, Place, Refused, missed_so_far, place,
+};
 
 /// Reads a page of the alerts of an account, newest first.
 pub(super) async fn latest(
     client: &impl GenericClient,
-    account: &str,
-    after: Option<&str>,
-    limit: usize,
+    PageOf { account, after, limit }: PageOf<'_>,
 ) -> Done<PartRows<AlertRow>> {
-    let rows =
-        sql::alerts_latest(client, account, place(after, i64::MAX)?, one_more(limit)).await?;
+    let (account, below) = (account.as_str(), place(after, i64::MAX)?);
+    let rows = sql::alerts_latest(client, account, below, one_more(limit)).await?;
     let PartRows { rows, next, more } =
         PartRows::first(rows, limit, |row| row.id.to_string(), shown);
     Ok(PartRows { rows: rows.into_iter().flatten().collect(), next, more })
@@ -30,11 +29,6 @@ pub(super) async fn one(client: &impl GenericClient, id: &str) -> Done<AlertRow>
     row.and_then(shown).ok_or(MISSING)
 }
 
-/// Tells whether there is an alert without a number.
-pub(super) async fn has_new(client: &impl GenericClient) -> Done<bool> {
-    Ok(sql::alerts_new(client).await?)
-}
-
 /// Numbers the alerts that have none. Numbers are given out by one transaction after the other, so whoever has
 /// read one has read all below it.
 pub(super) async fn number(change: &Transaction<'_>) -> Done<()> {
@@ -43,34 +37,32 @@ pub(super) async fn number(change: &Transaction<'_>) -> Done<()> {
     Ok(())
 }
 
-/// Reads the alerts behind a number, in the order of their numbers.
-pub(super) async fn after(
+/// Reads alerts of all accounts: those behind a number, in the order of their numbers, or the newest before the alert
+/// with this id.
+pub(super) async fn all(
     client: &impl GenericClient,
-    after: u64,
+    of: Place<'_>,
     limit: usize,
 ) -> Done<AlertPage> {
-    let last = sql::alerts_last(client).await?;
-    let after = i64::try_from(after).ok().filter(|after| *after <= last).ok_or_else(|| {
-        let why = "after: this feed has no such place yet: begin again without `after`";
-        Refused::Conflict(why.into())
-    })?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = sql::alerts_after(client, after, limit).await?;
-    let next = rows.last().and_then(|row| row.number).unwrap_or(after).unsigned_abs();
-    Ok(AlertPage { rows: rows.into_iter().filter_map(shown).collect(), next })
-}
-
-/// Reads alerts of all accounts, newest first, before the alert with this id.
-pub(super) async fn before(
-    client: &impl GenericClient,
-    before: Option<&str>,
-    limit: usize,
-) -> Done<Vec<AlertRow>> {
-    let before = before.map_or(Some(i64::MAX), number_of);
-    let before = before.ok_or_else(|| Refused::Conflict("before: not an id of an alert".into()))?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = sql::alerts_before(client, before, limit).await?;
-    Ok(rows.into_iter().filter_map(shown).collect())
+    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let shown = |rows: Vec<_>| rows.into_iter().filter_map(shown).collect();
+    match of {
+        Place::After(after) => {
+            let (after, last) = (place::<u64>(after, 0)?, sql::alerts_last(client).await?);
+            let after = i64::try_from(after).ok().filter(|after| *after <= last);
+            let why = "after: this feed has no such place yet: begin again without `after`";
+            let after = after.ok_or_else(|| Refused::Conflict(why.into()))?;
+            let rows = sql::alerts_after(client, after, most).await?;
+            let next = rows.last().and_then(|row| row.number).unwrap_or(after);
+            Ok(AlertPage { rows: shown(rows), next: Some(next.to_string()) })
+        }
+        Place::Before(before) => {
+            let before = before.map_or(Some(i64::MAX), number_of);
+            let wrong = || Refused::Conflict("before: not an id of an alert".into());
+            let rows = sql::alerts_before(client, before.ok_or_else(wrong)?, most).await?;
+            Ok(AlertPage::newest(shown(rows), limit))
+        }
+    }
 }
 
 /// Notes which operator has taken note of an alert, or that its owner has. Returns whether this note is the first.

@@ -10,7 +10,7 @@ use deadpool_postgres::GenericClient;
 use super::{accounts, breaks_reference, listed, one_more, unreadable};
 use crate::db::{At, Database, DbError};
 use crate::sql::store::{self as sql, Id, Ids, Page, PagedCall, Pages, StoredCall};
-use host::store::{CallPage, Done, Listed, PartRows, Refused, call_place, place_of_call};
+use host::store::{CallPage, Done, List, PageOf, PartRows, Refused, call_place, place_of_call};
 
 /// So many calls go into one statement.
 const BATCH: usize = 1_000;
@@ -102,11 +102,9 @@ pub(super) fn call_of(row: &StoredCall) -> Done<CallRow> {
 /// Reads a page of the live calls of an account, newest first.
 pub(super) async fn latest(
     client: &impl GenericClient,
-    account: &str,
-    after: Option<&str>,
-    limit: usize,
-) -> Done<PartRows<Listed<Call>>> {
-    let after = call_place(after)?;
+    PageOf { account, after, limit }: PageOf<'_>,
+) -> Done<List<Call>> {
+    let (account, after) = (account.as_str(), call_place(after)?);
     let (at, id) = after.as_ref().map_or((Timestamp::MAX, ""), |(at, id)| (*at, id.as_str()));
     let rows = sql::calls_latest(client, account, At(at), id, one_more(limit)).await?;
     if rows.is_empty() {

@@ -9,27 +9,25 @@ use call_assistant::rest::Mode;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::RecoveryFilter;
-use deadpool_postgres::Transaction;
+use deadpool_postgres::{Object, Transaction};
 use serde_json::{Value, json};
 
-use super::delivery_key::DeliveryKey;
-use super::endpoints::{Locked, StoredEndpoint};
-use super::{
-    Postgres, accounts, alerts, calls, deliveries, endpoints, fleet, levers, logins, recoveries,
-};
+use super::deliveries::{self, DeliveryKey};
+use super::endpoints::{self, Locked, StoredEndpoint};
+use super::{Postgres, accounts, alerts, calls, levers, recoveries};
 // What is stored here is compared by other processes: nothing of it is of this one's clock.
 use crate::journal::{self, Deed};
 use crate::queue::{self, Accepted};
+use crate::sql::store as sql;
 use host::log;
-use host::store::bounds;
 use host::store::levers::{Cancelled, LeverOf, LeverRow, Levers};
 use host::store::scope::{Allowed, Among, By, Operator};
 use host::store::{
     Account, AccountChange, AlertPage, AlertRow, Day, DeliveryFilter, DeliveryPage, DeliveryRow,
-    Enabled, EndpointEdit, EndpointRow, Fleet, JournalRow, LastHour, Listed, LoginRow, Metrics,
-    Missed, NewAccount, NewEndpoint, NewSecret, Part, PartRows, RecoveryPage, RecoveryRow, Writes,
+    Done, Enabled, EndpointEdit, EndpointRow, Fleet, JournalRow, LastHour, List, LoginRow,
+    MOST_TROUBLED, MOST_WAITING, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, PageOf, Part,
+    PartRows, Place, RecoveryPage, RecoveryRow, Refused, Store, Writes, bounds,
 };
-use host::store::{Done, Refused, Store};
 use host::trace::TraceParent;
 
 impl Store for Postgres {
@@ -50,7 +48,7 @@ impl Store for Postgres {
         begins: Option<&str>,
         after: Option<&str>,
         limit: usize,
-    ) -> Done<PartRows<Listed<Account>>> {
+    ) -> Done<List<Account>> {
         self.dashboard.read(async |client| accounts::page(client, begins, after, limit).await).await
     }
 
@@ -84,16 +82,12 @@ impl Store for Postgres {
     }
 
     async fn knows_timezone(&self, _: Operator, name: &str) -> Done<bool> {
-        self.dashboard.read(async |client| accounts::knows_timezone(client, name).await).await
+        let knows = async |client: &Object| sql::accounts_timezone(client, name).await;
+        Ok(self.dashboard.read(knows).await?)
     }
 
-    async fn keys(
-        &self,
-        account: Allowed<'_, Account>,
-        part: Part<'_>,
-    ) -> Done<PartRows<Listed<StoredKey>>> {
-        let account = account.as_str();
-        self.dashboard.read(async |client| accounts::keys(client, account, part).await).await
+    async fn keys(&self, of: Allowed<'_, Account>, part: Part<'_>) -> Done<List<StoredKey>> {
+        self.dashboard.read(async |client| accounts::keys(client, of.as_str(), part).await).await
     }
 
     async fn key(&self, id: Allowed<'_, StoredKey>) -> Done<StoredKey> {
@@ -127,14 +121,8 @@ impl Store for Postgres {
         .await
     }
 
-    async fn calls(
-        &self,
-        account: Allowed<'_, Account>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Done<PartRows<Listed<Call>>> {
-        let account = account.as_str();
-        self.dashboard.read(async |client| calls::latest(client, account, after, limit).await).await
+    async fn calls(&self, page: PageOf<'_>) -> Done<List<Call>> {
+        self.dashboard.read(async |client| calls::latest(client, page).await).await
     }
 
     // The outbox: the call and its event are one transaction.
@@ -192,16 +180,9 @@ impl Store for Postgres {
         Ok(self.count(&accepted.await??))
     }
 
-    async fn endpoints(
-        &self,
-        account: Allowed<'_, Account>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Done<PartRows<Listed<EndpointRow>>> {
-        let (account, now, page) = (account.as_str(), self.now(), (after, limit));
-        self.dashboard
-            .read(async |client| endpoints::page(client, &self.ring, account, page, now).await)
-            .await
+    async fn endpoints(&self, page: PageOf<'_>) -> Done<List<EndpointRow>> {
+        let (ring, now) = (&self.ring, self.now());
+        self.dashboard.read(async |client| endpoints::page(client, ring, page, now).await).await
     }
 
     async fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
@@ -405,16 +386,8 @@ impl Store for Postgres {
         .await
     }
 
-    async fn recoveries(
-        &self,
-        account: Allowed<'_, Account>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Done<PartRows<Listed<RecoveryRow>>> {
-        let account = account.as_str();
-        self.dashboard
-            .read(async |client| recoveries::page(client, account, after, limit).await)
-            .await
+    async fn recoveries(&self, page: PageOf<'_>) -> Done<List<RecoveryRow>> {
+        self.dashboard.read(async |client| recoveries::page(client, page).await).await
     }
 
     async fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {
@@ -444,41 +417,32 @@ impl Store for Postgres {
         .await
     }
 
-    async fn alerts(
-        &self,
-        account: Allowed<'_, Account>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Done<PartRows<AlertRow>> {
-        let account = account.as_str();
-        self.dashboard
-            .read(async |client| alerts::latest(client, account, after, limit).await)
-            .await
+    async fn alerts(&self, page: PageOf<'_>) -> Done<PartRows<AlertRow>> {
+        self.dashboard.read(async |client| alerts::latest(client, page).await).await
     }
 
     async fn alert(&self, id: Allowed<'_, AlertRow>) -> Done<AlertRow> {
         self.dashboard.read(async |client| alerts::one(client, id.as_str()).await).await
     }
 
-    async fn alerts_after(&self, _: Operator, after: u64, limit: usize) -> Done<AlertPage> {
-        if self.dashboard.read(async |client| alerts::has_new(client).await).await? {
+    async fn all_alerts(&self, _: Operator, of: Place<'_>, limit: usize) -> Done<AlertPage> {
+        let has_new = async |client: &Object| sql::alerts_new(client).await;
+        if matches!(of, Place::After(_)) && self.dashboard.read(has_new).await? {
             self.dashboard.change(async |change| alerts::number(change).await).await?;
         }
-        self.dashboard.read(async |client| alerts::after(client, after, limit).await).await
-    }
-
-    async fn alerts_before(
-        &self,
-        _: Operator,
-        before: Option<&str>,
-        limit: usize,
-    ) -> Done<Vec<AlertRow>> {
-        self.dashboard.read(async |client| alerts::before(client, before, limit).await).await
+        self.dashboard.read(async |client| alerts::all(client, of, limit).await).await
     }
 
     async fn fleet(&self, _: Operator) -> Done<Fleet> {
-        let gauges = self.health.metrics().gauges;
-        self.dashboard.read(async |client| fleet::all(client, gauges).await).await
+        let most = i64::try_from(MOST_TROUBLED).unwrap_or(i64::MAX).saturating_add(1);
+        let count = i64::try_from(MOST_WAITING).unwrap_or(i64::MAX).saturating_add(1);
+        let read = async |client: &Object| {
+            tokio::try_join!(sql::fleet_troubled(client, most, count), sql::fleet_hours(client))
+        };
+        let (mut troubled, hours) = self.dashboard.read(read).await?;
+        let more = troubled.len() > MOST_TROUBLED;
+        troubled.truncate(MOST_TROUBLED);
+        Ok(Fleet { troubled, more, gauges: self.health.metrics().gauges, hours })
     }
 
     async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: Option<&str>) -> Done<AlertRow> {
@@ -496,8 +460,11 @@ impl Store for Postgres {
     }
 
     async fn levers_of(&self, account: Allowed<'_, Account>) -> Done<Vec<LeverRow>> {
-        let account = account.as_str();
-        self.dashboard.read(async |client| levers::of_account(client, account).await).await
+        let of = Some(account.as_str());
+        Ok(self
+            .dashboard
+            .read(async |client: &Object| levers::set_levers(client, of).await)
+            .await?)
     }
 
     async fn set_lever(
@@ -556,13 +523,13 @@ impl Store for Postgres {
 
     async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {
         let database = self.dashboard.clone();
-        let look_up = move |digests| logins::look_up(database.clone(), digests);
+        let look_up = move |digests| accounts::logins(database.clone(), digests);
         self.logins.ask(digest, 1, look_up).await
     }
 
     async fn write_login(&self, by: By, digest: [u8; 32], row: LoginRow) -> Done<()> {
         self.act(async |change| {
-            logins::write(change, digest, &row).await?;
+            accounts::write_login(change, digest, &row).await?;
             let made = row.account.as_ref().filter(|_| !row.ended).map(AccountId::as_str);
             Ok(((), made.map(|account| Deed::new(by, "link.made", Some(account), account))))
         })
@@ -571,7 +538,7 @@ impl Store for Postgres {
 
     async fn end_logins(&self, by: Operator, account: &str) -> Done<u64> {
         self.act(async |change| {
-            let ended = logins::end(change, account).await?;
+            let ended = accounts::end_logins(change, account).await?;
             let deed = Deed::new(by.by(), "links.revoked", Some(account), account);
             let deed = deed.changing(Value::Null, json!({ "revoked": ended }));
             Ok((ended, Some(deed).filter(|_| ended > 0)))
@@ -579,22 +546,8 @@ impl Store for Postgres {
         .await
     }
 
-    async fn journal(
-        &self,
-        _: Operator,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Done<Vec<JournalRow>> {
-        self.dashboard.read(async |client| journal::after(client, after, limit).await).await
-    }
-
-    async fn journal_before(
-        &self,
-        _: Operator,
-        before: Option<&str>,
-        limit: usize,
-    ) -> Done<Vec<JournalRow>> {
-        self.dashboard.read(async |client| journal::before(client, before, limit).await).await
+    async fn journal(&self, _: Operator, of: Place<'_>, limit: usize) -> Done<Vec<JournalRow>> {
+        self.dashboard.read(async |client| journal::read(client, of, limit).await).await
     }
 
     async fn metrics(&self) -> Metrics {

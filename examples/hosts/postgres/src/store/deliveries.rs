@@ -1,27 +1,29 @@
 //! Deliveries: what is pending and what has ended are two tables, and one list.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::EndpointId;
+use call_assistant::id::{DeliveryId, EndpointId};
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::{Delivery, DeliveryStatus, EndpointHealth, LogEntry};
 use deadpool_postgres::{GenericClient, Transaction};
 use serde_json::{Value, json};
 
-use super::delivery_key::DeliveryKey;
 use super::endpoints::Place;
 use super::{listed, unreadable};
 use crate::clock as machine;
 use crate::db::At;
 use crate::key_ring::KeyRing;
-use crate::queue::{self, Locked};
+use crate::queue::{self, Locked, delivery_text};
 use crate::sql::store::{self as sql, ListedDelivery, StoredAttempt, StoredDelivery, ToRedeliver};
 use host::http::answer::large;
 use host::post::signed::{SecretMark, Signed};
-use host::store::{AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY, place};
-use host::store::{Done, Refused};
+use host::store::{
+    AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, Done, LISTED_BODY, Refused, place,
+};
 
 /// Reads a page of deliveries of these endpoints, newest first.
 pub(super) async fn page(
@@ -306,4 +308,41 @@ fn entry_of(row: &StoredAttempt) -> Option<AttemptRow> {
     let signed = row.signed_t.zip(marks.map(|marks| marks.map(SecretMark).collect()));
     let signed = signed.map(|(t, secrets)| Signed { t, secrets, fault: None });
     Some(AttemptRow { entry, signed, request: None })
+}
+
+/// Where a delivery is: its endpoint's number and its own, which its id says.
+///
+/// `ended` has no index but that of endpoint and id: one more would cost every delivery that ends,
+/// for a look-up that a person makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DeliveryKey {
+    pub(crate) endpoint: i32,
+    pub(crate) id: i64,
+}
+
+impl fmt::Display for DeliveryKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&delivery_text(self.endpoint, self.id))
+    }
+}
+
+impl FromStr for DeliveryKey {
+    type Err = Refused;
+
+    fn from_str(text: &str) -> Done<Self> {
+        let parts = text.strip_prefix("dlv_").and_then(|text| text.split_once('_'));
+        let key = parts.and_then(|(endpoint, id)| {
+            let endpoint = i32::from_str_radix(endpoint, 16).ok()?;
+            Some(Self { endpoint, id: i64::from_str_radix(id, 16).ok()? })
+        });
+        // No two texts are one delivery.
+        key.filter(|key| key.to_string() == text).ok_or(Refused::NotFound("delivery"))
+    }
+}
+
+impl DeliveryKey {
+    pub(crate) fn public(self) -> DeliveryId {
+        #[allow(clippy::expect_used)]
+        DeliveryId::parse(&self.to_string()).expect("digits and underscores are an id")
+    }
 }

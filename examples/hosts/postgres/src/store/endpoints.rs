@@ -13,7 +13,7 @@ use call_assistant::webhook::sender::{
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio::time::{Instant, sleep};
 
-use super::delivery_key::DeliveryKey;
+use super::deliveries::DeliveryKey;
 use super::{accounts, listed, one_more, unreadable};
 use crate::db::At;
 use crate::key_ring::{KeyRing, in_use};
@@ -21,13 +21,12 @@ use crate::queue;
 use crate::sql::queue as of_queue;
 use crate::sql::store::{self as sql, ListedEndpoint};
 use host::log;
-use host::store::bounds;
 use host::store::plan::Plan;
 use host::store::scope::By;
 use host::store::{
-    Day, EndpointEdit, EndpointRow, LastHour, Listed, NewEndpoint, NewSecret, PartRows, place,
+    Day, Done, EndpointEdit, EndpointLimit, EndpointRow, LastHour, List, NewEndpoint, NewSecret,
+    PageOf, PartRows, Refused, bounds, place,
 };
-use host::store::{Done, EndpointLimit, Refused};
 
 /// An endpoint as read, and its place.
 pub(super) struct StoredEndpoint {
@@ -57,10 +56,10 @@ pub(super) struct Locked {
 pub(super) async fn page(
     client: &impl GenericClient,
     ring: &KeyRing,
-    account: &str,
-    (after, limit): (Option<&str>, usize),
+    PageOf { account, after, limit }: PageOf<'_>,
     now: Timestamp,
-) -> Done<PartRows<Listed<EndpointRow>>> {
+) -> Done<List<EndpointRow>> {
+    let account = account.as_str();
     let read = |row: ListedEndpoint| {
         let found = row.read.map(|row| found_in(row, ring, now).shown);
         listed("endpoint", &row.id, found)

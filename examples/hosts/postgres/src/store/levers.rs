@@ -29,12 +29,7 @@ pub(crate) async fn all(client: &impl GenericClient) -> Done<Levers> {
     Ok(Levers { levers, senders, processes })
 }
 
-/// Reads what is set of an account, of its endpoints, or of everything.
-pub(super) async fn of_account(client: &impl GenericClient, account: &str) -> Done<Vec<LeverRow>> {
-    Ok(set_levers(client, Some(account)).await?)
-}
-
-async fn set_levers(
+pub(super) async fn set_levers(
     client: &impl GenericClient,
     of: Option<&str>,
 ) -> Result<Vec<LeverRow>, DbError> {

@@ -9,14 +9,9 @@ mod api;
 mod calls;
 mod dashboard;
 mod deliveries;
-mod delivery_key;
 mod endpoints;
-mod fleet;
-mod keys;
 pub(crate) mod levers;
-mod logins;
 mod recoveries;
-mod windows;
 
 use std::sync::Arc;
 
@@ -25,15 +20,14 @@ use tokio::sync::Mutex;
 use tokio_postgres::error::SqlState;
 
 use self::api::Shared;
-pub(crate) use self::recoveries::start_all as start_recoveries;
+pub(crate) use self::recoveries::recover_all;
 use crate::db::{Address, Class, Database, DbError, StepError};
-use crate::health::{Counted, Health, Login};
+use crate::health::{Counted, Health, Login, Process};
 use crate::key_ring::KeyRing;
 use host::http::shares::OWNERS;
 use host::log;
 use host::store::together::Together;
-use host::store::{EndpointLimit, LoginRow, Refused};
-use host::store::{Listed, Unreadable};
+use host::store::{EndpointLimit, Listed, LoginRow, Refused, Unreadable};
 
 /// The most connections of the public API, of the dashboard and of monitoring in a process. They are made when they
 /// are needed. Owners together have fewer requests under way than the dashboard has connections: the others are the
@@ -82,13 +76,19 @@ impl Postgres {
         })
     }
 
-    /// Returns the store of a process that counts, with a login for this.
-    pub(crate) fn counting(self, counted: Counted, login: Login) -> Self {
-        let monitoring = self.health.database();
-        counted.uses("api", &self.api);
-        counted.uses("dashboard", &self.dashboard);
+    /// Creates the store of a process, which counts what it does.
+    ///
+    /// # Errors
+    /// The address cannot be read.
+    pub(crate) fn of(process: &Process) -> Result<Self, String> {
+        let Process { login, database, ring, counted, .. } = process;
+        let store = Self::at(database, ring.clone())?;
+        let monitoring = store.health.database();
+        counted.uses("api", &store.api);
+        counted.uses("dashboard", &store.dashboard);
         counted.uses("monitoring", &monitoring);
-        Self { health: Health::new(monitoring, self.ring.clone(), login, counted), ..self }
+        let health = Health::new(monitoring, ring.clone(), *login, counted.clone());
+        Ok(Self { health, ..store })
     }
 
     /// Returns the store with another limit of endpoints.

@@ -11,12 +11,14 @@ use tokio::time::Instant;
 
 use super::endpoints::StoredEndpoint;
 use super::{accounts, listed, one_more, unreadable};
-use crate::db::At;
+use crate::db::{At, Database};
+use crate::journal::{self, Deed};
 use crate::queue::{Search, recovery_json, recovery_text, write_recovery};
 use crate::sql::queue::{StoredRecovery, lock_recovery};
 use crate::sql::store::{self as sql, ListedRecovery};
-use host::store::{Done, Refused};
-use host::store::{Listed, MOST_COUNTED, Missed, PartRows, RecoveryPage, RecoveryRow, place};
+use host::store::{
+    Done, List, MOST_COUNTED, Missed, PageOf, PartRows, RecoveryPage, RecoveryRow, Refused, place,
+};
 
 /// How long a count may take while a person waits for it, and before a recovery starts.
 const COUNTING: Duration = Duration::from_millis(800);
@@ -87,7 +89,7 @@ pub(super) async fn start(
 
 /// Starts a recovery of each endpoint that is active and may have missed something: of one account, or
 /// of all, after a number. Nothing is counted before.
-pub(crate) async fn start_all(
+pub(super) async fn start_all(
     change: &Transaction<'_>,
     account: Option<&str>,
     missed: &RecoveryFilter,
@@ -140,11 +142,9 @@ async fn insert(
 /// Reads a page of the recoveries of an account: those that run, then those that have ended, newest first.
 pub(super) async fn page(
     client: &impl GenericClient,
-    account: &str,
-    after: Option<&str>,
-    limit: usize,
-) -> Done<PartRows<Listed<RecoveryRow>>> {
-    let below = place(after, i64::MAX)?;
+    PageOf { account, after, limit }: PageOf<'_>,
+) -> Done<List<RecoveryRow>> {
+    let (account, below) = (account.as_str(), place(after, i64::MAX)?);
     let rows = sql::recoveries_page(client, account, below, one_more(limit)).await?;
     let read =
         |row: ListedRecovery| listed("recovery", &recovery_text(row.id), row.read.map(shown));
@@ -204,4 +204,34 @@ fn number(id: &str) -> Done<i64> {
     let number = id.strip_prefix("rcv_").and_then(|number| number.parse().ok());
     // No two texts are one recovery.
     number.filter(|number| recovery_text(*number) == id).ok_or(MISSING)
+}
+
+/// Starts a recovery of each endpoint that is active and has missed something, a page at a time, and notes the
+/// deed with the first page. Returns how many were started: senders make their steps. It may be called again:
+/// where one is running, nothing changes.
+///
+/// # Errors
+/// There is no such account, or the database did not respond: call again.
+pub(crate) async fn recover_all(
+    database: &Database,
+    account: Option<&str>,
+    missed: &RecoveryFilter,
+    deed: Deed,
+    now: Timestamp,
+) -> Result<usize, Refused> {
+    let (mut started, mut after) = (0_usize, None);
+    let mut deed = Some(deed);
+    loop {
+        let page = journal::act(database, async |change| {
+            let page = start_all(change, account, missed, after.as_deref(), now).await?;
+            Ok((page, deed.take()))
+        });
+        let page = page.await?;
+        page.started.iter().for_each(RecoveryRow::log_start);
+        started = started.saturating_add(page.started.len());
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(started),
+        }
+    }
 }

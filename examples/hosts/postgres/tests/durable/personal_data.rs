@@ -14,7 +14,7 @@ use call_assistant_postgres::key_ring::{KeyRing, OpenError};
 use call_assistant_postgres::ops::erase::{
     self, EraseError, Erased, Found, Left, Patience, Subject,
 };
-use call_assistant_postgres::ops::rotate::{self, Rotated};
+use call_assistant_postgres::ops::ring::{self, Rotated};
 use call_assistant_postgres::queue::{Accepted, accept};
 use host::store::scope::By;
 use private_server::{PrivateServer, Settings};
@@ -576,9 +576,9 @@ async fn a_key_of_the_ring_is_replaced() {
     world.rows(write, &[&seal(&old, "whsec_kept")]).await;
 
     // The other endpoint's secret is sealed with a key that nobody here has.
-    let rotated = rotate::keys(&world.database, &both, now).await.unwrap();
+    let rotated = ring::rotate(&world.database, &both, now).await.unwrap();
     assert_eq!(rotated, Rotated { sealed: 1, unreadable: 1 });
-    let rotated = rotate::keys(&world.database, &both, now).await.unwrap();
+    let rotated = ring::rotate(&world.database, &both, now).await.unwrap();
     assert_eq!(rotated, Rotated { sealed: 0, unreadable: 1 });
     let read = "SELECT secrets FROM endpoints WHERE id = 'we_acct_1'";
     let sealed: Vec<u8> = world.rows(read, &[]).await[0].get(0);

@@ -2,8 +2,10 @@
 
 use deadpool_postgres::Transaction;
 
-use super::{EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step};
-use super::{ended, endpoints, every_step, has_row, is_held, older_have_ended};
+use super::{
+    EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step, ended, endpoints,
+    every_step, has_row, is_held, older_have_ended,
+};
 use crate::db::{Database, DbError, span};
 use crate::queue;
 use crate::sql::erase as sql;

@@ -7,8 +7,10 @@ use call_assistant::Timestamp;
 use call_assistant::model::{Call, CallCaller};
 use deadpool_postgres::{Object, Transaction};
 
-use super::{EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step, Subject};
-use super::{ended, endpoints, every_step, has_row, len, older_have_ended};
+use super::{
+    EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step, Subject, ended, endpoints,
+    every_step, has_row, len, older_have_ended,
+};
 use crate::db::{At, Database, DbError, span};
 use crate::sql::erase as sql;
 use crate::sql::queue::give_up;
