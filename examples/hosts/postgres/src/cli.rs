@@ -166,7 +166,13 @@ pub(crate) enum Role {
     },
     /// A command of operators, which is a row of [`commands`].
     #[command(skip)]
-    Ask(Box<Asking>),
+    Ask {
+        asking: Box<Asking>,
+        /// The key ring that was given; `None` where no secret is read or written.
+        keys: Option<Keys>,
+        /// Whether it seals a secret, and needs the ring.
+        seals: bool,
+    },
 }
 
 #[derive(Subcommand)]

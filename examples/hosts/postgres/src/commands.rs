@@ -617,11 +617,11 @@ pub(crate) fn asked(matches: &ArgMatches) -> Option<Role> {
         let place = fields.remove("after").unwrap_or_else(|| "".into());
         fields.insert(from.to_owned(), place);
     }
-    Some(Role::Ask(Box::new(Asking {
+    let keys = row.opens.then(|| read_or_exit(given));
+    let seals = matches!(row.action, Action::CreateEndpoint | Action::RotateSecret);
+    let asking = Box::new(Asking {
         database: database.address(),
         by: user.by(),
-        keys: row.opens.then(|| read_or_exit(given)),
-        seals: matches!(row.action, Action::CreateEndpoint | Action::RotateSecret),
         heading: match row.action {
             Action::UndoLever => "undone",
             Action::DeleteEndpoint => "deleted",
@@ -639,7 +639,8 @@ pub(crate) fn asked(matches: &ArgMatches) -> Option<Role> {
         from,
         limit,
         print,
-    })))
+    });
+    Some(Role::Ask { asking, keys, seals })
 }
 
 /// Returns a field as one of a query: words with commas in between.

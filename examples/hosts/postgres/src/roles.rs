@@ -142,7 +142,13 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let is_bad = checks.iter().any(|check| check.state == State::Fail);
             return Ok(if is_bad { exit::FAILED } else { 0 });
         }
-        Role::Ask(asking) => ask::run(*asking).await?,
+        Role::Ask { asking, keys, seals } => {
+            let ring = match keys {
+                Some(keys) if seals => keys.ring(&asking.database).await,
+                keys => keys.and_then(cli::Keys::given).unwrap_or_else(KeyRing::none),
+            };
+            ask::run(*asking, ring).await?;
+        }
         Role::Migrate { database, status: false, dry_run: false } => {
             let migrated = db::migrate(&Database::at(&database.address(), 1)?).await?;
             exit::print(match migrated {

@@ -10,7 +10,6 @@ use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
-use crate::cli::Keys;
 use crate::clocks;
 use crate::db::Address;
 use crate::exit::{self, Ended};
@@ -28,10 +27,6 @@ use host::terminal;
 pub(crate) struct Asking {
     pub(crate) database: Address,
     pub(crate) by: By,
-    /// The key ring that was given; `None` where no secret is read or written.
-    pub(crate) keys: Option<Keys>,
-    /// Whether it seals a secret, and needs the ring.
-    pub(crate) seals: bool,
     /// What was done, in a word, where the answer does not show it.
     pub(crate) heading: &'static str,
     /// The address of the dashboard, which a link begins with.
@@ -98,12 +93,8 @@ pub(crate) enum Print {
 ///
 /// # Errors
 /// The database does not answer, or the dashboard refuses: its words.
-pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
-    let Asking { database, keys, seals, method, path, mut query, mut body, print, .. } = asking;
-    let ring = match keys {
-        Some(keys) if seals => keys.ring(&database).await,
-        keys => keys.and_then(Keys::given).unwrap_or_else(KeyRing::none),
-    };
+pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Error>> {
+    let Asking { database, method, path, mut query, mut body, print, .. } = asking;
     clocks::reach(&database).await?;
     let store = Postgres::at(&database, ring)?.limited(asking.endpoint_limit);
     // Links are made for processes that require a token.
@@ -116,7 +107,7 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
         let stands = dashboard.ask(&login, &Method::GET, path, Vec::new(), json!({})).await;
         let stands: Value =
             serde_json::from_slice(&stands.into_body().collect().await?.to_bytes())?;
-        if stands["reason"] == "deleted" {
+        if stands.get("reason").is_some_and(|reason| reason == "deleted") {
             heading = "deleted already";
         }
     }
@@ -149,7 +140,8 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
                 (answered.get("next").filter(|next| !next.is_null()), body.as_object_mut())
             else {
                 exit::is_read(one(print, "", &json!({ "cancelled": cancelled })))?;
-                return match body["type"].as_str().filter(|_| cancelled == 0 && is_text) {
+                let of_type = body.get("type").and_then(Value::as_str);
+                return match of_type.filter(|_| cancelled == 0 && is_text) {
                     Some(of_type) => check_type(of_type),
                     None => Ok(()),
                 };
@@ -158,9 +150,13 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
             continue;
         }
         let Some(Value::Array(mut page)) = answered.get_mut(asking.rows).map(Value::take) else {
-            if let (Some(at), Some(path)) = (&asking.dashboard, answered["path"].as_str()) {
+            let path = answered.get("path").and_then(Value::as_str);
+            let url = asking.dashboard.zip(path).map(|(at, path)| {
                 let scheme = if at.contains("://") { "" } else { "http://" };
-                answered["url"] = format!("{scheme}{}{path}", at.trim_end_matches('/')).into();
+                format!("{scheme}{}{path}", at.trim_end_matches('/'))
+            });
+            if let (Some(url), Some(answered)) = (url, answered.as_object_mut()) {
+                answered.insert("url".to_owned(), url.into());
             }
             exit::is_read(one(print, heading, &answered))?;
             return Ok(());
