@@ -3,7 +3,6 @@
 
 mod address;
 mod class;
-mod columns;
 mod connect;
 mod migrations;
 mod pool;
@@ -13,11 +12,11 @@ mod step;
 
 pub use address::Address;
 pub use class::Class;
-pub use columns::{At, delivery_of, endpoint_of};
-pub(crate) use columns::{columns, span};
 #[cfg(test)]
 pub(crate) use migrations::DECLARED;
 pub(crate) use migrations::latest_migration;
 pub use migrations::{MigrationError, MigrationStatus, check, migrate, status};
 pub use pool::{Database, DbError, OPTIONS, Session};
+pub use rows::{At, delivery_of, endpoint_of};
+pub(crate) use rows::{columns, span};
 pub use step::{OpenChange, StepError};

@@ -19,9 +19,9 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::api::{self, Addresses};
 use super::erasures::Erasures;
 use super::receiver::KINDS;
+use super::{Addresses, ask, record};
 
 const ACCOUNTS: u32 = 6;
 const PER_ACCOUNT: u32 = 8;
@@ -164,7 +164,7 @@ impl Customers {
                 Ok(Some(row)) => {
                     let path = format!("/recoveries/{}/cancel", row.get::<_, String>(0));
                     if let Some(address) = self.apis.nth(nth) {
-                        api::ask(address, Method::POST, &path, &json!({})).await;
+                        ask(address, Method::POST, &path, &json!({})).await;
                     }
                 }
                 Err(_) => {}
@@ -283,7 +283,7 @@ impl Customers {
     async fn record(&self, account: &str, call: &Value, stopped: &watch::Receiver<bool>) -> bool {
         for nth in 0.. {
             let stored = match self.apis.nth(nth) {
-                Some(address) => api::record(address, account, call).await,
+                Some(address) => record(address, account, call).await,
                 None => None,
             };
             if stored == Some(true) || *stopped.borrow() {
@@ -303,11 +303,11 @@ impl Customers {
         let kind = KINDS[usize::try_from(endpoint).unwrap()];
         let asked = json!({ "url": format!("{}/{id}/{kind}?moved={nth}", self.url) });
         let path = format!("/endpoints/{id}");
-        let moved = api::ask(address, Method::PATCH, &path, &asked).await;
+        let moved = ask(address, Method::PATCH, &path, &asked).await;
         let recovered = match self.database.read(async |client| missed(client, nth).await).await {
             Ok(Some(id)) => {
                 let path = format!("/endpoints/{id}/recover");
-                api::ask(address, Method::POST, &path, &json!({})).await
+                ask(address, Method::POST, &path, &json!({})).await
             }
             _ => None,
         };
@@ -332,7 +332,7 @@ impl Customers {
         let started = async |nth| match self.apis.nth(nth) {
             Some(address) => {
                 let path = "/endpoints/whep_acct_0_0/recover";
-                api::ask(address, Method::POST, path, &json!({})).await
+                ask(address, Method::POST, path, &json!({})).await
             }
             None => None,
         };

@@ -8,7 +8,7 @@ use call_assistant::webhook::sender::{Delivery, DeliveryColumns, DeliveryStatus}
 use call_assistant_postgres::db::{At, delivery_of, endpoint_of};
 use call_assistant_postgres::queue::{self, Locked};
 
-use super::rows::{Filled, KINDS, Row, shard};
+use super::{Filled, KINDS, Row, shard};
 
 #[tokio::test]
 async fn a_page_of_deliveries_is_what_its_filter_says() {

@@ -9,7 +9,7 @@ use call_assistant::webhook::sender::{
 use call_assistant_postgres::db::{At, delivery_of};
 use tokio_postgres::types::ToSql;
 
-use super::rows::{Dice, Filled, KINDS, Row, endpoint_in, shard};
+use super::{Dice, Filled, KINDS, Row, endpoint_in, shard};
 use call_assistant::Timestamp;
 
 // D-54 to D-56: what an enabled endpoint missed is what the library says of each row.

@@ -10,7 +10,7 @@ use call_assistant::{Product, Timestamp};
 use call_assistant_postgres::db::{At, endpoint_of};
 use tokio_postgres::types::ToSql;
 
-use super::rows::{Filled, shard};
+use super::{Filled, shard};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
