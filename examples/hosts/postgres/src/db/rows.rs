@@ -31,7 +31,7 @@ pub(crate) trait FromRow: Sized {
 
 /// A column by its name or place, and which types it takes.
 #[cfg(test)]
-pub(crate) type Column = (String, fn(&tokio_postgres::types::Type) -> bool);
+pub(crate) type Column = (String, fn(&Type) -> bool);
 
 /// The type of a column, and the value that it has in this program.
 pub(crate) trait Field {

@@ -141,10 +141,8 @@ pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Err
             else {
                 exit::is_read(one(print, "", &json!({ "cancelled": cancelled })))?;
                 let of_type = body.get("type").and_then(Value::as_str);
-                return match of_type.filter(|_| cancelled == 0 && is_text) {
-                    Some(of_type) => check_type(of_type),
-                    None => Ok(()),
-                };
+                of_type.filter(|_| cancelled == 0 && is_text).inspect(|of_type| look_at(of_type));
+                return Ok(());
             };
             body.insert("after".to_owned(), next.clone());
             continue;
@@ -193,7 +191,7 @@ pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Err
     if rows.is_empty() && is_text {
         last_words("There are none.");
         if let Some((_, of_type)) = query.iter().find(|(name, _)| name == "type") {
-            check_type(of_type)?;
+            look_at(of_type);
         }
     }
     if let Some(place) = next_place {
@@ -207,15 +205,11 @@ fn set(query: &mut Vec<(String, String)>, name: &str, value: String) {
     query.push((name.to_owned(), value));
 }
 
-/// Refuses a type that no event has by itself: who found nothing with it may have misspelt it.
-fn check_type(of_type: &str) -> Result<(), Box<dyn Error>> {
-    let known = EventType::KNOWN.iter().map(EventType::as_str);
-    match known.clone().any(|known| known == of_type) {
-        true => Ok(()),
-        false => {
-            let known = known.collect::<Vec<_>>().join(", ");
-            Err(Ended::Usage(format!("--type: nothing found; the known types are {known}")).into())
-        }
+/// Names the known types to who found nothing with another one, which may be misspelt.
+fn look_at(of_type: &str) {
+    let known: Vec<_> = EventType::KNOWN.iter().map(EventType::as_str).collect();
+    if !known.contains(&of_type) {
+        last_words(&format!("--type: nothing found; the known types are {}", known.join(", ")));
     }
 }
 

@@ -582,6 +582,8 @@ async fn the_clock_of_the_database_is_wrong() {
     let told = File::new("leader", "+45s\n");
     let recording =
         Recording::new("the_clock_of_the_database_is_wrong", &["DatabaseClockWrong", "NoSender"])
+            // The database restarts.
+            .may_fire(&["StoreOutOfReach"])
             .row("DatabaseClockWrong", "database's server")
             .says("one of the two is wrong")
             .of("api", &service.api)
