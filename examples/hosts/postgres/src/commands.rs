@@ -247,7 +247,7 @@ struct Filter {
 
 #[derive(Args, Serialize)]
 struct Overlap {
-    /// How long the previous secret still signs: 0 if it has leaked [24h].
+    /// How long the previous secret still signs: with 0, after a leak, no earlier one does [24h].
     #[serde(rename = "overlap_seconds")]
     #[arg(long = "previous", value_name = "TIME")]
     #[arg(value_parser = words(["0", "1h", "24h", "7d"]).map(|text| seconds(&text)))]
@@ -412,7 +412,7 @@ const ROWS: &[Row] = &[
         "Replaces the signing secret of an endpoint, and prints the new one this once. The \
          previous one still signs for 24 hours, or for --previous, if it can be opened.",
     )
-    .with::<Overlap>("--previous 1h")
+    .with::<Overlap>("--previous 0")
     .opens(),
     row(
         Action::PingEndpoint,

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
-use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::sender::{EndpointHealth, EndpointUrl};
+use call_assistant::webhook::{Signer, SigningSecret};
 use serde::Serialize;
 
-use super::Missed;
+use super::{Done, Missed, Refused};
 
 /// An endpoint to register.
 #[derive(Clone, Debug)]
@@ -172,6 +172,22 @@ impl AlertPage {
 #[derive(Clone, Debug)]
 pub struct NewSecret {
     pub secret: SigningSecret,
-    /// For how long the previous one signs, too.
+    /// For how long the previous one signs, too. Zero after a leak: then no earlier one does.
     pub overlap: Duration,
+}
+
+impl NewSecret {
+    /// Replaces a signer's secret. Who rotates twice after a leak has not said which of the two has leaked.
+    ///
+    /// # Errors
+    /// Too many secrets would sign.
+    pub fn replace(self, signer: &mut Signer, now: Timestamp) -> Done<()> {
+        if self.overlap.is_zero() {
+            *signer = Signer::new(self.secret);
+            return Ok(());
+        }
+        signer
+            .rotate(self.secret, self.overlap, now)
+            .map_err(|error| Refused::Conflict(error.to_string()))
+    }
 }

@@ -185,9 +185,7 @@ impl Tables {
     /// There is no such endpoint, it is deleted, or too many secrets would sign.
     pub fn rotate(&mut self, id: &str, new: NewSecret, now: Timestamp) -> Done<()> {
         let (_, row) = self.own_endpoint(id)?;
-        row.signer
-            .rotate(new.secret, new.overlap, now)
-            .map_err(|error| Refused::Conflict(error.to_string()))
+        new.replace(&mut row.signer, now)
     }
 
     /// Returns an endpoint that its owner may still change.

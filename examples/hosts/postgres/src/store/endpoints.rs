@@ -197,8 +197,7 @@ pub(super) async fn rotate(
     let id = found.shown.id.as_str();
     let signer = match ring.open(id, &found.sealed, now) {
         Ok(mut signer) => {
-            let rotated = signer.rotate(new.secret, new.overlap, now);
-            rotated.map_err(|error| Refused::Conflict(error.to_string()))?;
+            new.replace(&mut signer, now)?;
             signer
         }
         // Nobody can sign with the old one.

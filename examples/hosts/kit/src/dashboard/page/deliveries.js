@@ -111,7 +111,7 @@ const barred = (d) => d.outlook?.not_redeliverable && (isDeleted(d) ? "the endpo
 // What can be done with a delivery, in its row and in its drawer.
 function action(d, where) {
   const act = (key, text, done, path) => button(text, { key: `${where}${key} ${d.id}`, of: (where && "opened, ") + titled(d), class: where && "primary" }, () => attempt(done, () => ask("POST", at("deliveries", d.id, path)).then(() => watched.set(d.id, d.attempts.length))));
-  return MISSED.includes(d.status) ? barred(d) ? faint(barred(d)) : act("again", "Redeliver", "Redelivery accepted", "redeliver") : d.status === "waiting" && act("now", "Send now", "It is sent now", "send");
+  return MISSED.includes(d.status) ? barred(d) ? faint(barred(d)) : act("again", "Redeliver", "Redelivery accepted", "redeliver") : d.status === "waiting" && endpointOf(d)?.status === "active" && act("now", "Send now", "Due now", "send");
 }
 // Why a delivery that is due is not sent, and until when: what an operator has set, or its endpoint.
 function heldBy(d) {

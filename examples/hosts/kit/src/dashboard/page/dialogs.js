@@ -148,15 +148,15 @@ function editDialog(e) {
 }
 function rotateDialog(e) {
   dialog("Rotate the signing secret", e.url, [
-    field("The previous secret", "Receivers accept either signature while both sign.", select({ name: "overlap" },
-      [["86400", "signs, too, for a day"], ["3600", "signs, too, for an hour"], ["604800", "signs, too, for a week"], ["0", "stops now: it has leaked"]])),
+    field("The previous secrets", "Receivers accept either signature while both sign.", select({ name: "overlap" },
+      [["86400", "signs for a day"], ["3600", "signs for an hour"], ["604800", "signs for a week"], ["0", "stop now: one has leaked"]])),
   ], "Rotate", async (data) => {
     const made = await ask("POST", at("endpoints", e.id, "rotate"), { overlap_seconds: Number(data.get("overlap")) });
     return () => secretDialog("Secret rotated", "The new signing secret, for the receiver:", made.secret);
   });
 }
 function deleteDialog(e) {
-  confirmDialog("Delete this endpoint?", "No more events are sent to it, and pending deliveries are parked. Its log is kept for thirty days.", e.url, "Delete", () => ask("DELETE", at("endpoints", e.id)), "Deleted");
+  confirmDialog("Delete this endpoint?", "It gets no more events, and pending deliveries are parked. Its log is kept for thirty days.", e.url, "Delete", () => ask("DELETE", at("endpoints", e.id)), "Deleted");
 }
 function pauseDialog(e) {
   confirmDialog("Pause this endpoint?", "Nothing is sent to it before it is enabled again. Missed deliveries are sent only by a recovery.", e.url, "Pause", () => ask("POST", at("endpoints", e.id, "pause")), "Paused: nothing is sent to it");

@@ -14,11 +14,11 @@ function lock() {
   $("live").classList.add("off");
   $("live-text").textContent = "Logged out";
   pass = null;
-  if (portal) return notice("You are not logged in", "The link has expired, was revoked, or you have logged out. Ask whoever sent it to you for another one.");
+  if (portal) return notice("You are not logged in", "The link has expired or was revoked, or you have logged out. Ask for another one.");
   const token = h("input", { type: "password", name: "token", required: true, autocomplete: "current-password" });
   const form = formOf("form.card.login", [h("h1", "Log in"),
     h("input", { type: "text", name: "username", value: "operator", autocomplete: "username", hidden: true }),
-    field("The operator's token", "This browser stays logged in for an hour.", token)], null, "Log in", async () => {
+    field("The operator's token", "You stay logged in for an hour.", token)], null, "Log in", async () => {
     await ask("POST", "/login", { token: token.value }).catch((error) => { token.select(); throw error; });
     locked = false;
     $("main").replaceChildren();

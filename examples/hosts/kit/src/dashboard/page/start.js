@@ -1,4 +1,5 @@
 addEventListener("popstate", () => {
+  if (portal && location.hash.startsWith("#link=")) return location.reload();
   const before = tab;
   if (follow()) return refresh(true);
   if (tab !== before) draw();

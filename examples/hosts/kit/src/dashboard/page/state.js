@@ -83,7 +83,7 @@ function follow() {
   const query = new URLSearchParams(rest.join("?"));
   const [name, of] = path.split("/");
   let id = name;
-  try { id = decodeURIComponent(name); } catch { /* an id that no account has */ }
+  try { id = decodeURIComponent(name); } catch { }
   tab = Object.hasOwn(TABS, of) ? of : "deliveries";
   const other = (id || null) !== selected;
   if (other) { selected = id || null; forget(); clearSearch(); }
