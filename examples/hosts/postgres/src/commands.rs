@@ -588,7 +588,7 @@ pub(crate) fn asked(matches: &ArgMatches) -> Option<Role> {
     fields.retain(|_, value| !value.is_null());
     let text = |name| given.try_get_one::<String>(name).ok().flatten().cloned();
     let at = |name| given.try_get_one::<Timestamp>(name).ok().flatten().copied();
-    // What the route does not filter is filtered here.
+    // The route does not filter by these: the rows are filtered here.
     let by = match row.action {
         Action::ListCalls => Some("started_at"),
         Action::ReadJournal => Some("at"),
@@ -688,7 +688,7 @@ mod tests {
 
     use super::{ROWS, WORDS, added};
 
-    /// What a usual word is said to mean is a command.
+    /// Each usual word stands for a command that exists.
     #[test]
     fn each_usual_word_names_a_command() {
         for (word, command) in WORDS {

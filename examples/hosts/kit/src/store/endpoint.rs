@@ -177,7 +177,7 @@ pub struct NewSecret {
 }
 
 impl NewSecret {
-    /// Replaces a signer's secret. Who rotates twice after a leak has not said which of the two has leaked.
+    /// Replaces a signer's secret. After a leak all earlier secrets stop: two rotations do not tell which one has leaked.
     ///
     /// # Errors
     /// Too many secrets would sign.

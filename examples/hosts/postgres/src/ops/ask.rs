@@ -223,7 +223,7 @@ fn one(print: Print, heading: &str, answered: &Value) -> io::Result<()> {
     if !heading.is_empty() {
         terminal::print(heading)?;
     }
-    // What is shown this once is first. The text of an event is shown once, as it is sent.
+    // A secret is shown this once, and first. The text of an event is shown once, as it is sent.
     let attempts = fields.get("attempts").and_then(Value::as_array);
     let next = attempts.map(|_| ("next", next(answered)));
     let secret = fields.get("secret").map(|secret| ("secret", text(Some(secret))));
@@ -279,7 +279,7 @@ fn cell(row: &Value, column: &str) -> String {
             terminal::escaped(body.lines().next().unwrap_or_default()).into_owned()
         }
         ("shards", Value::Array(shards)) => shards.len().to_string(),
-        // Of the fleet: it is active, and fails.
+        // An endpoint of the fleet that is active, and fails.
         ("reason", Value::Null) if row["waiting"].is_number() => match row["outcome"].as_str() {
             Some(outcome) if outcome.starts_with(|digit: char| digit.is_ascii_digit()) => {
                 format!("fails: HTTP {outcome}")
