@@ -177,7 +177,8 @@ pub struct NewSecret {
 }
 
 impl NewSecret {
-    /// Replaces a signer's secret. After a leak all earlier secrets stop: two rotations do not tell which one has leaked.
+    /// Replaces a signer's secret. After a leak all earlier secrets stop: two rotations do not tell which one has
+    /// leaked.
     ///
     /// # Errors
     /// Too many secrets would sign.
