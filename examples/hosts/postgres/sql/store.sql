@@ -694,7 +694,7 @@ LEFT JOIN LATERAL (
 ORDER BY e.told DESC, e.since DESC;
 
 -- name: journal_after
--- What is behind a row, of transactions that have ended and before which all others have.
+-- The rows behind a row, of transactions that have ended, and before which all others have ended.
 SELECT writer::text || '-' || id AS position, at, by, action, account_id, target, before::text AS before,
     after::text AS after
 FROM journal

@@ -27,7 +27,7 @@ use host::terminal;
 pub(crate) struct Asking {
     pub(crate) database: Address,
     pub(crate) by: By,
-    /// What was done, in a word, where the answer does not show it.
+    /// A word for the action, where the answer does not show it.
     pub(crate) heading: &'static str,
     /// The address of the dashboard, which a link begins with.
     pub(crate) dashboard: Option<String>,

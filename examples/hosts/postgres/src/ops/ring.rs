@@ -43,7 +43,7 @@ pub struct Unreadable {
     pub cause: &'static str,
 }
 
-/// What to do with a ring that is another one.
+/// The advice for a ring that is another one.
 pub const OTHER_RING: &str = "give the key ring of the running processes, which their --keys or SECRETS_KEY_RING names; nothing is damaged";
 
 /// The most endpoints that are named: 20. The log names all.

@@ -454,7 +454,7 @@ async fn a_table_ends_and_says_where_it_goes_on() {
     ] {
         assert_eq!(count(&[&["journal"], flags].concat()) > 0, is_any, "{flags:?}");
     }
-    // Who finds nothing with a type that is not known may have misspelt it.
+    // A type that is not known, and finds nothing, may be misspelt.
     let known = "--type: nothing found; the known types are call.ended, ";
     for command in [&["deliveries", "list"][..], &["deliveries", "cancel"]] {
         let said =

@@ -148,8 +148,8 @@ function editDialog(e) {
 }
 function rotateDialog(e) {
   dialog("Rotate the signing secret", e.url, [
-    field("The previous secrets", "Receivers accept either signature while both sign.", select({ name: "overlap" },
-      [["86400", "signs for a day"], ["3600", "signs for an hour"], ["604800", "signs for a week"], ["0", "stop now: one has leaked"]])),
+    field("The previous secret", "Receivers accept either signature while both sign.", select({ name: "overlap" },
+      [["86400", "signs for a day"], ["3600", "signs for an hour"], ["604800", "signs for a week"], ["0", "stops now: it has leaked"]])),
   ], "Rotate", async (data) => {
     const made = await ask("POST", at("endpoints", e.id, "rotate"), { overlap_seconds: Number(data.get("overlap")) });
     return () => secretDialog("Secret rotated", "The new signing secret, for the receiver:", made.secret);
