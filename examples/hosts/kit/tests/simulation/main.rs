@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo test -p call-assistant-host --test simulation                    a few days
-//! SIMULATION="--config .ci/simulation.toml -p call-assistant-host --test simulation"
+//! SIMULATION="--all-features --config .ci/simulation.toml --test simulation"
 //! cargo test $SIMULATION -- --seeds 1000                                 as the gate does, optimised
 //! cargo test $SIMULATION -- --seeds 100000 --from 1000                   others
 //! cargo test $SIMULATION -- --seed 17                                    the trace of one

@@ -12,6 +12,14 @@ const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 /// The name of the program.
 const NAME: &str = "broken-postgres";
 
+/// The features that packages of others have where the durable host's tests are built.
+const BESIDE_TESTS: &str = r#"
+[target.'cfg(all())'.dependencies]
+http-body-util = { workspace = true, features = ["channel"] }
+time = { workspace = true, features = ["formatting", "std"] }
+tokio = { workspace = true, features = ["test-util"] }
+"#;
+
 /// The program with the faults. It has one only if it is told which.
 pub(crate) fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -82,7 +90,8 @@ fn make() -> PathBuf {
     write(&workspace, other.as_bytes());
     let manifest = package.join("Cargo.toml");
     let named = fs::read_to_string(fresh.join(&manifest)).unwrap()
-        + &format!("\n[[bin]]\nname = \"{NAME}\"\npath = \"src/main.rs\"\n");
+        + &format!("\n[[bin]]\nname = \"{NAME}\"\npath = \"src/main.rs\"\n")
+        + BESIDE_TESTS;
     write(&fresh.join(&manifest), named.as_bytes());
     // What is as it was keeps its time, so that it is not built again.
     for file in files_below(&copy) {

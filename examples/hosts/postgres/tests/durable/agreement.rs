@@ -699,7 +699,7 @@ async fn lane(next: &AtomicU64, end: u64) -> [usize; 4] {
 #[test]
 fn the_simulations_store_does_what_postgresql_does() {
     let number = |name, or| std::env::var(name).map_or(or, |text| text.parse::<u64>().unwrap());
-    let (count, from) = (number("TRUTH", 2_000), number("TRUTH_FROM", 1));
+    let (count, from) = (number("TRUTH", 700), number("TRUTH_FROM", 1));
     let next = AtomicU64::new(from);
     let run = || {
         let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
