@@ -12,8 +12,8 @@ use crate::secret::Secret;
 use crate::secret::mac;
 use crate::text::{TextError, TextReason, check_len, check_visible};
 
-/// The secret text of an API key. Only [`reveal`](Self::reveal) shows it; it is wiped when
-/// dropped.
+/// The secret text of an API key. Only [`reveal`](Self::reveal) shows the text. The memory is wiped
+/// when the key is dropped.
 ///
 /// ```
 /// use call_assistant::Product;
@@ -105,19 +105,20 @@ impl ApiKey {
         Self { text: Secret::from_random(prefix, bytes), mode, prefix_len: prefix.len() }
     }
 
-    /// Returns the text: to show once at creation, or to send in `Authorization`.
+    /// Returns the text, to show once at creation or to send in `Authorization`.
     #[must_use]
     pub fn reveal(&self) -> &str {
         self.text.as_str()
     }
 
-    /// Returns the text without a check of its encoding, which would branch on it.
+    /// Returns the text without a check of its encoding, because that check would branch on the
+    /// secret.
     #[cfg(feature = "service")]
     pub(super) fn as_bytes(&self) -> &[u8] {
         self.text.as_bytes()
     }
 
-    /// Returns the mode that the prefix names. A service uses the mode it stored instead.
+    /// Returns the mode of the prefix. A service uses the stored mode instead.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
@@ -168,7 +169,7 @@ fn refused(reason: TextReason) -> TextError {
     TextError::new(WHAT, reason, "a prefix such as service_live_ or service_test_")
 }
 
-/// Checks for the form of a product's name in its prefixes.
+/// Returns whether a text has the form of a product's name in a prefix.
 fn is_slug(text: &str) -> bool {
     let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     text.bytes().all(word) && text.starts_with(|first: char| first.is_ascii_lowercase())

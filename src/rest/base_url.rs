@@ -8,7 +8,8 @@ use http::Uri;
 use super::percent::decode_segment;
 use crate::text::{TextError, TextReason, check_len};
 
-/// The root of a service's API: `https://api.example.com`, or with a port and a path of its own.
+/// The root URL of a service's API, such as `https://api.example.com`. It may have a port and a
+/// path.
 ///
 /// ```
 /// use call_assistant::TextReason;
@@ -23,9 +24,9 @@ use crate::text::{TextError, TextReason, check_len};
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// A URL made of a base URL is valid and means the same to every URL parser: a text that some
-/// parsers would repair is refused. (Punycode is not decoded: some parsers refuse a host of `xn--`
-/// and nonsense.)
+/// A URL built on a base URL is valid and has the same meaning for every URL parser. A text that
+/// some parsers would repair is refused. Punycode is not decoded, so some parsers refuse a host
+/// with `xn--` and invalid Punycode.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BaseUrl {
     text: String,
@@ -36,17 +37,21 @@ impl BaseUrl {
     /// The longest base URL: 2,048 bytes.
     pub const MAX_LEN: usize = 2048;
 
-    /// Parses a base URL. One slash at its end is dropped.
+    /// Parses a base URL. One slash at its end is removed.
     ///
-    /// Use `http` only for a service on the same machine or behind a tunnel: without encryption,
-    /// everybody on the way can read the key.
+    /// Use `http` only for a service on the same machine or behind a tunnel. Without encryption,
+    /// anybody on the network path can read the key.
     ///
     /// # Errors
-    /// Returns an error that names the part which is not valid: a text over
-    /// [`MAX_LEN`](Self::MAX_LEN) bytes; a byte that no URL has (text beyond ASCII is
-    /// percent-encoded in a path and Punycode in a host); another scheme; a user name or password;
-    /// a malformed host, port or path; a query; a fragment. It never repeats the text, which may
-    /// hold a password.
+    /// Returns an error that names the fault. The error never repeats the text, which may hold a
+    /// password. The faults are:
+    ///
+    /// - a text over [`MAX_LEN`](Self::MAX_LEN) bytes
+    /// - a byte that no URL has (text beyond ASCII is percent-encoded in a path and Punycode in a
+    ///   host)
+    /// - another scheme, a user name or a password
+    /// - a malformed host, port or path
+    /// - a query or a fragment
     pub fn parse(text: &str) -> Result<Self, TextError> {
         check_len(WHAT, text, Self::MAX_LEN)?;
         if let Some(at) = text.bytes().position(|byte| !is_allowed(byte)) {
@@ -82,7 +87,7 @@ impl BaseUrl {
         &self.text
     }
 
-    /// Returns the path that all paths of the API begin with: empty, or with a slash in front.
+    /// Returns the path with which all paths of the API begin. It is empty or begins with a slash.
     #[must_use]
     #[expect(clippy::expect_used, reason = "the text ends with its path")]
     pub fn path(&self) -> &str {
@@ -90,8 +95,8 @@ impl BaseUrl {
         at.and_then(|at| self.text.get(at..)).expect("the text ends with its path")
     }
 
-    /// Returns what follows the base URL's own path in a request's path; `None` for a path that is
-    /// elsewhere. For a service that is not at the root of its host.
+    /// Removes the base URL's own path from the beginning of a request's path. Returns `None` for a
+    /// path outside the base. A service that is not at the root of its host needs this.
     ///
     /// ```
     /// # use call_assistant::rest::BaseUrl;
@@ -133,8 +138,8 @@ const HOST: &str = "has a host that is missing or malformed";
 const PORT: &str = "has a port that is not from 1 to 65535";
 const PATH: &str = "has a path with an empty segment, one of dots, or malformed encoding";
 
-/// Returns whether RFC 3986 has a character. A backslash, a `|` and the like are repaired by some
-/// parsers and refused by others.
+/// Returns whether RFC 3986 allows a character. Some parsers repair a backslash or a `|`, and
+/// others refuse them.
 fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte)
 }
@@ -158,7 +163,7 @@ fn check_authority(authority: &str, host_len: usize) -> Result<(), TextError> {
 fn is_name_or_ipv4(host: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     let label = |label: &str| !label.is_empty() && label.bytes().all(allowed);
-    // What ends in a number is read as an IPv4 address, in forms that hardly look like one.
+    // URL parsers read a host that ends in a number as an IPv4 address, even `127.0x1`.
     let last = host.rsplit('.').next().unwrap_or(host);
     let number = last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit());
     host.len() <= 253 && host.split('.').all(label) && (!number || Ipv4Addr::from_str(host).is_ok())

@@ -8,7 +8,7 @@ use super::list_calls::{Reader, decoded};
 use crate::Timestamp;
 use crate::model::Call;
 
-/// The filter of a list of calls: which of the account's calls are in it.
+/// The filter that selects the account's calls for a list.
 ///
 /// ```
 /// use call_assistant::rest::{CallFilter, ListCalls};
@@ -27,15 +27,15 @@ use crate::model::Call;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `created_after` is inclusive, so a watermark finds its own call again; `created_before` is
-/// exclusive. Instants compare at full precision, with any offset. Equal bounds select nothing. Bounds
-/// in the wrong order are an error where a request is written and where it is read.
+/// `created_after` is inclusive, so a query from a call's `created_at` lists that call again.
+/// `created_before` is exclusive. Instants compare at full precision, with any offset. Equal bounds select
+/// nothing. Bounds in the wrong order are an error when a request is written and when it is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CallFilter {
-    /// The earliest `created_at` of a call, included.
+    /// The earliest `created_at` of a call, inclusive.
     pub created_after: Option<Timestamp>,
-    /// The latest `created_at` of a call, not included.
+    /// The latest `created_at` of a call, exclusive.
     pub created_before: Option<Timestamp>,
 }
 
@@ -81,18 +81,18 @@ impl CallFilter {
             && self.created_before.is_none_or(|before| call.created_at < before)
     }
 
-    /// Returns whether no call can fit: there is nothing to look up.
+    /// Returns whether the filter selects no call, so that no look-up is needed.
     #[must_use]
     pub fn selects_nothing(&self) -> bool {
         self.created_after.is_some() && self.created_after == self.created_before
     }
 
-    /// Rounds both bounds up to microseconds, for a store that keeps no more, such as
-    /// PostgreSQL's `timestamptz`.
+    /// Rounds both bounds up to microseconds, for a store with that precision, such as PostgreSQL's
+    /// `timestamptz`.
     ///
-    /// Such a store may round a bound down, and then returns calls outside the bounds. Bounds
-    /// rounded up select exactly the same rows. A bound within the last microsecond of the year
-    /// 9999 stays as it is.
+    /// Such a store may round a bound down, and then returns calls outside the bounds. Bounds that
+    /// are rounded up select exactly the same rows as the original bounds. A bound within the last
+    /// microsecond of the year 9999 is unchanged.
     #[must_use]
     pub fn ceil_to_micros(&self) -> Self {
         let mut coarse = self.clone();

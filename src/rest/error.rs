@@ -13,12 +13,12 @@ use crate::json::{
 use crate::secret::one_line;
 
 open_enum! {
-    /// The code of an error. Clients branch on it, never on the message.
+    /// The code of an error. Clients branch on the code, never on the message.
     ///
-    /// A code that this version does not know is kept: a service can add codes without breaking
+    /// A code that this version does not know is kept, so a service can add codes without breaking
     /// clients.
     pub enum ErrorCode {
-        /// An invalid path or query parameter; the message names it.
+        /// An invalid path or query parameter, which the message names.
         InvalidParameter = "invalid_parameter",
         /// A cursor that was altered, cut short, or made by an incompatible paginator.
         InvalidCursor = "invalid_cursor",
@@ -38,7 +38,7 @@ open_enum! {
         RateLimitExceeded = "rate_limit_exceeded",
         /// A failure of the service.
         InternalError = "internal_error",
-        /// A path that exists, but not with this method.
+        /// A method that the path does not allow.
         MethodNotAllowed = "method_not_allowed",
     }
 }
@@ -50,7 +50,7 @@ open_enum! {
         InvalidRequest = "invalid_request",
         /// A credential that is not accepted.
         AuthenticationError = "authentication_error",
-        /// A credential that is accepted, but may not do this.
+        /// A credential that is accepted, but not permitted to make this request.
         PermissionError = "permission_error",
         /// Too many requests.
         RateLimitError = "rate_limit_error",
@@ -72,7 +72,7 @@ impl ErrorCode {
         self.row().map(|(_, error_type, _)| error_type)
     }
 
-    /// Returns the message for people that an error has by default.
+    /// Returns the default message of the code, for people.
     fn default_message(&self) -> &'static str {
         self.row().map_or("The request was refused.", |(.., message)| message)
     }
@@ -128,9 +128,9 @@ impl ErrorCode {
 /// assert_eq!(ApiError::from_json(&error.to_json()), Ok(error));
 /// ```
 ///
-/// `Display` and `Debug` are for logs: one line, of bounded length, without texts that look like a
-/// secret. The fields hold the texts as they came. A reader takes an error that has a code and
-/// nothing else.
+/// `Display` and `Debug` write one line for a log, with bounded length and without texts that look
+/// like a secret. The fields hold the texts as they were received. [`from_json`](Self::from_json)
+/// requires only the code.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiError {
@@ -146,7 +146,7 @@ pub struct ApiError {
 
 impl ApiError {
     /// Creates the error of a code, with its type and default message. A code that this version
-    /// does not know is an `api_error`, and is sent with status 500.
+    /// does not know gets the type `api_error`, and is sent with status 500.
     #[must_use]
     pub fn new(code: ErrorCode, request_id: RequestId) -> Self {
         Self {
@@ -160,7 +160,7 @@ impl ApiError {
     /// Reads an error from JSON, by the rules in [`json`](crate::json).
     ///
     /// # Errors
-    /// Returns what is wrong, in which field, and at which line and column; never the value.
+    /// Returns the fault, its field, its line and its column, but never the value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         json::read(bytes)
     }
@@ -229,7 +229,8 @@ impl Serialize for ApiError {
 }
 
 json_object! {
-    /// The fields of an error. Only `code` is required: a client can act without the other fields.
+    /// The fields of an error. Only `code` is required, because a client can act without the other
+    /// fields.
     struct ErrorFields {
         code: ErrorCode,
         r#type: Lenient<ErrorType>,

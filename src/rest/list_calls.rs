@@ -35,7 +35,7 @@ pub struct ListCalls {
     /// The `next_cursor` of the previous page; `None` for the first page. Only the service that
     /// made a cursor can check it.
     pub cursor: Option<String>,
-    /// The calls to list. A request with a cursor may repeat each filter of its list or leave it out.
+    /// The calls to list. A request with a cursor may repeat or omit each filter of its list.
     pub filter: CallFilter,
 }
 
@@ -50,7 +50,7 @@ impl ListCalls {
     /// The largest limit: 100.
     pub const MAX_LIMIT: usize = 100;
 
-    /// The limit of a request that names none: 50.
+    /// The limit of a request without the parameter `limit`: 50.
     pub const DEFAULT_LIMIT: usize = 50;
 
     /// The longest cursor in a request: 8,192 bytes. A cursor has to fit into a URL.
@@ -83,7 +83,7 @@ impl ListCalls {
     /// Writes the query, without its `?`.
     ///
     /// The limit is always included, so that the size of a page does not depend on the server's
-    /// default. Instants end in `Z`: a `+` would be read as a space.
+    /// default. Instants end in `Z`, because a `+` would be read as a space.
     ///
     /// # Errors
     /// The limit, the cursor or the filter is not valid.
@@ -98,7 +98,7 @@ impl ListCalls {
         Ok(self.unchecked_query())
     }
 
-    /// Writes the query of a list that may have no valid one.
+    /// Writes the query without checking the list.
     pub(super) fn unchecked_query(&self) -> String {
         let Self { limit, cursor, filter } = self;
         let mut query = alloc::format!("limit={limit}");
@@ -113,14 +113,14 @@ impl ListCalls {
         query
     }
 
-    /// Reads a query, without its `?`; empty for a request that has none.
+    /// Reads a query, without its `?`. The text is empty if the request has no query.
     ///
-    /// Parameters come in any order. Every text is accepted as a cursor, even an empty text: the
-    /// keys that sealed the cursor check it later.
+    /// Parameters may be in any order. Every text is accepted as a cursor, even an empty text,
+    /// because the keys that sealed the cursor check it later.
     ///
     /// # Errors
-    /// The first parameter that is unknown, repeated, empty or out of its bounds, or bounds of
-    /// `created_at` in the wrong order.
+    /// Returns the first fault: a parameter that is unknown, repeated, empty or out of its bounds,
+    /// or bounds of `created_at` in the wrong order.
     pub fn from_query(query: &str) -> Result<Self, ParameterError> {
         let (mut list, mut seen) = (Self::new(), [false; PARAMETERS.len()]);
         let pieces = query.split('&').filter(|piece| !piece.is_empty());

@@ -1,4 +1,4 @@
-//! The table of operations, and the way from a path to one of them.
+//! The table of operations, and the routing of a path to its operation.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use super::list_calls;
 use super::percent::decode_segment;
 use crate::rest::{ErrorCode, Quota, Scope};
 
-/// An operation of the API, with everything that is fixed about it: path, scope, quota and errors.
+/// An operation of the API, with its path, scope, quota and errors.
 ///
 /// ```
 /// use call_assistant::rest::Operation;
@@ -21,11 +21,12 @@ use crate::rest::{ErrorCode, Quota, Scope};
 /// assert_eq!(operation.quota().per_minute(), 600);
 /// ```
 ///
-/// Routing, authorisation, rate limits and the client all read this table. No operation writes.
+/// Routing, authorisation, rate limits and the client all read this table. No operation writes
+/// data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Operation {
-    /// The account of a key, which also tells whether the key is valid.
+    /// The account of a key. The response also shows whether the key is valid.
     GetAccount,
     /// The account's calls, newest first.
     ListCalls,
@@ -37,8 +38,8 @@ impl Operation {
     /// All operations.
     pub const ALL: &'static [Self] = &[Self::GetAccount, Self::ListCalls, Self::GetCall];
 
-    /// The methods of every path, in the form of the `Allow` header. The response to `HEAD` is
-    /// that to `GET` without the body.
+    /// The methods of every path, in the form of the `Allow` header. The response to `HEAD` is the
+    /// response to `GET` without its body.
     pub const ALLOW: &'static str = "GET, HEAD";
 
     /// Returns a name for logs and metrics: the `operationId` of the OpenAPI document.
@@ -116,8 +117,9 @@ impl Operation {
         CHECKED.into_iter().filter(is_possible).collect()
     }
 
-    /// Finds the operation of a path below the base URL, still percent-encoded and without the
-    /// query. Returns `None` for every other path, also for one that ends in a slash.
+    /// Finds the operation of a path. The path is below the base URL, still percent-encoded and
+    /// without the query. Returns `None` for every other path, including a path that ends in a
+    /// slash.
     #[must_use]
     pub fn from_path(path: &str) -> Option<Self> {
         route(path).map(|(operation, _)| operation)
@@ -144,8 +146,8 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Finds the operation of a path, and the segment that stands for `{call_id}`, still
-/// percent-encoded; empty where the path has no parameter.
+/// Finds the operation of a path, and the segment in place of `{call_id}`. The segment is still
+/// percent-encoded. It is empty if the path has no parameter.
 ///
 /// The raw path is split first and each segment decoded once, so a `%2F` within an id is part of
 /// the id.

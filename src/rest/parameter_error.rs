@@ -1,4 +1,4 @@
-//! The fault of a parameter, in words for the author of the request.
+//! The error of an invalid parameter, with a message for the author of the request.
 
 use alloc::string::String;
 
@@ -8,7 +8,7 @@ use super::percent::Undecodable;
 use crate::ParseTimestampError;
 use crate::id;
 
-/// A parameter of a request that is not valid, and why.
+/// The reason why a parameter of a request is not valid.
 ///
 /// ```
 /// use call_assistant::rest::ListCalls;
@@ -94,7 +94,7 @@ pub enum ParameterError {
     #[error("call_id has more than {} bytes", id::MAX_ID_LEN)]
     CallIdLength,
     /// An id of a call that is `.` or `..`, in a request to be sent. URL parsers resolve such a segment,
-    /// however it is encoded, and the request would ask for another resource.
+    /// however it is encoded, so the request would ask for another resource.
     #[error("call_id consists of dots, which no URL can carry")]
     CallIdDots,
     /// A cursor that is too long for a URL, in a request to be sent.
@@ -103,8 +103,7 @@ pub enum ParameterError {
 }
 
 impl ParameterError {
-    /// Describes an unknown parameter: any text may stand where a name belongs, an API key
-    /// included.
+    /// Describes an unknown parameter. Its name may be any text, even an API key.
     pub(super) fn unknown(name: &str, position: usize) -> Self {
         let may_show = name.len() <= 32
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-[]".contains(&byte));

@@ -1,5 +1,5 @@
-//! Strict percent-encoding: any URL parser reads the written text back, and ambiguous text is
-//! rejected.
+//! Strict percent-encoding. Any URL parser decodes the written text to the original, and ambiguous
+//! text is rejected.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -15,7 +15,7 @@ pub(super) enum Undecodable {
     NotUtf8,
 }
 
-/// Appends a text with everything but RFC 3986's unreserved characters encoded.
+/// Appends a text, and encodes all characters that RFC 3986 does not call unreserved.
 pub(super) fn encode_into(target: &mut String, text: &str) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {

@@ -1,11 +1,11 @@
-//! How many requests a minute a credential may make, by kind of request.
+//! The number of requests a minute that a credential may make, by kind of request.
 
 use core::num::NonZeroU16;
 use core::time::Duration;
 
 /// The limit of one credential's requests in a minute.
 ///
-/// Each quota is counted by itself: listing and retrieving calls share [`READS`](Self::READS).
+/// Each quota is counted separately. Listing and retrieving calls share [`READS`](Self::READS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quota {
     kind: Kind,
@@ -26,11 +26,12 @@ impl Quota {
     /// The list of calls and single calls, together: 600 requests a minute.
     pub const READS: Self = Self { kind: Kind::Reads, per_minute: NonZeroU16::new(600).unwrap() };
 
-    /// The span of a quota: 60 seconds. No such span has more requests, wherever it begins.
+    /// The span of a quota: 60 seconds. No span of this length has more requests, wherever it
+    /// begins.
     pub const SPAN: Duration = Duration::from_secs(60);
 
-    /// Returns the same quota with another number: for a customer with a higher limit, or a test.
-    /// The exchange takes it by `Identified::admit_decided`.
+    /// Returns the same quota with another number, for a customer with a higher limit or for a
+    /// test. In an exchange, `Identified::admit_decided` takes the decision under such a quota.
     #[must_use]
     pub const fn with_per_minute(self, per_minute: NonZeroU16) -> Self {
         Self { kind: self.kind, per_minute }
@@ -42,8 +43,8 @@ impl Quota {
         self.per_minute.get()
     }
 
-    /// Returns `account` or `reads`: with the credential's id, the key under which a host stores a
-    /// window.
+    /// Returns `account` or `reads`. A host stores each window under this name and the credential's
+    /// id.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self.kind {

@@ -19,7 +19,7 @@ use crate::model::{Account, Call, CallList};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The trait is sealed: it is implemented by [`GetAccount`], [`ListCalls`] and [`GetCall`] only.
+/// The trait is sealed. Only [`GetAccount`], [`ListCalls`] and [`GetCall`] implement it.
 pub trait ApiRequest: Clone + sealed::Sealed {
     /// The operation.
     const OPERATION: Operation;
@@ -33,7 +33,7 @@ pub trait ApiRequest: Clone + sealed::Sealed {
     /// See [`ParameterError`].
     fn target(&self) -> Result<String, ParameterError>;
 
-    /// Returns whether a response can be the answer to this very request.
+    /// Returns whether a response can be the answer to this request.
     #[doc(hidden)]
     fn is_answered_by(&self, _: &Self::Response) -> bool {
         true

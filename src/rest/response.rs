@@ -29,7 +29,7 @@ pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id"
 /// The trait is sealed. [`ApiRequest::Response`](super::ApiRequest::Response) ties each request to
 /// its response.
 pub trait ApiResponse: Clone + sealed::Body {
-    /// Writes the complete response, 200.
+    /// Writes the complete response, with status 200.
     #[must_use]
     fn to_response(&self, request_id: &RequestId) -> Response<Vec<u8>> {
         response(StatusCode::OK, request_id, json::write(self))
@@ -52,7 +52,8 @@ impl sealed::Body for Call {
     const READ: sealed::Read<Self> = Self::from_json;
 }
 
-/// Writes a response with the headers that all have. There is no CORS header: keys do not belong in browsers.
+/// Writes a response with the headers that all responses have. There is no CORS header, because keys do not
+/// belong in browsers.
 #[expect(clippy::expect_used, reason = "ids are visible ASCII, which every header takes")]
 pub(super) fn response(
     status: StatusCode,

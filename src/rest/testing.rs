@@ -33,13 +33,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The answers are those of [`rest::server`](super::server): every check, rate limit and cursor is
-//! the real one, without a socket and in virtual time. For answers that a service in good order
-//! does not give, see [`client::testing`](super::client::testing).
+//! [`rest::server`](super::server) creates the answers, so every check, rate limit and cursor is
+//! real. There is no socket, and time is virtual. For answers that a working service does not
+//! return, see [`client::testing`](super::client::testing).
 //!
 //! # Virtual time
 //!
-//! The time at the service is a field. A test that drives a flow itself moves it instead of
+//! The time at the service is a field. A test that drives a flow itself sets this field instead of
 //! sleeping:
 //!
 //! ```
@@ -86,7 +86,8 @@ use crate::model::{Account, Call};
 
 /// A service for one account, with its calls in memory. See the [module's page](self).
 ///
-/// The fields are the test's to change: revoke a key, end the subscription, let time pass.
+/// A test may change the fields, for example to revoke a key, end the subscription or advance the
+/// time.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Service {
@@ -94,11 +95,11 @@ pub struct Service {
     pub now: Timestamp,
     /// The account, `acct_test` at first.
     pub account: Account,
-    /// The account's status: an active subscription with the API in its plan at first.
+    /// The account's status. At first, the subscription is active and the plan includes the API.
     pub status: AccountStatus,
-    /// The keys, one with both scopes at first. Keys of another account are refused.
+    /// The keys. At first, there is one key with both scopes. Keys of another account are refused.
     pub keys: Vec<StoredKey>,
-    /// Whether the service's store is out of order: then each request is answered 500.
+    /// Whether the service's store is down. If it is, the answer to each request is 500.
     pub is_down: bool,
     mode: Mode,
     calls: Vec<CallRow>,
@@ -136,16 +137,16 @@ impl Service {
         }
     }
 
-    /// Adds a call to the account, visible from the next request on to keys of the first key's
-    /// mode.
+    /// Adds a call to the account. From the next request on, keys of the first key's mode can read
+    /// the call.
     pub fn add(&mut self, call: Call) {
         let account_id = self.account.id.clone();
         self.calls.push(CallRow { account_id, mode: self.mode, call });
         self.calls.sort_by(|a, b| b.call.list_order().cmp(&a.call.list_order()));
     }
 
-    /// Returns the response to a request, as the service gives it now. The base URL of the client
-    /// must not have a path. A handler of axum returns it as `response.map(Body::from)`.
+    /// Returns the service's response to a request. The base URL of the client must not have a
+    /// path. An axum handler returns `response.map(Body::from)`.
     pub fn respond(&mut self, request: &Request<()>) -> Response<Vec<u8>> {
         let (mut head, ()) = request.clone().into_parts();
         let host = head.uri.host().and_then(|host| HeaderValue::from_str(host).ok());
