@@ -21,7 +21,7 @@ use crate::id::AccountId;
 /// field has a value that is safe to assume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountStatus {
-    /// The account. The status of another account is rejected as a fault of the store, 500.
+    /// The account. The status of another account is rejected with 500, as a fault of the store.
     pub account_id: AccountId,
     /// Whether the account is scheduled for deletion.
     pub closing: bool,

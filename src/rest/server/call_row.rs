@@ -1,4 +1,4 @@
-//! The rows of a store, and why a row is not served.
+//! The rows of a store, and the reasons why a row is not served.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -22,9 +22,9 @@ use crate::rest::call_filter::FILTERS;
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// The public object does not name its account, so a list in memory or a missing `WHERE` could
-/// serve one customer's calls to another. Fill in the account and the mode of the row, not of the
-/// request.
+/// The public object does not name its account. Without this row, a list in memory or a missing
+/// `WHERE` could serve one customer's calls to another. Fill in the account and the mode from the
+/// stored call, not from the request.
 ///
 /// Closed: a new field must not compile until the store fills it in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl CallRow {
     }
 }
 
-/// The account and the mode of a credential: it can read nothing else.
+/// The account and the mode of a credential. The credential can read nothing else.
 #[derive(Clone, Debug)]
 pub(super) struct Owner {
     pub(super) account_id: AccountId,
@@ -52,7 +52,8 @@ pub(super) struct Owner {
 
 /// The reason why the rows of a page are not served, for the operator's log.
 ///
-/// It names a row by its position among those given, from 0, and nothing of its contents.
+/// The error names a row by its position among the given rows, from 0. It shows nothing of the
+/// row's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RowsReason {
@@ -62,7 +63,7 @@ pub enum RowsReason {
     TooMany {
         /// The number of rows.
         rows: usize,
-        /// The number that was asked for.
+        /// The number of rows that the query requested.
         asked: usize,
     },
     /// A row of another account or mode.
@@ -72,8 +73,8 @@ pub enum RowsReason {
         /// The position of the row.
         row: usize,
     },
-    /// A row that does not come after the previous one, or after the cursor: another order, another
-    /// collation, or a repeated row.
+    /// A row that does not come after the previous row or the cursor. The cause is another order,
+    /// another collation, or a repeated row.
     #[error("row {row} does not come after the one before it")]
     #[non_exhaustive]
     OutOfOrder {

@@ -1,4 +1,4 @@
-//! Cursors: where a page ended, sealed so that only this service's own come back.
+//! Cursors: positions where pages ended, sealed so that the service accepts only its own cursors.
 
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -24,10 +24,10 @@ const NANOS_MASK: u128 = (1 << NANOS_BITS) - 1;
 const TAG_LEN: usize = 16;
 const MAX_BYTES: usize = CursorKeys::MAX_LEN / 4 * 3;
 
-/// The label of these digests, apart from any other use of the same key.
+/// The label that separates these digests from any other use of the same key.
 const LABEL: &[u8] = b"calls cursor";
 
-/// The contents of a cursor: where a page ended, and the filter of its list.
+/// The contents of a cursor: the position where a page ended, and the filter of its list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Cursor {
@@ -35,12 +35,12 @@ pub struct Cursor {
     pub started_at: Timestamp,
     /// The id of that call.
     pub id: CallId,
-    /// The filter of the list. No list has bounds in the wrong order: such a cursor does not open.
+    /// The filter of the list. A cursor whose bounds are in the wrong order does not open.
     pub filter: CallFilter,
 }
 
 impl Cursor {
-    /// Creates the cursor of a page that ended with this call, of a list without filters.
+    /// Creates the cursor of a page that ended with this call, in a list without filters.
     #[must_use]
     pub const fn new(started_at: Timestamp, id: CallId) -> Self {
         Self { started_at, id, filter: CallFilter::new() }
@@ -56,7 +56,7 @@ impl Cursor {
 /// One key of a [`CursorKeys`] ring.
 #[derive(Clone)]
 pub(super) struct CursorKey {
-    /// The number by which cursors name this key.
+    /// The number that identifies this key in cursors.
     id: u8,
     mac: MacKey,
 }
@@ -99,7 +99,7 @@ impl fmt::Debug for CursorKey {
     }
 }
 
-/// A ring of keys that authenticate cursors: the first signs, all verify.
+/// A ring of keys that authenticate cursors. The first key signs, and all keys verify.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -124,36 +124,36 @@ impl fmt::Debug for CursorKey {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A cursor holds the position of the last call of a page and the filter of the list. The cursor
-/// is authenticated together with the account and the mode, which it does not contain: it is invalid
-/// for any other account, and says nothing about its own.
+/// A cursor holds the position of the last call of a page and the filter of the list. The cursor does not
+/// contain the account and the mode, but is authenticated together with them. A cursor is therefore invalid
+/// for any other account, and reveals nothing about its own account.
 ///
 /// # Rotation
 ///
-/// Cursors do not expire; they are valid as long as their key is in the ring. To change keys where
+/// Cursors do not expire. They are valid as long as their key is in the ring. To change keys where
 /// several hosts serve the same list:
-/// 1. Add the new key to every host with [`with_key`](Self::with_key): it verifies.
-/// 2. Put the new key first on every host: it signs.
+/// 1. Add the new key to every host with [`with_key`](Self::with_key), so that it verifies.
+/// 2. Put the new key first on every host, so that it signs.
 /// 3. Remove the old key a day after the last cursor was sealed with it. Each page has a new cursor, so
 ///    only a client that paused for a day between two pages has an old cursor.
 ///
-/// Take the next number for each new key. After 255 comes 0.
+/// Use the next number for each new key. The number after 255 is 0.
 ///
 /// # Format
 ///
 /// | bytes | contents |
 /// |---|---|
-/// | 1 | version, 1, in the upper half; which filters follow, in the lower |
+/// | 1 | upper half: the version, 1; lower half: the filters that follow |
 /// | 1 | id of the key |
 /// | 9 | `started_at`: seconds since the year 0 in 42 bits, then nanoseconds in 30 |
 /// | 0, 9 or 18 | `created_after`, `created_before`, if present |
 /// | 1 to 255 | the call's id |
 /// | 16 | the first half of an HMAC-SHA256 |
 ///
-/// The HMAC covers a label, the mode, the account's id with its length in front, and all previous
-/// bytes. The text is base64url without padding. Each cursor has exactly one text under each key:
-/// any other text that decodes to the same bytes or the same meaning is rejected. With a call id of
-/// 27 bytes a cursor has 72 characters, or 96 with both bounds.
+/// The HMAC covers a label, the mode, the length of the account's id, that id, and all previous
+/// bytes. The text is base64url without padding. Each cursor has exactly one text under each key.
+/// Any other text that decodes to the same bytes or the same meaning is rejected. A cursor with a
+/// call id of 27 bytes has 72 characters, or 96 with both bounds.
 #[derive(Clone, Debug)]
 pub struct CursorKeys {
     first: CursorKey,
@@ -161,20 +161,20 @@ pub struct CursorKeys {
 }
 
 impl CursorKeys {
-    /// The longest cursor: 400 characters. A longer one is rejected unread.
+    /// The longest cursor: 400 characters. A longer cursor is rejected before it is decoded.
     pub const MAX_LEN: usize = 400;
 
-    /// Creates a ring of one key, which signs: a number, by which cursors name their key, and 32
-    /// random bytes.
+    /// Creates a ring of one key, which signs. The key consists of 32 random bytes and the number
+    /// that identifies it in cursors.
     ///
     /// The number is not secret. Do not reuse the number of an old key while its cursors are in
-    /// use: they would be rejected as altered.
+    /// use, because these cursors would be rejected as altered.
     #[must_use]
     pub fn new(id: u8, mut bytes: [u8; 32]) -> Self {
         Self { first: CursorKey::new(id, &mut bytes), others: Vec::new() }
     }
 
-    /// Adds a key that verifies and does not sign: an older one, or the next one.
+    /// Adds an older key or the next key, which verifies and does not sign.
     ///
     /// # Errors
     /// The ring has a key with the same number.
@@ -197,7 +197,7 @@ impl CursorKeys {
     ///
     /// # Errors
     /// The cursor is not for this account and mode, not of this ring, or altered. The response is
-    /// the same `invalid_cursor` for all of them; the error is for the operator's log.
+    /// the same `invalid_cursor` for all these errors. The error itself is for the operator's log.
     pub fn open(&self, account: &AccountId, mode: Mode, text: &str) -> Result<Cursor, CursorError> {
         if text.is_empty() {
             return Err(CursorError::Empty);
@@ -232,7 +232,7 @@ impl CursorKeys {
     }
 }
 
-/// The number of a key that the ring has already.
+/// The error of a key number that the ring already has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the ring has a cursor key with id {id}")]
 #[non_exhaustive]
@@ -270,7 +270,7 @@ pub enum CursorError {
         /// The version in the cursor.
         version: u8,
     },
-    /// A key that the ring does not have: it was removed, or is not here yet.
+    /// A key that the ring does not have, because the key was removed or not yet added.
     #[error("cursor names key {id}, which the ring does not have")]
     #[non_exhaustive]
     UnknownKey {
@@ -284,7 +284,7 @@ pub enum CursorError {
     /// An authentic cursor with contents that this version would not have written.
     #[error("cursor is authentic and its contents are not valid")]
     Contents,
-    /// A request with other filters than the list of its cursor.
+    /// A request whose filters differ from the filters of its cursor's list.
     #[error("request has other filters than the list of its cursor")]
     Filters,
 }
@@ -310,7 +310,7 @@ impl CallFilter {
         (flags, values)
     }
 
-    /// Reads what [`seal`](Self::seal) wrote, and returns the bytes behind it, too.
+    /// Reads the output of [`seal`](Self::seal), and also returns the remaining bytes.
     fn open(flags: u8, mut rest: &[u8]) -> Option<(Self, &[u8])> {
         let mut bound = |flag| {
             if flags & flag == 0 {
@@ -326,8 +326,8 @@ impl CallFilter {
         (filter.seal().0 == flags && filter.check().is_ok()).then_some((filter, rest))
     }
 
-    /// Returns whether a request with this filter can be for another page of a list with that one: each
-    /// of its filters is the same or left out.
+    /// Returns whether a request with this filter can be for another page of a list with the filter `list`.
+    /// Each filter must be the same as in `list`, or omitted.
     pub(super) fn continues(&self, list: &Self) -> bool {
         let is_own = |(name, value): (&str, &dyn fmt::Display)| {
             list.pairs().any(|own| own.0 == name && own.1.to_string() == value.to_string())

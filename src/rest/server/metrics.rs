@@ -9,7 +9,8 @@ use crate::metrics::{Counters, Histogram, Label, label, side_metrics};
 use crate::rest::{ErrorCode, Operation, Quota};
 
 side_metrics! {
-    /// Counters of requests by operation and status, of rejections by code, and of how long responses took.
+    /// Counters of requests by operation and status, counters of rejections by code, and durations of
+    /// responses.
     ///
     /// ```
     /// use core::time::Duration;
@@ -43,8 +44,8 @@ side_metrics! {
 }
 
 impl ApiMetrics {
-    /// Counts a response, the result of an exchange, and its duration. The operation is that of the
-    /// [path](Operation::from_path).
+    /// Counts a response, which is the result of an exchange, and its duration.
+    /// [`Operation::from_path`] returns the operation.
     pub fn answered<B>(
         &mut self,
         operation: Option<Operation>,
@@ -80,7 +81,7 @@ label! {
     }
 }
 
-/// The operation of a request, `None` of another path, and its status.
+/// The operation of a request, which is `None` for another path, and the status of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request(Option<Operation>, StatusClass);
 
@@ -100,7 +101,7 @@ impl Label for Request {
     }
 }
 
-/// One of the codes that this version knows.
+/// A code that this version knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Code(&'static ErrorCode);
 

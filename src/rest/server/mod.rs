@@ -12,7 +12,7 @@
 //!
 //! # One request
 //!
-//! A request goes through these states. Each step consumes the state before it:
+//! A request goes through these states. Each step consumes the previous state:
 //!
 //! ```text
 //! RequestHead
@@ -28,12 +28,11 @@
 //! Response
 //! ```
 //!
-//! A step that fails returns a [`Rejection`], which is a complete response. Between the steps the
-//! host looks up the data for the next step; the state says which, and for whom. If a look-up fails,
-//! `internal_error` of the state is the 500. Make the look-up a statement of its own: the next step
-//! consumes the state, so the state cannot be named among its arguments. The states own their data,
-//! so a look-up may await. [`RequestHead::from_parts`] reads the head of an [`http::Request`]. A
-//! whole host:
+//! A step that fails returns a [`Rejection`], which is a complete response. Between two steps, the host looks
+//! up the data for the next step. The state says which data, and for which account. If a look-up fails,
+//! `internal_error` of the state creates the 500. Write the look-up as a separate statement. The next step
+//! consumes the state, so its arguments cannot contain the state. The states own their data, so a look-up may
+//! await. [`RequestHead::from_parts`] reads the head of an [`http::Request`]. This is a whole host:
 //!
 //! ```
 //! use std::collections::HashMap;
@@ -143,15 +142,16 @@
 //! # Order of checks
 //!
 //! The first check that fails decides the response. The
-//! [protocol](crate::guide::protocol#order-of-refusals) has the table; HTTP/1.0 may omit `Host`.
+//! [protocol](crate::guide::protocol#order-of-refusals) has the table of checks. HTTP/1.0 may omit
+//! `Host`.
 //!
-//! The first three need no look-up. An unknown sender learns nothing further. The most final
-//! obstacle of an account comes first, so that nobody debugs the scopes of a key for an account
-//! that is closing. Each request that passes the rate limit counts against it.
+//! The first three checks need no look-up. An unknown sender learns nothing further. The most final
+//! state of an account is checked first, so that nobody debugs the scopes of a key for an account
+//! that is closing. Each request that passes the rate limit counts against the limit.
 //!
 //! # What does not compile
 //!
-//! A request cannot be authorised before its credential is known and it is counted:
+//! A request cannot be authorised before its credential is known and the request is counted:
 //!
 //! ```compile_fail,E0599
 //! # use call_assistant::rest::server::{AccountStatus, CursorKeys, Received};
@@ -160,7 +160,7 @@
 //! }
 //! ```
 //!
-//! Calls cannot be looked up: before the request is authorised there is no query,
+//! Calls cannot be looked up before the request is authorised, because there is no query:
 //!
 //! ```compile_fail,E0308
 //! # use call_assistant::rest::server::{Admitted, CallRow, CallsQuery};
@@ -170,7 +170,7 @@
 //! }
 //! ```
 //!
-//! and every query is bound to the account of a credential:
+//! Every query is bound to the account of a credential:
 //!
 //! ```compile_fail,E0451
 //! # use call_assistant::id::CallId;
@@ -190,7 +190,7 @@
 //! }
 //! ```
 //!
-//! Every response, even that of a failing host, has its request id:
+//! Every response has its request id, even the response of a failing host:
 //!
 //! ```compile_fail,E0061
 //! # use call_assistant::rest::server::Rejection;
@@ -206,21 +206,21 @@
 //!
 //! # What a host still has to do
 //!
-//! - Send each response as it is: status, headers and body. Add no CORS headers. `Content-Length` is
-//!   included, also in the response to a `HEAD`.
+//! - Send the status, the headers and the body of each response unchanged. Add no CORS headers.
+//!   `Content-Length` is included, even in the response to a `HEAD`.
 //! - Log the [reason](Rejection::reason) of each rejection with its request id.
 //! - Look up keys by [`Received::digest`] for each request. A cache of keys delays revocation, which
 //!   must take effect at once.
-//! - Take `now` once for each request. Rates that [SQL](RateWindows#in-sql) counts have the clock of the
-//!   database. The result is a duration, which every clock can add to its own `now`.
+//! - Take `now` once for each request. If [SQL](RateWindows#in-sql) counts the rates, it uses the clock of
+//!   the database. Its result is a duration, which the host can add to its own `now`.
 //! - Limit sizes and times. The HTTP library answers a request that it cannot parse (400, 408,
-//!   431), without an envelope and a request id. Every other request is answered here.
+//!   431), without an envelope and a request id. This module answers every other request.
 //!
 //! # What may grow
 //!
-//! A new operation, parameter or reason is not a breaking change: a host answers an operation that it
-//! does not know with [`Authorized::internal_error`]. Enums that have all their variants and structs
-//! that the host fills in say so after `Closed:`, such as [`KeyState`] and [`CallRow`].
+//! A new operation, parameter or reason is not a breaking change. A host answers an operation that it does
+//! not know with [`Authorized::internal_error`]. Some enums and structs never grow without a breaking change,
+//! such as [`KeyState`] and [`CallRow`]. Their documentation gives the reason after `Closed:`.
 
 mod account_status;
 mod call_row;
@@ -252,5 +252,5 @@ pub use stored_key::{KeyDigest, KeyState, StoredKey};
 /// ```
 ///
 /// The document describes the operations with their parameters, bounds and errors, and every event, for
-/// documentation and tools. No path of the API serves it.
+/// documentation and tools. No path of the API serves the document.
 pub const OPENAPI: &str = include_str!("../openapi.json");

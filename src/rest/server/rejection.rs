@@ -1,4 +1,4 @@
-//! Rejections: complete error responses, and why they were given.
+//! Rejections: complete error responses, and their reasons.
 
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -25,8 +25,8 @@ use crate::rest::{ApiError, ErrorCode, Operation, ParameterError, Scope};
 /// assert_eq!(rejection.into_response().status(), 500);
 /// ```
 ///
-/// The response never contains the reason: all unusable keys get the same bytes, and a fault of the
-/// host shows nothing of itself.
+/// The response never contains the reason. All unusable keys get the same bytes, and the response
+/// reveals nothing about a fault of the host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{request_id}: {}: {reason}", .reason.code())]
 pub struct Rejection {
@@ -38,8 +38,8 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// Creates the 500 of a host that fails before an exchange begins. Each state of an exchange has
-    /// its own `internal_error`, which knows more about the request.
+    /// Creates the rejection with 500, for a host that fails before an exchange begins. Each state of an
+    /// exchange has its own `internal_error`, which contains more about the request.
     #[must_use]
     pub fn internal_error(request_id: RequestId) -> Self {
         let reason = RejectionReason::Internal;
@@ -83,7 +83,7 @@ impl Rejection {
         self.credential_id.as_ref()
     }
 
-    /// Writes the complete response: send it as it is.
+    /// Writes the complete response. Send it unchanged.
     #[must_use]
     pub fn into_response(self) -> Response<Vec<u8>> {
         let mut error = ApiError::new(self.code(), self.request_id.clone());
@@ -107,7 +107,8 @@ impl Rejection {
     }
 }
 
-/// Turns the response to a `GET` into that to a `HEAD`: `Content-Length` stays, the body goes.
+/// Turns the response to a `GET` into the response to a `HEAD`: keeps `Content-Length`, and removes
+/// the body.
 pub(super) fn headless(mut response: Response<Vec<u8>>, head_only: bool) -> Response<Vec<u8>> {
     if head_only {
         response.body_mut().clear();
@@ -182,13 +183,13 @@ pub enum RejectionReason {
     /// A call that the store does not have.
     #[error("there is no such call")]
     NoSuchCall,
-    /// A call of another account or mode. The response is that to an unknown call.
+    /// A call of another account or mode. The response is the same as for an unknown call.
     #[error("the call is another account's or mode's")]
     NotTheirCall,
     /// A failure of the host, such as a look-up that failed.
     #[error("the host failed")]
     Internal,
-    /// The status or the record of another account, from the host.
+    /// A status or a record of another account, from the host.
     #[error("the host gave another account's record")]
     WrongAccount,
     /// A call with another id, from the host.
@@ -230,7 +231,7 @@ impl RejectionReason {
         }
     }
 
-    /// Returns the message of the response, where the code's own says too little.
+    /// Returns the message of the response, if the code's default message is too general.
     fn message(&self) -> Option<String> {
         match self {
             Self::NoHost => Some("Host is missing".into()),

@@ -13,7 +13,7 @@ use crate::rest::{ApiKey, Mode, Scope};
 use crate::secret::mac;
 
 stored_object! {
-    /// The part of a key that the service keeps, from which the key cannot be recovered.
+    /// The part of a key that the service stores. The key cannot be recovered from this part.
     ///
     /// ```
     /// use call_assistant::id::{AccountId, CredentialId};
@@ -40,9 +40,9 @@ stored_object! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// [`new`](Self::new) makes the value for a new key. For a key that is read from a table, all fields
-    /// are required: a missing `revoked_at` would re-enable a revoked key. The same holds for the
-    /// serialised form, in which unknown fields are ignored.
+    /// [`new`](Self::new) creates the value for a new key. For a key that is read from a table, all fields
+    /// are required, because a missing `revoked_at` would re-enable a revoked key. All fields are required in
+    /// the serialised form, too. It ignores unknown fields.
     ///
     /// Closed: a new field must not compile until the store fills it in.
     ///
@@ -53,25 +53,27 @@ stored_object! {
     ///
     /// # Rotation
     ///
-    /// An account can have several valid keys, so no request fails while one replaces another:
+    /// An account can have several valid keys, so no request fails while a new key replaces an old
+    /// key:
     ///
-    /// 1. The service stores the [`new`](Self::new) key, with the scopes of the old one, and shows it.
-    ///    The old one may get an end, [`expires_at`](Self::expires_at).
-    /// 2. The customer switches to it: `Client::with_key`.
-    /// 3. When `last_used_at` of the old key no longer changes, the service [revokes](Self::revoke) it.
-    ///    It changes only if the host calls [`note_use`](Self::note_use) for each request that is identified.
+    /// 1. The service stores the [`new`](Self::new) key, with the scopes of the old key, and shows the new
+    ///    key. The old key may get an end, [`expires_at`](Self::expires_at).
+    /// 2. The customer switches to the new key with `Client::with_key`.
+    /// 3. When `last_used_at` of the old key no longer changes, the service [revokes](Self::revoke) the old
+    ///    key. `last_used_at` changes only if the host calls [`note_use`](Self::note_use) for each request
+    ///    that is identified.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct StoredKey {
         /// The id of the key in logs and rate limits. The id is not a secret.
         pub id: CredentialId,
         /// The account that the key belongs to.
         pub account_id: AccountId,
-        /// The digest that a presented key is looked up by.
+        /// The digest by which a presented key is looked up.
         pub digest: KeyDigest,
         /// Production or test data.
         // Requests use this, not the text of the prefix (D-12).
         pub mode: Mode,
-        /// The name that its owner gave it.
+        /// The name that the owner gave the key.
         pub name: String,
         /// The part of the secret that may be shown.
         pub hint: String,
@@ -83,7 +85,7 @@ stored_object! {
         // An explicit reader, so that a value without the field is refused.
         #[serde(deserialize_with = "Option::deserialize")]
         pub last_used_at: Option<Timestamp>,
-        /// The instant from which on it cannot be used.
+        /// The instant from which on the key cannot be used.
         #[serde(deserialize_with = "Option::deserialize")]
         pub expires_at: Option<Timestamp>,
         /// The instant of its revocation.
@@ -92,14 +94,14 @@ stored_object! {
     }
 }
 
-/// The usability of a stored key.
+/// The state of a stored key.
 ///
-/// Closed: a program must not compile before it says what a new state does to a request.
+/// Closed: a program must not compile until it handles a new state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
     /// A key that can be used.
     Valid,
-    /// A key whose `expires_at` has come.
+    /// A key whose `expires_at` has been reached.
     // From that instant on (D-11).
     Expired,
     /// A key that was revoked.
@@ -137,13 +139,13 @@ impl StoredKey {
         Self { scopes: scopes.into_iter().collect(), ..self }
     }
 
-    /// Revokes the key at once. A recorded revocation counts at any time, so a clock that steps
-    /// back re-enables nothing. Revoking again keeps the first instant.
+    /// Revokes the key at once. A recorded revocation counts at any time, so setting a clock back
+    /// does not re-enable the key. Revoking again keeps the first instant.
     pub fn revoke(&mut self, now: Timestamp) {
         self.revoked_at.get_or_insert(now);
     }
 
-    /// Notes that the key was used, and returns whether to store that. The use is stored again only when the
+    /// Notes that the key was used, and returns whether to store the use. A use is stored again only when the
     /// stored use is at least `every` ago, so that most requests write nothing.
     ///
     /// ```
@@ -163,8 +165,8 @@ impl StoredKey {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Several processes that read the key at the same time may each store it once. `last_used_at` is
-    /// then up to `every` behind the last use.
+    /// Several processes that read the key at the same time may each store a use once. `last_used_at` may be
+    /// up to `every` earlier than the last use.
     ///
     /// ```sql
     #[doc = include_str!("../../guide/sql/server/note_use.sql")]
@@ -202,15 +204,16 @@ impl StoredKey {
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// A plain hash is enough, because a key holds 256 random bits: there is no dictionary to try.
-/// `==` takes constant time; order and `Hash` do not, and are for maps of digests. It serialises as 64
+/// A plain hash is enough, because a dictionary cannot contain a key of 256 random bits. `==` takes constant
+/// time. The order and `Hash` do not, because they are for maps of digests. A digest serialises as 64
 /// lowercase hex digits.
 #[derive(Clone, Copy, PartialOrd, Ord, Hash)]
 #[expect(clippy::derived_hash_with_manual_eq, reason = "equal digests have equal bytes")]
 pub struct KeyDigest([u8; 32]);
 
 impl KeyDigest {
-    /// Computes the digest of the text that a request presents as its key, well-formed or not.
+    /// Computes the digest of the text that a request presents as its key, even if the text is
+    /// malformed.
     #[must_use]
     pub fn compute(presented: &[u8]) -> Self {
         Self(Sha256::digest(presented).into())
@@ -237,7 +240,7 @@ impl PartialEq for KeyDigest {
 
 impl Eq for KeyDigest {}
 
-/// Shows enough of the digest, which is not a secret, to tell two apart.
+/// Shows enough of the digest to distinguish two digests. A digest is not a secret.
 impl fmt::Debug for KeyDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, ..] = self.0;
@@ -263,7 +266,7 @@ impl<'de> Deserialize<'de> for KeyDigest {
 }
 
 impl ApiKey {
-    /// Returns what to store of the key, and what to look it up by.
+    /// Returns the digest, which is stored instead of the key and by which the key is looked up.
     #[must_use]
     pub fn digest(&self) -> KeyDigest {
         KeyDigest::compute(self.as_bytes())

@@ -1,4 +1,4 @@
-//! A request that counts.
+//! A request that has been counted.
 
 use super::{AccountQuery, Asked, Authorized, CallQuery, CallsQuery, Context};
 use crate::id::AccountId;
@@ -6,7 +6,7 @@ use crate::rest::Scope;
 use crate::rest::server::call_row::Owner;
 use crate::rest::server::{AccountStatus, CursorKeys, Rejection, RejectionReason};
 
-/// A request that has been counted, and whose account is to be looked up.
+/// A request that has been counted. The host looks up its account next.
 ///
 /// ```
 /// use call_assistant::rest::server::{AccountStatus, Admitted, Authorized, CursorKeys, Rejection};
@@ -33,8 +33,9 @@ impl Admitted {
     /// are valid.
     ///
     /// # Errors
-    /// The first check that fails, in the [documented order](crate::rest::server#order-of-checks). The status of
-    /// another account: 500.
+    /// Returns the rejection of the first check that fails, in the [documented
+    /// order](crate::rest::server#order-of-checks). If the status belongs to another account, the
+    /// response is 500.
     pub fn authorize(
         self,
         status: &AccountStatus,
@@ -62,13 +63,13 @@ impl Admitted {
         }
     }
 
-    /// Returns the account of the credential: look up what belongs to it.
+    /// Returns the account of the credential. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id
     }
 
-    /// Creates the 500 of a host whose look-up failed.
+    /// Creates the rejection with 500, for a look-up that failed.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         self.context.reject(RejectionReason::Internal)

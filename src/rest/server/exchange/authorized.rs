@@ -1,4 +1,4 @@
-//! Authorised requests: what to look up for each, and its response.
+//! Authorised requests, with the query and the response of each.
 
 use alloc::vec::Vec;
 
@@ -55,7 +55,7 @@ pub enum Authorized {
 }
 
 impl Authorized {
-    /// Creates the 500 of a host whose look-up failed.
+    /// Creates the rejection with 500, for a look-up that failed.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         match self {
@@ -66,7 +66,7 @@ impl Authorized {
     }
 }
 
-/// The account of a credential: what to look up for `GET /v1/account`.
+/// The query for the account of a credential, for `GET /v1/account`.
 #[derive(Debug)]
 pub struct AccountQuery {
     pub(super) context: Context,
@@ -74,10 +74,10 @@ pub struct AccountQuery {
 }
 
 impl AccountQuery {
-    /// Writes the response. `livemode` is that of the credential, whatever the record says.
+    /// Writes the response. Its `livemode` comes from the credential, not from the record.
     ///
     /// # Errors
-    /// The record is another account's: 500.
+    /// The record belongs to another account: 500.
     pub fn answer(self, mut account: Account) -> Result<Response<Vec<u8>>, Rejection> {
         if account.id != self.owner.account_id {
             return Err(self.context.reject(RejectionReason::WrongAccount));
@@ -86,26 +86,26 @@ impl AccountQuery {
         Ok(self.context.respond(&account))
     }
 
-    /// Returns the account of the credential: look up what belongs to it.
+    /// Returns the account of the credential. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id
     }
 
-    /// Creates the 500 of a host whose look-up failed.
+    /// Creates the rejection with 500, for a look-up that failed.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         self.context.reject(RejectionReason::Internal)
     }
 }
 
-/// One call of one account in one mode: what to look up for `GET /v1/calls/{call_id}`.
+/// The query for one call of one account in one mode, for `GET /v1/calls/{call_id}`.
 ///
 /// ```sql
 #[doc = include_str!("../../../guide/sql/server/call.sql")]
 /// ```
 ///
-/// Only an exchange makes a query, as with [`CallsQuery`].
+/// Only an exchange creates this query, like a [`CallsQuery`].
 #[derive(Debug)]
 pub struct CallQuery {
     pub(super) context: Context,
@@ -135,8 +135,8 @@ impl CallQuery {
     /// Writes the response.
     ///
     /// # Errors
-    /// There is no such call, or it belongs to another account or mode: the same 404. The row is a
-    /// call with another id: 500.
+    /// There is no such call, or the call belongs to another account or mode: the same 404. The row
+    /// is a call with another id: 500.
     pub fn answer(self, row: Option<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
         let reason = match row {
             None => RejectionReason::NoSuchCall,
@@ -147,13 +147,13 @@ impl CallQuery {
         Err(self.context.reject(reason))
     }
 
-    /// Returns the account of the credential: look up what belongs to it.
+    /// Returns the account of the credential. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id
     }
 
-    /// Creates the 500 of a host whose look-up failed.
+    /// Creates the rejection with 500, for a look-up that failed.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         self.context.reject(RejectionReason::Internal)

@@ -16,14 +16,14 @@ use crate::rest::server::{
 };
 use crate::rest::{CallFilter, ListCalls, Mode};
 
-/// A page of one account's calls in one mode: what to look up for `GET /v1/calls`.
+/// The query for a page of one account's calls in one mode, for `GET /v1/calls`.
 ///
 /// ```sql
 #[doc = include_str!("../../../guide/sql/server/page.sql")]
 /// ```
 ///
-/// Only an exchange makes a query. A store whose functions take one cannot be asked without a
-/// credential, nor for an account other than the credential's.
+/// Only an exchange creates a query. If a store's functions take a query, they cannot be called
+/// without a credential, or for another account than the credential's account.
 ///
 /// # The table
 ///
@@ -31,37 +31,38 @@ use crate::rest::{CallFilter, ListCalls, Mode};
 #[doc = include_str!("../../../guide/sql/server/calls.sql")]
 /// ```
 ///
-/// The list is ordered by `started_at`, and a sync asks for calls by `created_at`. Almost all calls are
-/// written within an hour after they started. Bounds on their creation are therefore bounds on their
-/// start, too, and a page reads one range of the first index, in order. The few other calls have
-/// an index of their own. No call is lost, however late it is written.
+/// The list is ordered by `started_at`, and a sync requests calls by `created_at`. Almost all calls are
+/// written within an hour after they started. Bounds on `created_at` are therefore bounds on `started_at`,
+/// too, and a page reads one range of the first index, in order. The few other calls have a separate index.
+/// No call is lost, however late it is written.
 ///
-/// A generic plan of this is as good as one for the values, because the planner has nothing to choose.
-/// With one index on `started_at` alone, a poll that finds nothing reads all calls of the account; with
-/// two indexes and no bounds, the planner guesses, and sometimes guesses wrong.
+/// A generic plan of this query is as good as a plan for the values, because the planner has no choice. With
+/// a single index on `started_at`, a poll that finds nothing would read all calls of the account. With two
+/// indexes and no bounds, the planner would have to guess, and would sometimes guess wrong.
 ///
-/// Choose the hour above the longest call: a poll reads the index entries of that span. It stands in
-/// the table and in the query, and has to be the same in both. An import of old calls is late as a
-/// whole. If it is large, a page whose bounds leave most of it out is slow: limit how many rows a page reads, and
-/// answer with [`answer_part`](Self::answer_part).
+/// The hour is a choice. It must be longer than the longest call, and a poll reads the index entries of that
+/// span. The span is in the table and in the query, and must be the same in both. All calls of an import of
+/// old calls are late. After a large import, a page whose bounds exclude most of the imported calls is slow.
+/// In that case, limit how many rows a page reads, and answer with [`answer_part`](Self::answer_part).
 ///
 /// # Rules for the store
 ///
-/// - A page is found by position, not by number: the rows after the last one served. A walk returns
-///   each call exactly once, however many calls are added meanwhile, and each page costs the same.
-/// - Ids compare bytewise: in PostgreSQL the column has `COLLATE "C"`. Any other collation sorts
+/// - A page is found by position, not by number: it has the rows after the last row served. A walk
+///   therefore returns each call exactly once, however many calls are added meanwhile, and each
+///   page costs the same.
+/// - Ids compare bytewise, so the column in PostgreSQL has `COLLATE "C"`. Any other collation sorts
 ///   calls with the same `started_at` differently.
 /// - A store that cannot compare pairs uses `started_at < $s OR (started_at = $s AND id < $i)`.
 /// - A store that keeps microseconds rounds bounds with nanoseconds, and would return calls outside
-///   the range. Use [`CallFilter::ceil_to_micros`] there. Positions come from rows, so they need
-///   no rounding; calls are made with [`Timestamp::floor_to_micros`], so that a call in memory and
-///   its row have the same order.
-/// - A walk does not include calls that become visible or are added at the top after it began.
-///   Incremental syncs find them by `created_at`.
+///   the range. Use [`CallFilter::ceil_to_micros`] for such a store. Positions come from rows, so
+///   they need no rounding. Create calls with [`Timestamp::floor_to_micros`], so that a call in
+///   memory and its row have the same order.
+/// - A walk does not include calls that become visible, or are added at the beginning of the list,
+///   after the walk began. Incremental syncs find these calls by `created_at`.
 ///
-/// For a store in memory, [`matches`](Self::matches) is the same condition in Rust. Rows are checked
-/// before they are served: a wrong collation or a missing bound is a [`RowsReason`](crate::rest::server::RowsReason) and a 500, not a
-/// gap in a customer's data.
+/// For a store in memory, [`matches`](Self::matches) is the same condition in Rust. Rows are checked before
+/// they are served. A wrong collation or a missing bound therefore causes a
+/// [`RowsReason`](crate::rest::server::RowsReason) and a 500, not a gap in a customer's data.
 #[derive(Debug)]
 pub struct CallsQuery {
     pub(super) context: Context,
@@ -69,7 +70,7 @@ pub struct CallsQuery {
     after: Option<(Timestamp, CallId)>,
     filter: CallFilter,
     limit: usize,
-    /// The key that seals the next cursor. A copy, so that a query borrows nothing across a look-up.
+    /// The key that seals the next cursor. It is a copy, so that a query borrows nothing across a look-up.
     cursor_key: CursorKey,
 }
 
@@ -92,8 +93,8 @@ impl CallsQuery {
         self.owner.mode
     }
 
-    /// Returns the place after which the rows come: those that started earlier, or at the same
-    /// instant and have a smaller id.
+    /// Returns the position after which the rows come. Their calls started earlier, or started at
+    /// the same instant and have a smaller id.
     #[must_use]
     pub fn after(&self) -> Option<(Timestamp, &CallId)> {
         self.after.as_ref().map(|(started_at, id)| (*started_at, id))
@@ -105,15 +106,15 @@ impl CallsQuery {
         &self.filter
     }
 
-    /// Returns whether the list has a filter: a store may then have to look at more rows than
-    /// [`rows_to_read`](Self::rows_to_read) to find them.
+    /// Returns whether the list has a filter. A store may then have to examine more rows than
+    /// [`rows_to_read`](Self::rows_to_read).
     #[must_use]
     pub fn is_filtered(&self) -> bool {
         self.filter != CallFilter::new()
     }
 
-    /// Returns the number of rows to select: one more than the page holds, to know whether there
-    /// is a next page.
+    /// Returns the number of rows to select. It is one more than the page holds, to show whether
+    /// there is a next page.
     #[must_use]
     pub const fn rows_to_read(&self) -> usize {
         self.limit.saturating_add(1)
@@ -126,14 +127,14 @@ impl CallsQuery {
     }
 
     /// Returns whether a call of the query's account and mode is on this page or a later one, for a
-    /// store that keeps accounts and modes apart.
+    /// store that separates accounts and modes.
     #[must_use]
     pub fn matches_call(&self, call: &Call) -> bool {
         self.filter.matches(call) && self.after().is_none_or(|after| call.list_order() < after)
     }
 
-    /// Writes the response from the rows that match, in order, at most
-    /// [`rows_to_read`](Self::rows_to_read) of them.
+    /// Writes the response from the rows that match, in order. There are at most
+    /// [`rows_to_read`](Self::rows_to_read) rows.
     ///
     /// # Errors
     /// A row belongs to another account, or the rows do not match the query: 500. No row is served.
@@ -141,13 +142,14 @@ impl CallsQuery {
         self.write(rows, None)
     }
 
-    /// Writes the response of a store that has looked no further than to this place, which is behind
-    /// [`after`](Self::after): all rows that match down to it, in order, or
-    /// [`rows_to_read`](Self::rows_to_read) of them. The next page begins there. A page may be empty and
-    /// have a next one.
+    /// Writes the response of a store that stopped reading at the position `walked_to`, which comes after
+    /// [`after`](Self::after). Pass all rows that match down to that position, in order, or
+    /// [`rows_to_read`](Self::rows_to_read) of them. The next page begins at that position. A page may be
+    /// empty and still have a next page.
     ///
     /// # Errors
-    /// As [`answer`](Self::answer), or the place is not behind the cursor and the rows.
+    /// The errors of [`answer`](Self::answer). Also, the position does not come after the cursor
+    /// and the rows.
     pub fn answer_part(
         self,
         rows: Vec<CallRow>,
@@ -214,20 +216,20 @@ impl CallsQuery {
         )
     }
 
-    /// Returns the account of the credential: look up what belongs to it.
+    /// Returns the account of the credential. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id
     }
 
-    /// Creates the 500 of a host whose look-up failed.
+    /// Creates the rejection with 500, for a look-up that failed.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         self.context.reject(RejectionReason::Internal)
     }
 }
 
-/// Where a page begins, and the filter of its list.
+/// The position where a page begins, and the filter of its list.
 type Beginning = (Option<(Timestamp, CallId)>, CallFilter);
 
 fn begins(owner: &Owner, list: &ListCalls, cursors: &CursorKeys) -> Result<Beginning, CursorError> {

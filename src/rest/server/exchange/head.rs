@@ -30,10 +30,10 @@ use crate::text::Occurs;
 /// # Ok::<(), http::Error>(())
 /// ```
 ///
-/// A request of [`rest::client`](crate::rest::client) has no `Host` yet: HTTP clients add it. A test that gives
-/// one to the exchange adds it too.
+/// A request of [`rest::client`](crate::rest::client) has no `Host`, because HTTP clients add this header. A
+/// test that passes such a request to the exchange must add `Host` itself.
 ///
-/// Other headers and the body are ignored, also an incoming `X-Request-Id`.
+/// Other headers and the body are ignored, including an incoming `X-Request-Id`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RequestHead<'a> {
     pub(super) method: &'a str,
@@ -61,7 +61,7 @@ impl<'a> RequestHead<'a> {
 
     /// Reads the head of a request of the `http` crate.
     ///
-    /// HTTP/2 and later have the authority of the URI in place of `Host`, and HTTP/1.0 needs neither.
+    /// In HTTP/2 and later, the authority of the URI replaces a missing `Host`. HTTP/1.0 needs neither.
     #[must_use]
     pub fn from_parts(parts: &'a Parts) -> Self {
         let mut head = Self::new(parts.method.as_str(), parts.uri.path(), parts.uri.query());
@@ -82,19 +82,21 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Adds a `Host` header. Call it for each one: a request with two is rejected.
+    /// Adds a `Host` header. Call this function for every `Host` header, because a request with two
+    /// is rejected.
     #[must_use]
     pub fn with_host(self, value: &'a [u8]) -> Self {
         Self { host: self.host.and(value), ..self }
     }
 
-    /// Marks a request of HTTP/1.0, which may come without a `Host` header. One that it has is checked.
+    /// Marks a request of HTTP/1.0, which needs no `Host` header. An existing `Host` is still checked.
     #[must_use]
     pub fn with_http_1_0(self) -> Self {
         Self { needs_host: false, ..self }
     }
 
-    /// Adds an `Authorization` header. Call it for each one: a request with two is rejected.
+    /// Adds an `Authorization` header. Call this function for every `Authorization` header, because
+    /// a request with two is rejected.
     #[must_use]
     pub fn with_authorization(self, value: &'a [u8]) -> Self {
         Self { authorization: self.authorization.and(value), ..self }
@@ -118,8 +120,9 @@ impl<'a> RequestHead<'a> {
     }
 
     // D-10
-    /// Digests the credential: the scheme in any case, spaces, and then visible ASCII to the
-    /// end. Whether it looks like a key of the product is not asked: it is known or not.
+    /// Digests the credential. The header has the scheme in any case, spaces, and then visible
+    /// ASCII to the end. The credential need not look like a key of the product, because the
+    /// look-up decides.
     pub(super) fn credential(&self) -> Result<KeyDigest, RejectionReason> {
         let value = match self.authorization {
             Occurs::Absent => return Err(RejectionReason::NoCredential),
@@ -141,8 +144,8 @@ impl<'a> RequestHead<'a> {
     }
 }
 
-/// Checks for a host and an optional port. An authority may have more, which `Host` may not: user
-/// info, an empty host, or a port that is no number.
+/// Returns whether a value is a host with an optional port. Unlike an authority, `Host` must not
+/// have user info, an empty host, or a port that is no number.
 fn is_host(value: &[u8]) -> bool {
     // Most hosts are a plain name, which needs no parser and no copy.
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
@@ -155,7 +158,7 @@ fn is_host(value: &[u8]) -> bool {
         && port.is_some_and(|port| matches!(port, b"" | b":") || authority.port_u16().is_some())
 }
 
-/// Without the credential.
+/// Omits the credential.
 impl core::fmt::Debug for RequestHead<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("RequestHead")

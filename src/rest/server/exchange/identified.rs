@@ -37,7 +37,7 @@ pub struct Identified {
 }
 
 impl Identified {
-    /// Returns the credential. Rates are counted by it.
+    /// Returns the credential's id, by which rates are counted.
     #[must_use]
     pub fn credential_id(&self) -> &CredentialId {
         &self.credential_id
@@ -55,8 +55,8 @@ impl Identified {
         self.quota
     }
 
-    /// Counts the request in the window of its credential and quota, which the table finds. An admitted
-    /// request counts, with any response; a rejected request does not.
+    /// Counts the request in the window of its credential and quota. An admitted request counts, whatever its
+    /// response is. A rejected request does not count.
     ///
     /// # Errors
     /// The quota is used up: 429, with the wait.
@@ -66,7 +66,8 @@ impl Identified {
     }
 
     /// Continues with a decision made elsewhere for this credential and quota, such as by [the function in
-    /// SQL](RateWindows#in-sql), or with a refusal that still holds: `Err` holds the time to wait.
+    /// SQL](RateWindows#in-sql). The decision may also be a previous refusal that still holds. `Err` contains
+    /// the time to wait.
     ///
     /// ```
     /// use std::num::NonZeroU16;
@@ -96,13 +97,13 @@ impl Identified {
         }
     }
 
-    /// Returns the account of the credential: look up what belongs to it.
+    /// Returns the account of the credential. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id
     }
 
-    /// Creates the 500 of a host whose look-up failed.
+    /// Creates the rejection with 500, for a look-up that failed.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         self.context.reject(RejectionReason::Internal)

@@ -1,4 +1,4 @@
-//! One request, from its head to its response: a file for each state.
+//! One request, from its head to its response. Each state has its own file.
 
 mod admitted;
 mod authorized;

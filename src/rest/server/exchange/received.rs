@@ -8,7 +8,7 @@ use crate::rest::operation::route;
 use crate::rest::server::call_row::Owner;
 use crate::rest::server::{KeyDigest, KeyState, Rejection, RejectionReason, StoredKey};
 
-/// A request for one of the operations, of an unknown sender.
+/// A request for one of the operations, from an unknown sender.
 ///
 /// ```
 /// use call_assistant::id::RequestId;
@@ -29,7 +29,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Reads a request's head. The host makes a new id for each request. Needs no look-up.
+    /// Reads a request's head, which needs no look-up. The host creates a new id for each request.
     ///
     /// # Errors
     /// `Host` is not valid: 400. The path is not one of the API: 404. The method is neither `GET`
@@ -68,12 +68,12 @@ impl Received {
 
     /// Checks the key that the host found, if any. Compares its digest again, in constant time.
     ///
-    /// A host that checks credentials in another way, such as tokens of OAuth, makes the
-    /// [`StoredKey`] of one: with the [`digest`](Self::digest) of this request, and the account, the
-    /// mode and the scopes of the token.
+    /// A host may check credentials in another way, for example OAuth tokens. It then creates a [`StoredKey`]
+    /// from the [`digest`](Self::digest) of this request and the token's account, mode and scopes.
     ///
     /// # Errors
-    /// There is no key, or it is expired or revoked: 401, the same response for all of these.
+    /// There is no key, or the key is expired or revoked. All these errors have the same response,
+    /// 401.
     pub fn identify(
         self,
         key: Option<&StoredKey>,
@@ -103,7 +103,7 @@ impl Received {
         })
     }
 
-    /// Creates the 500 of a host whose look-up failed.
+    /// Creates the rejection with 500, for a look-up that failed.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         self.context.reject(RejectionReason::Internal)

@@ -14,8 +14,7 @@ use crate::rest::Quota;
 
 use window::RateWindow;
 
-/// The rate limits of a host that is one process: a sliding window of 60 seconds for each credential
-/// and quota.
+/// The rate limits of a host with one process: a sliding window of 60 seconds for each credential and quota.
 ///
 /// ```
 /// use core::time::Duration;
@@ -38,102 +37,109 @@ use window::RateWindow;
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// No span of 60 seconds admits more than the quota, and a request is admitted as soon as 60 seconds
-/// have passed since the oldest of the last n admissions. A bucket that refills would admit twice the
-/// quota in its first minute. A quota that is raised or lowered applies at once.
+/// No span of 60 seconds admits more requests than the quota. Under a quota of n requests, a request is
+/// admitted as soon as 60 seconds have passed since the oldest of the last n admissions. A token bucket would
+/// admit twice the quota in its first minute. A quota that is raised or lowered applies at once.
 ///
-/// An exchange counts with [`Identified::admit`](super::Identified::admit), which takes the window of
-/// its own credential. Put the table behind a lock, or several tables behind several locks, by credential.
+/// An exchange counts with [`Identified::admit`](super::Identified::admit), which uses the window of the
+/// request's credential. Protect the table by a lock, or distribute the credentials over several tables with
+/// a lock each.
 ///
 /// # Several processes
 ///
-/// | host | windows | gives up |
+/// | processes | windows | drawback |
 /// |---|---|---|
-/// | one process | `RateWindows` | they are lost when it restarts |
-/// | several, each key always at the same process | `RateWindows` in each | the same, and whenever keys move to other processes |
-/// | several | [rows in SQL](#in-sql) | a transaction for each request |
+/// | one | `RateWindows` | windows are lost at restarts |
+/// | several, each key always at the same process | `RateWindows` in each | windows are lost at restarts and when keys move |
+/// | several | [rows in SQL](#in-sql) | each request needs a transaction |
 ///
-/// A window that is lost admits its quota again: at most twice the quota in that minute. A proxy that
-/// sends each key to one process can hash the `Authorization` header; it must send a key to another
-/// process only when the first one is down.
+/// If a window is lost, its quota is admitted again, so that minute admits at most twice the quota. A proxy
+/// that sends each key to one process can hash the `Authorization` header. It must send a key to another
+/// process only when the first process is down.
 ///
-/// A refusal holds for its [`wait`](RateLimitError::wait), also for further requests. A process can keep it
-/// and refuse by itself until then: a credential that asks too often costs the store nothing. A quota that
-/// is raised meanwhile applies from then on.
+/// A refusal holds for its [`wait`](RateLimitError::wait), also for further requests. A process can keep the
+/// refusal and refuse by itself during the wait. A credential that asks too often then costs the store
+/// nothing. A quota that is raised meanwhile applies after the wait.
 ///
 /// # Memory
 ///
-/// A window takes at most 400 bytes, and 16 bytes for each request of its quota, or 32 bytes if that
-/// is more. There are never more windows than the maximum, so a million credentials that list calls
-/// as often as they may take at most 10 GB; a million that ask once a minute take 0.3 GB.
+/// A window takes at most 400 bytes, plus the larger of 32 bytes and 16 bytes for each request of its quota.
+/// There are never more windows than the maximum. A million credentials that list calls as often as they may
+/// therefore take at most 10 GB. A million credentials with one request a minute take 0.3 GB.
 ///
-/// A new credential makes the table forget a few windows that have been idle for 60 seconds, so nobody has to clean
-/// up. Without new credentials a host keeps its windows. When the table is full and each window could still refuse,
-/// none is dropped: its credential would be admitted twice its quota. A credential without a window is refused
-/// instead; the others are not affected. A check looks at 64 windows at most to make room; if none of them is idle,
-/// it refuses with a short wait, and the next check looks further. Only existing credentials come this far, so a
-/// maximum above the number of issued keys, times two quotas, is never reached.
+/// For each new credential, the table removes a few windows that have been idle for 60 seconds. No other
+/// clean-up is needed. Without new credentials, a host keeps its windows.
+///
+/// If the table is full and each window could still refuse, no window is dropped, because its credential
+/// would be admitted twice its quota. Instead, a credential without a window is refused. The other
+/// credentials are not affected. A check examines at most 64 windows to free a slot. If none of them is idle,
+/// the check refuses with a short wait, and the next check examines further windows. Only existing
+/// credentials have windows, so a maximum above the number of issued keys, times two quotas, is never
+/// reached.
 ///
 /// # Clocks
 ///
-/// A clock that is set back never makes room. A `now` before the newest admission counts as the
-/// instant of that admission, which also covers small differences between hosts that share a window.
-/// If `now` is more than 60 seconds before it, the clock that stamped that admission was wrong: the
-/// window moves back to end at `now`, so that nobody is locked out for longer than 60 seconds.
+/// Setting a clock back never admits more requests. A `now` before the newest admission counts as the instant
+/// of that admission. This rule also covers small differences between hosts that share a window. If `now` is
+/// more than 60 seconds before that admission, the clock that stamped the admission was wrong. The window
+/// then moves back to end at `now`, so that no credential is locked out for longer than 60 seconds.
 ///
 /// # In SQL
 ///
-/// This PostgreSQL function admits as a window of the table does, in one statement that changes one row in
-/// place. Its result goes to [`Identified::admit_decided`](super::Identified::admit_decided). It needs
-/// `READ COMMITTED`, the default. A row has 4 bytes for each request of the last 60 seconds, and for up to
-/// 30 older ones.
+/// This PostgreSQL function admits requests like a window of the table, in one statement that changes one row
+/// in place. Pass its result to [`Identified::admit_decided`](super::Identified::admit_decided). The function
+/// needs `READ COMMITTED`, the default. A row has 4 bytes for each request of the last 60 seconds, and for
+/// each of up to 30 older requests.
 ///
 /// ```sql
 #[doc = include_str!("../../../guide/sql/server/rate.sql")]
 /// ```
 ///
-/// Call it in a transaction of its own, for one request or for all that wait:
+/// Call the function in a separate transaction, for one request or for all waiting requests:
 ///
 /// ```sql
 #[doc = include_str!("../../../guide/sql/server/admit.sql")]
 /// ```
 ///
-/// With `synchronous_commit = off` for the connections that call it, a request does not wait for the
-/// disk. A crash of the database then forgets the admissions of the last moments, at most of
-/// three times `wal_writer_delay`, and nothing else.
+/// With `synchronous_commit = off` for the connections that call the function, a request does not wait for
+/// the disk. A crash of the database then loses only the last admissions, at most those of three times
+/// `wal_writer_delay`.
 pub struct RateWindows {
     max: usize,
     windows: BTreeMap<Key, RateWindow>,
-    /// Each window once, by when to look whether it is idle: never later than it becomes idle.
+    /// Each window once, by the time of its next idle check. That time is never later than the time
+    /// when the window becomes idle.
     due: BTreeSet<(Timestamp, Key)>,
 }
 
-/// A quota and a credential, in words because those compare faster than bytes: the id's text, or the
-/// SHA-256 of a long one.
+/// A quota and a credential, in words of 64 bits, because words compare faster than bytes. The credential is
+/// the text of its id, or the SHA-256 of a long id.
 type Key = [u64; 6];
 
-/// The looks of a newcomer: 4, more than one, so that newcomers keep up with any number of windows.
+/// The idle checks for a new credential: 4. More than one, so that the checks keep up with any
+/// number of windows.
 const LOOKS: usize = 4;
 
-/// The looks of a newcomer at windows that are all in use: 64, because everybody waits for it.
+/// The most idle checks for a new credential while the table is full: 64, because all requests wait
+/// for them.
 const MOST_LOOKS: usize = 64;
 
-/// The wait of a newcomer while due windows were not looked at: 10 milliseconds.
+/// The wait of a new credential if due windows were not checked: 10 milliseconds.
 const SHORT: Duration = Duration::from_millis(10);
 
 impl RateWindows {
     /// Creates an empty table of at most `max` windows, at least 1. A credential that uses both
-    /// quotas has two.
+    /// quotas has two windows.
     #[must_use]
     pub const fn new(max: usize) -> Self {
         let max = if max == 0 { 1 } else { max };
         Self { max, windows: BTreeMap::new(), due: BTreeSet::new() }
     }
 
-    /// Decides whether a request of this credential is admitted now; if so, counts it.
+    /// Decides whether a request of this credential is admitted now. Counts an admitted request.
     ///
     /// # Errors
-    /// The quota is used up, or there is no room for another credential.
+    /// The quota is used up, or the table is full.
     pub fn check(
         &mut self,
         credential: &CredentialId,
@@ -144,7 +150,7 @@ impl RateWindows {
         if let Some(window) = self.windows.get_mut(&key) {
             return window.check(quota, now);
         }
-        // Newcomers clean up: where there are none, nothing grows.
+        // Only new credentials clean up, because the table grows only with them.
         self.make_room(now)?;
         self.due.insert((now.saturating_add(Quota::SPAN), key));
         self.windows.entry(key).or_default().check(quota, now)
@@ -162,7 +168,8 @@ impl RateWindows {
         self.windows.is_empty()
     }
 
-    /// Looks at some due windows, and at more until one is idle and goes.
+    /// Checks some due windows. If the table is full, checks more until a window is idle and
+    /// removed.
     fn make_room(&mut self, now: Timestamp) -> Result<(), RateLimitError> {
         for looks in 0..MOST_LOOKS {
             let is_enough = looks >= LOOKS && self.windows.len() < self.max;
@@ -178,8 +185,8 @@ impl RateWindows {
         Err(RateLimitError { wait: wait.min(Quota::SPAN), reason: RateLimitReason::Room })
     }
 
-    /// Forgets the next due window if it is idle, and otherwise notes when it is due again. Returns
-    /// whether there was one.
+    /// Removes the next due window if it is idle, and otherwise notes when it is due again. Returns
+    /// whether a window was due.
     fn look_at_one(&mut self, now: Timestamp) -> bool {
         // No window is due later than in two minutes, unless the clock that stamped it was wrong.
         let latest = now.saturating_add(Quota::SPAN.saturating_mul(2));
@@ -224,8 +231,8 @@ impl fmt::Debug for RateWindows {
     }
 }
 
-/// A request that came too soon: 429 `rate_limit_exceeded`. Its message says for the operator's log
-/// whether the quota is used up, or whether there is no room for another credential.
+/// A request that came too soon: 429 `rate_limit_exceeded`. For the operator's log, the message
+/// says whether the quota is used up or the table is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}, a request is admitted in {wait:?}")]
 #[non_exhaustive]
@@ -249,7 +256,7 @@ pub(in crate::rest::server) enum RateLimitReason {
     /// A credential that has used up its quota.
     #[error("the quota is used up")]
     Quota,
-    /// A full [`RateWindows`], of which each window could still refuse.
+    /// A full [`RateWindows`] in which each window could still refuse.
     #[error("the table of rate windows is full")]
     Room,
 }

@@ -11,10 +11,10 @@ const SPAN: u64 = 60_000_000_000;
 
 /// The admissions of one credential under one quota in the last 60 seconds.
 pub(super) struct RateWindow {
-    /// The newest admission. It means nothing while there is none.
+    /// The instant of the newest admission. It has no meaning while there is no admission.
     newest: Timestamp,
-    /// The admissions, oldest first, in nanoseconds on a scale of the window's own: the window moves
-    /// with its newest admission.
+    /// The admissions, oldest first, in nanoseconds on the window's own scale. The last admission is at
+    /// `newest`, so all admissions move with `newest`.
     ticks: VecDeque<u64>,
 }
 
@@ -25,7 +25,7 @@ impl Default for RateWindow {
 }
 
 impl RateWindow {
-    /// Decides whether a request is admitted now, and if so, counts it.
+    /// Decides whether a request is admitted now. Counts an admitted request.
     pub(super) fn check(&mut self, quota: Quota, now: Timestamp) -> Result<(), RateLimitError> {
         self.move_back(now);
         let passed = u64::try_from(now.since(self.newest).as_nanos()).unwrap_or(u64::MAX);
@@ -41,7 +41,7 @@ impl RateWindow {
         let nth = self.ticks.len().checked_sub(usize::from(quota.per_minute()));
         if let Some(oldest) = nth.and_then(|nth| self.ticks.get(nth)) {
             let wait = Duration::from_nanos(SPAN.saturating_sub(tick.saturating_sub(*oldest)));
-            // A clock that stepped back has that way to go as well.
+            // A clock that was set back must also reach the newest admission again.
             let wait = wait.saturating_add(self.newest.since(now));
             return Err(RateLimitError { wait, reason: RateLimitReason::Quota });
         }
@@ -50,8 +50,8 @@ impl RateWindow {
         Ok(())
     }
 
-    /// Returns whether nothing was admitted in the last 60 seconds. After a look, an instant that a wrong
-    /// clock stamped far ahead is no longer ahead: the window becomes idle even if nobody uses it.
+    /// Returns whether nothing was admitted in the last 60 seconds. If a wrong clock stamped the newest
+    /// admission far ahead, moves the window back, so that an unused window becomes idle.
     pub(super) fn becomes_idle(&mut self, now: Timestamp) -> bool {
         self.move_back(now);
         self.ticks.is_empty() || now.since(self.newest) >= Quota::SPAN
@@ -62,7 +62,8 @@ impl RateWindow {
         self.newest.saturating_add(Quota::SPAN)
     }
 
-    /// Lets the window end at `now` if the clock that stamped its newest admission was wrong.
+    /// Moves the window back to end at `now` if the clock that stamped its newest admission was
+    /// wrong.
     fn move_back(&mut self, now: Timestamp) {
         if self.newest.since(now) > Quota::SPAN {
             self.newest = now;
