@@ -14,7 +14,7 @@ use crate::secret::{excerpt, one_line};
 /// An HTTP client's error, or a text.
 pub(super) type Cause = Box<dyn Error + Send + Sync>;
 
-/// A request without a successful answer: the reason, and who must act.
+/// The error of a request without a successful answer: the reason, and who must act.
 ///
 /// ```
 /// use call_assistant::rest::GetAccount;
@@ -33,16 +33,17 @@ pub(super) type Cause = Box<dyn Error + Send + Sync>;
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// `Display` is one line for a log, without the body. If a program has lost a part of the answer
-/// before reporting it, the line ends with the remedy: see [`Flow::report`](super::Flow::report).
+/// `Display` writes one line for a log, without the body. If a program has lost a part of the
+/// answer before the report, the line ends with the remedy: see
+/// [`Flow::report`](super::Flow::report).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientError {
-    /// The status; `None` if there was no response. 200 is possible too: a success that cannot be
+    /// The status; `None` if there was no response. 200 is possible, too, if a success cannot be
     /// read.
     pub status: Option<StatusCode>,
-    /// The id to quote to support: from the header, or else from the body. `None` if the service
-    /// did not answer.
+    /// The id to quote to support, from the header or else from the body. `None` if the service did
+    /// not answer.
     pub request_id: Option<RequestId>,
     /// The value of `Retry-After`.
     pub retry_after: Option<RetryAfter>,
@@ -57,69 +58,72 @@ pub struct ClientError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientErrorReason {
-    /// A refusal of the service, in its own words.
+    /// A refusal of the service, with the service's own error.
     Refused(Box<ApiError>),
-    /// A response that is not the service's: a proxy's, a login page, a redirect. Its beginning is
-    /// the [`excerpt`](ClientError::excerpt). Or it is another call than the one asked for, of which
-    /// nothing is kept.
+    /// A response that is not the service's, such as a proxy's error, a login page or a redirect. Its
+    /// beginning is the [`excerpt`](ClientError::excerpt). The response may also be another call than the
+    /// requested call. Nothing of such a call is kept.
     NotFromService,
-    /// A success that ended too early. Nothing of the answer is kept, because it may be about people.
+    /// A success that ended too early. Nothing of the answer is kept, because the answer may be about people.
     Truncated,
-    /// A success in JSON with another content than requested.
+    /// A success in JSON with other content than requested.
     Unreadable(ParseError),
-    /// No response: no connection, a timeout, a connection that broke. Holds the HTTP client's
-    /// words: one line of at most 500 bytes, in which texts that look like an API key or a signing
-    /// secret are replaced.
+    /// No response, caused by a missing connection, a timeout or a broken connection. The text is
+    /// the HTTP client's error: one line of at most 500 bytes. Texts that look like an API key or a
+    /// signing secret are replaced.
     NoResponse(String),
 }
 
 /// The person who must act on a [`ClientError`], and how.
 ///
-/// For a key that a customer has just entered, [`GetAccount`](crate::rest::GetAccount) answers this
-/// way: success or [`GrantScope`](Self::GrantScope), [`UpgradePlan`](Self::UpgradePlan),
-/// [`ResumeSubscription`](Self::ResumeSubscription), [`AccountClosed`](Self::AccountClosed) mean
-/// that the key is valid; [`ReplaceKey`](Self::ReplaceKey) means that it is not; anything else says
-/// nothing about the key.
+/// To check a key that a customer has just entered, request
+/// [`GetAccount`](crate::rest::GetAccount):
+///
+/// - The key is valid: success, [`GrantScope`](Self::GrantScope),
+///   [`UpgradePlan`](Self::UpgradePlan), [`ResumeSubscription`](Self::ResumeSubscription) or
+///   [`AccountClosed`](Self::AccountClosed).
+/// - The key is not valid: [`ReplaceKey`](Self::ReplaceKey).
+/// - The result is unknown: any other action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Action {
-    /// Nobody: make the same request again after a while, see [`Retry`](super::Retry).
+    /// Nobody: repeat the same request after a wait, see [`Retry`](super::Retry).
     Retry,
     /// The programmer: the request is not valid. The [message](crate::rest::ApiError::message) says
     /// why.
     FixRequest,
-    /// The program: the cursor is no longer taken. Restart the list with
+    /// The program: the cursor is no longer accepted. Restart the list with
     /// [`CallPages::restarted`](super::CallPages::restarted) or
     /// [`CallSync::restarted`](super::CallSync::restarted).
     RestartList,
     /// Nobody: there is no such call in this account.
     NotFound,
-    /// The key's administrator: it is wrong, expired or revoked.
+    /// The key's administrator: the key is wrong, expired or revoked.
     ReplaceKey,
-    /// The key's creator: it lacks the scope. The account and its plan are fine.
+    /// The key's creator: the key lacks the scope. The account and its plan are fine.
     GrantScope,
     /// The account's owner: the key is valid, but the plan does not include the API.
     UpgradePlan,
     /// The account's owner: the subscription is not active.
     ResumeSubscription,
-    /// The account's owner: the account is going to be deleted.
+    /// The account's owner: the account will be deleted.
     AccountClosed,
     /// The network's operator: a proxy answered, or the base URL is wrong.
     CheckRoute,
-    /// Support of the service or of this program: their versions disagree.
+    /// Support of the service or of this program: the versions of both are incompatible.
     ContactSupport,
 }
 
 impl ClientError {
-    /// The longest body that is read as the service's error: 64 KiB. A longer one is not the
+    /// The longest body that is read as the service's error: 64 KiB. A longer body is not the
     /// service's.
     pub const MAX_BODY_LEN: usize = 64 * 1024;
 
-    /// The longest [`excerpt`](Self::excerpt): 2,048 bytes as they came.
+    /// The longest [`excerpt`](Self::excerpt): 2,048 bytes of the received body.
     pub const MAX_EXCERPT_LEN: usize = 2048;
 
-    /// Creates the error for a request that got no response, or not all of it: no connection, a
-    /// timeout, a body that broke off. `cause` is the HTTP client's error, or a text.
+    /// Creates the error for a request without a complete response, caused by a missing connection,
+    /// a timeout or a truncated body. `cause` is the HTTP client's error, or a text.
     #[must_use]
     pub fn no_response(cause: impl Into<Cause>) -> Self {
         let cause = in_one_line(&*cause.into());
@@ -133,8 +137,8 @@ impl ClientError {
         }
     }
 
-    /// Returns the beginning of a body that is not the service's, for people to look at; empty for
-    /// any other reason.
+    /// Returns the beginning of a body that is not the service's, for people to read. The text is
+    /// empty for any other reason.
     ///
     /// A body may repeat the request, so any text that looks like an API key or a signing secret is
     /// replaced. Bytes that are not UTF-8 are replaced, too. `Debug` shows the length only.
@@ -188,7 +192,7 @@ impl ClientError {
     }
 }
 
-/// Returns the text of an error, and of its sources if it does not repeat them.
+/// Returns the text of an error, and the texts of its sources that are not already included.
 fn in_one_line(error: &(dyn Error + 'static)) -> String {
     const MAX_LEN: usize = 500;
     let mut text = error.to_string();
@@ -280,7 +284,7 @@ impl fmt::Debug for ClientError {
 
 impl Error for ClientError {}
 
-/// Returns whether the text of a lost answer is that of a status: `http status: 401`.
+/// Returns whether the text of a lost answer reports a status, such as `http status: 401`.
 fn tells_a_status(cause: &str) -> bool {
     let cause = cause.to_ascii_lowercase();
     let is_status = |word: &str| {
@@ -294,7 +298,7 @@ fn tells_a_status(cause: &str) -> bool {
         })
 }
 
-/// Reads a whole response. Only 200 is a success: the API has no other 2xx.
+/// Reads a whole response. Only 200 is a success, because the API has no other 2xx.
 pub(super) fn read<A: ApiResponse>(
     head: ResponseHead<'_>,
     body: &[u8],
@@ -337,10 +341,10 @@ pub(super) fn read<A: ApiResponse>(
 }
 
 impl ClientErrorReason {
-    /// Returns the fault of a 200 that cannot be read.
+    /// Returns the fault of a response 200 that cannot be read.
     fn of_success(body: &[u8], error: ParseError) -> Self {
         let object = body.trim_ascii_start().first() == Some(&b'{');
-        // Within a character, too.
+        // The body may also end within a character.
         let cut = core::str::from_utf8(body).is_err_and(|error| error.error_len().is_none());
         match error.kind() {
             ParseErrorKind::Truncated => Self::Truncated,

@@ -27,12 +27,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This module does no I/O. A [`Flow`] decides on the next step: it owns the retries, the pace
-//! below the rate limit, the paging and the restart of a list. `send` is an HTTP client of your
-//! choice, and `now`, `random` and `sleep` are yours, too. [Two such functions](#http-clients) are
-//! below, to be pasted: a `send` that loses a status, the headers or the time limit compiles and is
-//! wrong. [`guide::reading`](crate::guide::reading) has the rules of the loop, the
-//! [protocol](crate::guide::protocol) has the promises of the API.
+//! This module does no I/O. A [`Flow`] decides on the next step. It handles the retries, the pace
+//! below the rate limit, the paging and the restart of a list. Your program provides `now`,
+//! `random`, `sleep`, and `send`, which uses an HTTP client of your choice. Copy `send` from one of
+//! [two examples](#http-clients) below, because a `send` that loses a status, the headers or the
+//! time limit compiles and is wrong. [`guide::reading`](crate::guide::reading) has the rules of the
+//! loop. The [protocol](crate::guide::protocol) has the promises of the API.
 //!
 //! | for | use |
 //! |---|---|
@@ -49,8 +49,7 @@
 //! # A copy of all calls
 //!
 //! Store each batch and the state that follows it in one transaction. A program that is killed at
-//! any point then continues from the state stored last: no call is lost, and none is returned
-//! twice.
+//! any point then continues from the state stored last. No call is lost or returned twice.
 //!
 //! ```
 //! use call_assistant::rest::client::{CallSync, Client, Step};
@@ -96,16 +95,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The program [`copy`](https://docs.rs/crate/call-assistant/latest/source/examples/copy.rs) is this
-//! over ureq: 60 lines, and a test kills it at 240 points. To stop early, drop the flow and the
+//! The program [`copy`](https://docs.rs/crate/call-assistant/latest/source/examples/copy.rs) is this loop
+//! over ureq, in 60 lines. A test kills the program at 240 points. To stop early, drop the flow and the
 //! pending request or sleep.
 //!
 //! # An item that cannot be read
 //!
 //! Each item of a [page](crate::model::CallList) is a [`ListedCall`](crate::model::ListedCall): a
 //! [`Call`](crate::model::Call), or an [`UnreadableCall`](crate::model::UnreadableCall) that is
-//! kept whole with the reason. Neither a page nor a sync stops at such an item, and neither skips
-//! it: [`Batch::unreadable`] hands it to the host.
+//! kept whole with the reason. Such an item does not stop a page or a sync, and is not skipped.
+//! [`Batch::unreadable`] passes the item to the host.
 //!
 #![doc = include_str!("../../guide/send.md")]
 

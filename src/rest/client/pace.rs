@@ -5,7 +5,7 @@ use crate::json::stored_object;
 use crate::rest::Quota;
 
 stored_object! {
-    /// A spread of requests that never exceeds a quota, however long a walk takes.
+    /// The intervals between requests that never exceed a quota, however long a walk takes.
     ///
     /// ```
     /// use core::time::Duration;
@@ -18,9 +18,9 @@ stored_object! {
     /// assert!(pace.turn(now) > Duration::from_millis(100)); // wait that long, then send
     /// ```
     ///
-    /// It uses nine tenths of the quota. Requests that are delayed on the way arrive closer together
-    /// than they were sent; the last tenth absorbs up to five seconds of delay. If other clients use
-    /// the same credential, see [`shared`](Self::shared). A stored pace is checked when it is read.
+    /// A pace uses nine tenths of the quota. Requests that are delayed on the way arrive closer together than
+    /// they were sent. The last tenth absorbs up to five seconds of delay. If other clients use the same
+    /// credential, see [`shared`](Self::shared). A stored pace is checked when it is read.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Pace {
         #[serde(deserialize_with = "crate::json::read_stored")]
@@ -42,8 +42,8 @@ impl Pace {
         Self::shared(quota, 1)
     }
 
-    /// Creates the pace of each of several clients with the same credential. Zero counts as one.
-    /// Each client has a request a day at least.
+    /// Creates the pace of each of several clients with the same credential. Zero clients count as
+    /// one client. Each client has at least one request a day.
     #[must_use]
     pub fn shared(quota: Quota, clients: u32) -> Self {
         const MINUTE_AT_NINE_TENTHS: Duration = Duration::from_nanos(66_666_666_667);
@@ -54,12 +54,12 @@ impl Pace {
 
     /// Reserves the next slot and returns how long to wait for it.
     ///
-    /// Any number of tasks can reserve slots ahead; each waits for its own. If the clock is set
-    /// back by more than a minute, the reserved slots move with it, so nobody waits for the clock
-    /// to catch up.
+    /// Any number of tasks can reserve slots in advance. Each task waits for its own slot. If the
+    /// clock is set back by more than a minute, the reserved slots move with it, so no task waits
+    /// for the clock to catch up.
     #[must_use]
     pub fn turn(&mut self, now: Timestamp) -> Duration {
-        // By less, it may be tasks that have read the clock in another order than they come here.
+        // A smaller step may come from tasks that read the clock in another order than they get here.
         let back = self.latest.map_or(Duration::ZERO, |latest| latest.since(now));
         if back > Quota::SPAN {
             self.free_at = self.free_at.map(|free_at| free_at.saturating_sub(back));
@@ -71,7 +71,7 @@ impl Pace {
         turn.since(now)
     }
 
-    /// Refuses a stored pace that would let a client wait for years.
+    /// Refuses a stored pace that would make a client wait for years.
     fn check(&self) -> Result<(), &'static str> {
         if self.gap > LONGEST_GAP {
             return Err("gap is more than a day");

@@ -8,7 +8,7 @@ use super::{ClientError, ResponseHead, error};
 use crate::rest::{ApiKey, ApiRequest, BaseUrl, ParameterError};
 use crate::text::TextError;
 
-/// A client of the service: it turns operations into requests, and responses into results.
+/// A client of the service, which turns operations into requests, and responses into results.
 ///
 /// ```
 /// use call_assistant::rest::{GetAccount, ListCalls};
@@ -31,15 +31,15 @@ use crate::text::TextError;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Three things are for the HTTP client to do: a time limit for the whole request; a limit on how
-/// much of a body is read; and not to follow redirects, because they would send the key elsewhere.
+/// The HTTP client must enforce a time limit for the whole request, and a limit on the length of a
+/// body. It must not follow redirects, because a redirect would send the key elsewhere.
 #[derive(Clone, Debug)]
 pub struct Client {
     base: BaseUrl,
     key: ApiKey,
 }
 
-/// The `User-Agent` of a request, unless the program sets its own in the request that it is given.
+/// The `User-Agent` of a request. A program can replace this header in the request.
 const AGENT: &str = concat!("call-assistant/", env!("CARGO_PKG_VERSION"));
 
 impl Client {
@@ -57,7 +57,7 @@ impl Client {
         Self { base, key }
     }
 
-    /// Returns the same client with another key: after a new key has been checked.
+    /// Returns the same client with another key. Check the new key first.
     #[must_use]
     pub fn with_key(self, key: ApiKey) -> Self {
         Self { key, ..self }
@@ -69,11 +69,11 @@ impl Client {
         &self.key
     }
 
-    /// Creates the request of an operation, with the key in `Authorization`, marked as sensitive.
-    /// The request has no body: `request.map(|()| ...)` gives it the empty body that an HTTP client wants.
+    /// Creates the request of an operation, with the key in `Authorization`, marked as sensitive. The request
+    /// has no body. `request.map(|()| ...)` adds the empty body that an HTTP client requires.
     ///
     /// # Errors
-    /// No URL can carry the call's id or the cursor.
+    /// No URL can contain the call's id or the cursor.
     #[expect(clippy::expect_used, reason = "base URL, key and request are checked text")]
     pub fn request<R: ApiRequest>(&self, operation: &R) -> Result<Request<()>, ParameterError> {
         let mut request = Request::new(());

@@ -7,8 +7,8 @@ use crate::rest::REQUEST_ID_HEADER;
 use crate::text::Occurs;
 use crate::time::http_date;
 
-/// The relevant part of a response's head, as plain values: for HTTP clients without the `http`
-/// crate, or on another version of it. `http::response::Parts` converts into it.
+/// The relevant part of a response's head, as plain values, for HTTP clients without the `http`
+/// crate or on another version of `http`. `http::response::Parts` converts into it.
 ///
 /// ```
 /// use call_assistant::rest::GetAccount;
@@ -26,7 +26,7 @@ use crate::time::http_date;
 pub struct ResponseHead<'a> {
     /// The status.
     pub status: u16,
-    /// `X-Request-Id`; `None` if it is missing or repeated, as for each header here.
+    /// `X-Request-Id`. Each header here is `None` if it is missing or repeated.
     pub request_id: Option<&'a str>,
     /// `Retry-After`.
     pub retry_after: Option<&'a str>,

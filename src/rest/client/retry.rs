@@ -3,7 +3,7 @@ use core::time::Duration;
 use super::{Action, ClientError};
 use crate::Timestamp;
 
-/// The policy by which a failed request is made again.
+/// The policy for repeating a failed request.
 ///
 /// ```
 /// use core::time::Duration;
@@ -23,13 +23,12 @@ use crate::Timestamp;
 /// assert_eq!(patient.wait(&error, 19, random, now), Some(Duration::from_secs(300)));
 /// ```
 ///
-/// - **Which errors**: no response at all, a truncated one, 408, 425, 429, and 5xx except 501 and
-///   505 (see [`ClientError::action`]). Everything else would be refused in the same way
-///   again. Every request of this API reads, so asking twice does no harm.
-/// - **How long**: `Retry-After`, up to a cap, plus a backoff that doubles with every try, up to a
-///   cap of its own, and is stretched at random up to twice its length. Randomness only adds: no
-///   client comes back before the time that the service named, and they do not all come back at
-///   that moment.
+/// - **Which errors**: no response, a truncated response, 408, 425, 429, and 5xx except 501 and 505
+///   (see [`ClientError::action`]). After any other error, the same request would be refused again.
+///   Every request of this API only reads, so repeating it does no harm.
+/// - **How long**: `Retry-After` plus a backoff. Both are capped. The backoff doubles with every
+///   try. Jitter extends the backoff at random, to at most twice its length. Therefore no client
+///   retries before the time in `Retry-After`, and the clients do not all retry at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
     tries: u32,
@@ -38,12 +37,12 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// The longest `Retry-After` that is honoured: an hour. A longer one is capped: a wrong header of some
-    /// proxy must not put a client to sleep for a year.
+    /// The longest `Retry-After` that is honoured: an hour. A longer value is capped, because a proxy's wrong
+    /// header must not stop a client for a year.
     pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
-    /// Creates a policy of five tries, with backoffs of half a second, one, two and four seconds
-    /// before they are stretched.
+    /// Creates a policy of five tries. Without jitter, the backoffs are half a second, one, two and
+    /// four seconds.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -53,25 +52,27 @@ impl Retry {
         }
     }
 
-    /// Sets the number of tries, including the first. `u32::MAX` never gives up on a transient
-    /// error. The longest backoff stays 30 seconds unless [`with_backoff`](Self::with_backoff) sets
-    /// another: the 19 waits of 20 tries are seven minutes before they are stretched.
+    /// Sets the number of tries, including the first. With `u32::MAX`, the policy never gives up on
+    /// a transient error. The longest backoff is 30 seconds unless
+    /// [`with_backoff`](Self::with_backoff) changes it. Without jitter, the 19 waits of 20 tries
+    /// are then seven minutes in total.
     #[must_use]
     pub const fn with_tries(self, tries: u32) -> Self {
         Self { tries, ..self }
     }
 
-    /// Sets the backoff after the first try, which doubles from there, and the longest backoff.
+    /// Sets the backoff after the first try and the longest backoff. The backoff doubles with every
+    /// try.
     #[must_use]
     pub const fn with_backoff(self, first: Duration, longest: Duration) -> Self {
         Self { first_backoff: first, longest_backoff: longest, ..self }
     }
 
-    /// Returns how long to wait before the same request is made again. `None` means to give up: the
-    /// answer would be the same, or the tries are used up.
+    /// Returns how long to wait before the same request is made again. `None` means to give up,
+    /// because the answer would be the same or the tries are used up.
     ///
     /// `tried` is the number of tries so far, from 1. `random` is eight random bytes, which need
-    /// not be fit for secrets. `now` is only looked at where `Retry-After` is a date.
+    /// not be fit for secrets. `now` is used only if `Retry-After` is a date.
     #[must_use]
     pub fn wait(
         &self,
@@ -88,7 +89,7 @@ impl Retry {
         Some(asked.min(Self::MAX_RETRY_AFTER).saturating_add(backoff))
     }
 
-    /// Returns how long to wait where no answer says it.
+    /// Returns how long to wait without a `Retry-After`.
     pub(super) fn wait_unasked(&self, tried: u32, random: [u8; 8]) -> Option<Duration> {
         let spent = tried >= self.tries && self.tries != u32::MAX;
         if spent { None } else { Some(self.backoff(tried, random)) }

@@ -24,8 +24,8 @@ pub enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// Reads the header: whole seconds, or an HTTP date in any of its three forms. Anything else
-    /// (a sign, a fraction, a unit) is `None`, and the backoff alone decides.
+    /// Reads the header: whole seconds, or an HTTP date in any of its three forms. Anything else (a
+    /// sign, a fraction, a unit) is `None`. The wait is then the backoff alone.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim_matches([' ', '\t']);
@@ -36,7 +36,7 @@ impl RetryAfter {
         http_date::parse(text).map(Self::At)
     }
 
-    /// Returns how long that is from `now`. Zero if it has passed.
+    /// Returns the time to wait from `now`, or zero if the instant has passed.
     pub(super) fn wait_from(self, now: Timestamp) -> Duration {
         match self {
             Self::Seconds(seconds) => Duration::from_secs(seconds),
@@ -45,7 +45,7 @@ impl RetryAfter {
     }
 
     /// Converts an instant into the seconds from the response's own `Date` header, so that a wrong
-    /// clock on this side does no harm. An unreadable date changes nothing.
+    /// local clock does no harm. An unreadable date changes nothing.
     pub(super) fn relative_to(self, date: &str) -> Self {
         match (self, http_date::parse(date)) {
             (Self::At(instant), Some(answered)) => Self::Seconds(instant.since(answered).as_secs()),

@@ -39,10 +39,11 @@
 //! | a proxy's page in HTML | [`bad_gateway`] |
 //! | a body that is cut short | [`cut_short`] |
 //!
-//! After a refused cursor the list begins again, at its first page. An answer may also replace one of the whole
-//! service in memory, [`rest::testing::Service`](crate::rest::testing::Service), between a request and its report.
+//! After a refused cursor, the list begins again at its first page. A test with the whole service in memory,
+//! [`rest::testing::Service`](crate::rest::testing::Service), can replace a single answer before it reports
+//! that answer.
 //!
-//! No answer at all is `Err(..)` for [`Flow::report`](super::Flow::report).
+//! For a missing answer, pass `Err(..)` to [`Flow::report`](super::Flow::report).
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -62,8 +63,8 @@ pub fn answer(answer: &impl ApiResponse) -> Response<Vec<u8>> {
     answer.to_response(&request_id())
 }
 
-/// Returns the pages of a list of calls, each with the cursor of the next one. The calls are put
-/// into the list's order, newest first. A page size of 0 counts as 1.
+/// Returns the pages of a list of calls, each with the cursor of the next one. The calls are sorted
+/// in the list's order, newest first. A page size of 0 counts as 1.
 #[must_use]
 pub fn pages(calls: impl IntoIterator<Item = Call>, page_size: usize) -> Vec<Response<Vec<u8>>> {
     let mut calls: Vec<Call> = calls.into_iter().collect();
@@ -88,8 +89,9 @@ pub fn error(code: ErrorCode) -> Response<Vec<u8>> {
     response(status, &request_id(), ApiError::new(code, request_id()).to_json())
 }
 
-/// Returns the response 429 with a `Retry-After` of this number of seconds. A flow waits longer: it
-/// adds the backoff of its [`Retry`](super::Retry), a second at most after the first try.
+/// Returns the response 429 with a `Retry-After` of this number of seconds. A flow waits longer,
+/// because it adds the backoff of its [`Retry`](super::Retry): at most a second after the first
+/// try.
 #[must_use]
 pub fn rate_limited(retry_after: u32) -> Response<Vec<u8>> {
     let mut response = error(ErrorCode::RateLimitExceeded);
@@ -106,8 +108,8 @@ pub fn bad_gateway() -> Response<Vec<u8>> {
     response
 }
 
-/// Returns the response with the first half of its body, as an HTTP client that overlooks a broken
-/// connection returns it.
+/// Returns the response with the first half of its body, like an HTTP client that does not detect a
+/// broken connection.
 #[must_use]
 pub fn cut_short(mut response: Response<Vec<u8>>) -> Response<Vec<u8>> {
     let half = response.body().len() / 2;

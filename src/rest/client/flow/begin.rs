@@ -14,11 +14,11 @@ impl Client {
         Flow::new(self, operation)
     }
 
-    /// Creates the flow through all pages of a list: from a
-    /// [`ListCalls`](crate::rest::ListCalls), or from a [`CallPages`] that was stored. The state
-    /// remembers whether it was begun with a live or a test key, and a key of the other mode is
-    /// refused. A list that begins at a cursor, which is refused before a call has been read, ends
-    /// with that error: only such a list cannot be restarted.
+    /// Creates the flow through all pages of a list. `from` is a
+    /// [`ListCalls`](crate::rest::ListCalls), or a [`CallPages`] that was stored. The state
+    /// contains the mode of its first key, live or test, and a key of the other mode is refused. If
+    /// a list begins at a cursor and this cursor is refused before a call has been read, the flow
+    /// ends with that error. Only such a list cannot be restarted.
     #[must_use]
     pub fn pages(&self, from: impl Into<CallPages>) -> Flow<CallPages> {
         let mut state = from.into();
@@ -26,22 +26,22 @@ impl Client {
         Flow::new(self, state).unless_refused(bound)
     }
 
-    /// Creates the flow that brings a copy of all calls up to date, from the state that was stored
-    /// last. The flow is done when the copy is up to date: create the next flow in a while. A list that
-    /// an earlier flow left half-read is read to its end, and then the calls that are new since.
+    /// Creates the flow that updates a copy of all calls, from the state that was stored last. The flow is
+    /// done when the copy is up to date. Create the next flow later. If an earlier flow left a list
+    /// half-read, the flow first reads that list to its end, and then the calls that are new since.
     ///
-    /// The state remembers whether it was begun with a live or a test key, and a key of the other
-    /// mode is refused.
+    /// The state contains the mode of its first key, live or test, and a key of the other mode is
+    /// refused.
     #[must_use]
     pub fn sync(&self, state: CallSync) -> Flow<CallSync> {
         self.bound_sync(state, None)
     }
 
     /// Creates the flow of [`sync`](Self::sync) for a key whose account is known. The state
-    /// remembers the account, and the key of another one is refused.
+    /// contains the account, and the key of another account is refused.
     ///
-    /// Only a key with the scope `account:read` can [fetch](Self::fetch) its account. Without it, a
-    /// replaced key of another account cannot be told apart.
+    /// Only a key with the scope `account:read` can [fetch](Self::fetch) its account. Without this
+    /// scope, a flow cannot detect that a new key belongs to another account.
     #[must_use]
     pub fn sync_of(&self, account: &Account, state: CallSync) -> Flow<CallSync> {
         self.bound_sync(state, Some(account))

@@ -15,7 +15,7 @@ use super::error::Cause;
 use super::{Action, CallSync, Client, ClientError, FlowError, Pace, ResponseHead, Retry};
 use crate::Timestamp;
 
-/// A task as a loop turned into a value: it returns the host's next step until the task is done.
+/// A task as a state machine, which returns the host's next step until the task is done.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
@@ -45,22 +45,22 @@ use crate::Timestamp;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A flow owns the retries, the pace, the paging, the restart of a list that cannot go on, and the
-/// reading of answers. The host owns the socket, the clock, the randomness and the store. The
-/// same loop drives every [`FlowTask`], in blocking and in async code.
+/// A flow handles the retries, the pace, the paging, the restart of a list that cannot continue,
+/// and the reading of answers. The host handles the socket, the clock, the randomness and the
+/// store. The same loop drives every [`FlowTask`], in blocking and in async code.
 ///
 /// # Misuse does no harm
 ///
 /// - [`next`](Self::next) returns the same step until the step has happened.
-/// - An answer counts only if its [`Ticket`] is that of the request that the flow waits for. An
-///   answer to a previous request, or a second answer, is ignored.
+/// - An answer counts only with the [`Ticket`] of the request that the flow waits for. An answer to
+///   a previous request, or a second answer, is ignored.
 /// - A request without an answer is a failed try: [report](Self::report) the error.
 /// - A flow can be dropped at any time. A new flow, created from the last stored state, loses
 ///   nothing and repeats nothing that was stored.
 pub struct Flow<T: FlowTask> {
     client: Client,
     task: T,
-    /// Whether the next end of the task is not its last.
+    /// Whether the task continues after its next end.
     ends_again: bool,
     retry: Retry,
     restarts: u32,
@@ -71,7 +71,7 @@ pub struct Flow<T: FlowTask> {
     failure: Option<FlowError>,
     /// Failed tries of the current request.
     tried: u32,
-    /// The restarts of the list since its furthest position so far.
+    /// The restarts of the list since it reached its furthest position so far.
     restarted: u32,
     /// The furthest position of this walk.
     deepest: Option<Timestamp>,
@@ -96,7 +96,7 @@ struct Wait {
     until: Timestamp,
     /// The longest time to wait, even if the clock is set meanwhile.
     length: Duration,
-    /// Whether the pace has set it.
+    /// Whether the pace has caused the wait.
     paced: bool,
 }
 
@@ -109,7 +109,7 @@ impl Wait {
 }
 
 impl<T: FlowTask> Flow<T> {
-    /// Asks for the next page, or ends.
+    /// Requests the next page, or ends.
     fn go_on(&mut self) {
         let done = self.task.end().filter(|_| !core::mem::take(&mut self.ends_again));
         self.position = done.map_or(Position::Waiting(Wait::OVER), Position::Done);
@@ -122,15 +122,15 @@ impl<T: FlowTask> Flow<T> {
         Self { retry, ..self }
     }
 
-    /// Sets the pace: a [shared](Pace::shared) one if several programs use the same key.
+    /// Sets the pace. Use a [shared](Pace::shared) pace if several programs use the same key.
     #[must_use]
     pub fn with_pace(self, pace: Pace) -> Self {
         Self { pace, ..self }
     }
 
-    /// Sets how often the list may be restarted, because its cursor is refused or leads to pages
-    /// that do not follow: 3 times by default. No call is returned again. A list that is read
-    /// further than before resets the count.
+    /// Sets how often the list may be restarted: 3 times by default. A list is restarted if its
+    /// cursor is refused or leads to pages that do not follow. No call is returned again. Reading
+    /// the list further than before resets the count.
     #[must_use]
     pub fn with_restarts(self, restarts: u32) -> Self {
         Self { restarts, ..self }
@@ -142,9 +142,9 @@ impl<T: FlowTask> Flow<T> {
         Self { time_limit, ..self }
     }
 
-    /// Returns the next step. `random` is eight random bytes. They stretch the wait before a retry,
-    /// and tell the requests of this flow from those of previous flows. They need not be fit for
-    /// secrets, but must not be constant.
+    /// Returns the next step. `random` is eight random bytes. They add jitter to the wait before a
+    /// retry, and distinguish the requests of this flow from the requests of previous flows. They
+    /// need not be fit for secrets, but must not be constant.
     pub fn next(&mut self, random: [u8; 8], now: Timestamp) -> Step<'_, T> {
         if let Position::Failed(error) = &self.position {
             self.position = self.after(error.clone(), random, now);
@@ -167,16 +167,16 @@ impl<T: FlowTask> Flow<T> {
 
     /// Reports the outcome of a request: [`answered`](Self::answered) or [`lost`](Self::lost).
     ///
-    /// | report | what |
+    /// | report | meaning |
     /// |---|---|
-    /// | `Ok` | an answer of any status, also 401, 429 and 500, with its headers and its whole body |
-    /// | `Err` | no answer, or not all of it |
+    /// | `Ok` | an answer of any status, including 401, 429 and 500, with its headers and its whole body |
+    /// | `Err` | no answer, or an incomplete answer |
     ///
-    /// The status tells who must act, `Retry-After` how long to wait, and `Date` the service's
-    /// time. A body of more than [`MAX_JSON_LEN`](crate::json::MAX_JSON_LEN) bytes is no answer of
-    /// this API: read one byte more at most. If an HTTP client made an error of a status, if an
-    /// answer has no header, or if a body is longer, the error's `Display` says so, and what to
-    /// change. [Two HTTP clients](crate::rest::client#http-clients) with the whole function.
+    /// The status shows who must act, `Retry-After` shows how long to wait, and `Date` shows the
+    /// service's time. A body of more than [`MAX_JSON_LEN`](crate::json::MAX_JSON_LEN) bytes is no
+    /// answer of this API, so read at most one byte more. If an HTTP client turned a status into an
+    /// error, or if an answer has no header or a longer body, the error's `Display` says what to
+    /// change. [Two examples](crate::rest::client#http-clients) show the whole function.
     pub fn report<B: AsRef<[u8]>>(
         &mut self,
         ticket: Ticket,
@@ -228,9 +228,9 @@ impl<T: FlowTask> Flow<T> {
         Ok(self.task.answered(answer, head.date(), now)?)
     }
 
-    /// Reports that no answer came, or not all of it: no connection, a timeout, a connection that
-    /// broke. `cause` is the HTTP client's error, or a text: [`last_error`](Self::last_error) shows
-    /// it.
+    /// Reports no answer or an incomplete answer, caused by a missing connection, a timeout or a
+    /// broken connection. `cause` is the HTTP client's error, or a text.
+    /// [`last_error`](Self::last_error) shows the cause.
     pub fn lost(&mut self, ticket: Ticket, cause: impl Into<Cause>) {
         if self.awaits(ticket).is_some() {
             self.failed(FlowError::Client(ClientError::no_response(cause)));
@@ -248,14 +248,14 @@ impl<T: FlowTask> Flow<T> {
         }
     }
 
-    /// Returns the pace, to hand to the next flow with the same key: see
-    /// [`with_pace`](Self::with_pace). A new pace knows nothing of the requests made just before.
+    /// Returns the pace, to pass to the next flow with the same key: see
+    /// [`with_pace`](Self::with_pace). A new pace does not count the requests made just before.
     #[must_use]
     pub fn pace(&self) -> &Pace {
         &self.pace
     }
 
-    /// Returns how far the flow has come.
+    /// Returns the progress of the flow.
     #[must_use]
     pub fn progress(&self) -> Progress {
         self.progress
@@ -267,7 +267,7 @@ impl<T: FlowTask> Flow<T> {
         self.failure.as_ref()
     }
 
-    /// Returns when the request was made whose answer is awaited with this ticket.
+    /// Returns when the request with this ticket was made, if its answer is awaited.
     fn awaits(&self, ticket: Ticket) -> Option<Timestamp> {
         match self.position {
             Position::Sent(expected, _, sent) if expected == ticket => Some(sent),
@@ -347,18 +347,20 @@ impl<T: FlowTask> Flow<T> {
 }
 
 impl Flow<CallSync> {
-    /// Continues from a state that was stored while the flow was under way: by an event whose call
+    /// Continues from a state that was stored while the flow was running: with an event whose call
     /// was [taken](CallSync::take_call), or by another worker. A batch that is not stored is
-    /// dropped. An answer to another page than the state asks for is dropped, too.
+    /// dropped. If the state asks for another page, the answer to the previous request is dropped,
+    /// too.
     ///
-    /// Call it after each such change. If another process may change the state, store a batch only
-    /// over the state that you stored last, and otherwise call this with the stored state.
+    /// Call this function after each such change. If another process may change the state, store a
+    /// batch only over the state that you stored last. If another state is stored, call this
+    /// function with that state.
     pub fn continue_from(&mut self, mut state: CallSync) {
         if matches!(self.position, Position::Done(_) | Position::Stopped(_)) {
             return;
         }
-        // An answer to another page than the state asks for would be taken for that one. What asks
-        // for a wait asks for it whatever comes next.
+        // An answer to another page would be read as the page that the state asks for. An error
+        // that asks for a wait does so for any request.
         let moved = state.query() != self.task.query();
         let is_outdated = match &self.position {
             Position::Storing(_) => true,
@@ -376,7 +378,7 @@ impl Flow<CallSync> {
     }
 }
 
-/// Without the task's data, which may be about people.
+/// Omits the task's data, which may be about people.
 impl<T: FlowTask> fmt::Debug for Flow<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Flow").field("progress", &self.progress()).finish_non_exhaustive()

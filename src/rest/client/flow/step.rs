@@ -11,8 +11,8 @@ use crate::Timestamp;
 
 /// The next step of the host.
 ///
-/// Closed: a host does something else for each. A single request has nothing to store:
-/// `Store(never) => match *never {}`.
+/// Closed: a host handles each step differently. A single request has nothing to store, so its arm
+/// is `Store(never) => match *never {}`.
 #[must_use = "do it, and ask again"]
 pub enum Step<'f, T: FlowTask + 'f> {
     /// A request to send. Report its answer or its loss.
@@ -24,22 +24,22 @@ pub enum Step<'f, T: FlowTask + 'f> {
         /// The ticket to report the answer with.
         ticket: Ticket,
     },
-    /// The instant at which to ask again: sleep for `until.since(now())`. Asking earlier returns
-    /// the same step.
+    /// The instant of the next call of [`Flow::next`](super::Flow::next): sleep for
+    /// `until.since(now())`. An earlier call returns the same step.
     Wait(Timestamp),
     /// A batch to store in one transaction, before [`Flow::stored`](super::Flow::stored). The batch
-    /// is borrowed from the flow: clone the parts that you keep before that call.
+    /// is borrowed from the flow, so clone the parts that you keep before that call.
     Store(&'f T::Batch),
     /// The end of the task, or an error on which somebody must act: see [`FlowError::action`].
     Done(Result<T::Output, FlowError>),
 }
 
-/// The number of one request of a flow, which goes back to it with the answer.
+/// The number of one request of a flow. The host reports the answer with this ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket {
     pub(super) number: u64,
-    /// Eight bytes that tell the tickets of two flows apart: an answer can arrive after its flow
-    /// was dropped.
+    /// Eight bytes that distinguish the tickets of two flows, because an answer can arrive after
+    /// its flow was dropped.
     pub(super) random: [u8; 8],
 }
 
@@ -49,9 +49,9 @@ pub struct Ticket {
 pub struct Progress {
     /// The pages read.
     pub pages: u64,
-    /// The calls handed to the host to store.
+    /// The calls passed to the host to store.
     pub calls: u64,
-    /// The items handed to the host that cannot be read as calls.
+    /// The items passed to the host that cannot be read as calls.
     pub unreadable: u64,
     /// The tries that failed.
     pub failures: u64,
@@ -59,7 +59,7 @@ pub struct Progress {
     pub restarts: u32,
     /// The `started_at` of the last call read. A list goes from the newest call to the oldest.
     pub reached: Option<Timestamp>,
-    /// The `created_after` that the list is read down to; `None` if it has no such bound.
+    /// The `created_after` of the list; `None` if the list has no such bound.
     pub wanted: Option<Timestamp>,
 }
 

@@ -12,7 +12,7 @@ use crate::rest::{ApiRequest, ListCalls};
 ///
 /// The trait is sealed.
 pub trait FlowTask: Run<<Self as FlowTask>::Batch, <Self as FlowTask>::Output> {
-    /// The value that the host stores before the flow goes on. [`Infallible`] if there is nothing
+    /// The value that the host stores before the flow continues. [`Infallible`] if there is nothing
     /// to store.
     type Batch;
 
@@ -22,7 +22,7 @@ pub trait FlowTask: Run<<Self as FlowTask>::Batch, <Self as FlowTask>::Output> {
 
 /// The effect of an answer.
 ///
-/// Closed: a flow does something else for each.
+/// Closed: a flow handles each effect differently.
 #[derive(Debug)]
 pub enum Applied<B, O> {
     Done(O),
@@ -57,8 +57,8 @@ pub(super) mod sealed {
     pub trait Run<B, O>: Sized {
         type Request: ApiRequest;
 
-        /// Whether the task is done at its second end only: the first may be the end of a walk that
-        /// an earlier flow began, without the calls written since.
+        /// Whether the task is done at its second end only. The first end may belong to a walk that
+        /// an earlier flow began, which lacks the calls written since.
         const ENDS_TWICE: bool = false;
 
         /// Returns the next request.
@@ -75,12 +75,12 @@ pub(super) mod sealed {
         /// Moves the task past the stored batch.
         fn store(&mut self, batch: &B);
 
-        /// Returns the output once nothing is left to ask for.
+        /// Returns the output when nothing is left to request.
         fn end(&self) -> Option<O> {
             None
         }
 
-        /// Returns the page to ask for, if the task reads a list.
+        /// Returns the request for the next page, if the task reads a list.
         fn list(&self) -> Option<ListCalls> {
             None
         }

@@ -6,18 +6,17 @@ use crate::model::CallList;
 use crate::rest::ListCalls;
 
 /// The reason why a page does not fit into its list. The state is unchanged, and the page can be
-/// asked for again.
+/// requested again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PagingError {
-    /// A page that says that there is another one, but has no cursor that leads there.
+    /// A page that announces a next page, but has no cursor of that page.
     #[error("has_more is true, but there is no next_cursor")]
     NoCursor,
-    /// A page that leads back to a previous one.
+    /// A page that leads back to a previous page.
     ///
-    /// A page that leads to itself is found at once. A longer cycle is found after at most three
-    /// times the number of pages it took to close, because two cursors are kept and not all of
-    /// them.
+    /// A page that leads to itself is detected at once. A longer cycle is detected after at most
+    /// three times the number of pages until the cycle closed, because only two cursors are kept.
     #[error("next_cursor leads back to a previous page")]
     Cycle,
     /// A cursor that is longer than [`ListCalls::MAX_CURSOR_LEN`].
@@ -30,9 +29,9 @@ pub enum PagingError {
     /// More than [`CallPages::MAX_EMPTY_PAGES`] pages in a row without a new call.
     #[error("more than {max} pages in a row with nothing new", max = CallPages::MAX_EMPTY_PAGES)]
     Empty,
-    /// A call that started after the previous one in the list, so this page is not the one that was
-    /// asked for, or the service does not order the list by `started_at`. Whether the call has
-    /// been returned before cannot be told.
+    /// A call that started after the previous call in the list. Either this page is not the
+    /// requested page, or the service does not order the list by `started_at`. The walk cannot know
+    /// whether it has already returned the call.
     #[error("item {index} of the page started after the previous call of the list")]
     #[non_exhaustive]
     Order {
@@ -42,16 +41,17 @@ pub enum PagingError {
 }
 
 stored_object! {
-    /// The page that a walk of any list asks for next.
+    /// The page that a walk of any list requests next.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub(super) struct Cursors {
-        /// The cursor to ask with; `None` for the first page.
+        /// The cursor of the next request; `None` for the first page.
         pub(super) cursor: Option<String>,
-        /// An earlier cursor of this walk, moved up whenever the number of pages is a power of two:
-        /// any cycle is met again within its length, without keeping every cursor.
+        /// An earlier cursor of this walk, which is replaced whenever the number of pages is a
+        /// power of two. Any cycle is then met again within its length, without keeping every
+        /// cursor.
         anchor: Option<String>,
         pages: u64,
-        /// The pages in a row that brought the walk no further.
+        /// The pages in a row that did not advance the walk.
         empty: u32,
     }
 }
@@ -61,7 +61,7 @@ impl Cursors {
         Self { cursor, ..Self::default() }
     }
 
-    /// Moves to the page after this one. Returns false if this was the last.
+    /// Moves to the page after this one. Returns false if this was the last page.
     pub(super) fn follow(&mut self, page: &CallList, further: bool) -> Result<bool, PagingError> {
         let cursor = page.next_cursor.as_ref().filter(|cursor| !cursor.is_empty());
         let cursor = match (page.has_more, cursor) {

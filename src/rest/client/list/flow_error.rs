@@ -6,17 +6,16 @@ use crate::rest::client::{Action, ClientError};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlowError {
-    /// A request that failed for good, or too often.
+    /// A request that failed permanently, or too often.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// A request that cannot be sent.
     #[error(transparent)]
     Unsendable(#[from] ParameterError),
-    /// A page that does not fit into its list, however often it was asked for and the list
-    /// restarted.
+    /// A page that still does not fit into its list after all retries and restarts.
     #[error(transparent)]
     Paging(#[from] PagingError),
-    /// A cursor that the service refused again and again.
+    /// A cursor that the service refused repeatedly.
     #[error("the list was restarted {restarts} times, and its cursor was refused again")]
     #[non_exhaustive]
     Restarts {
@@ -32,9 +31,12 @@ pub enum FlowError {
 }
 
 impl FlowError {
-    /// Returns who must act, and how: for `Client` as the error says, for `Unsendable`
-    /// [`Action::FixRequest`], for `Paging` and `Restarts` [`Action::ContactSupport`], and for
-    /// `OtherMode` and `OtherAccount` [`Action::ReplaceKey`]: with the key under which the state began.
+    /// Returns who must act, and how:
+    ///
+    /// - `Client`: the action of the [`ClientError`]
+    /// - `Unsendable`: [`Action::FixRequest`]
+    /// - `Paging` and `Restarts`: [`Action::ContactSupport`]
+    /// - `OtherMode` and `OtherAccount`: [`Action::ReplaceKey`], with the key under which the state began
     #[must_use]
     pub fn action(&self) -> Action {
         match self {

@@ -18,7 +18,7 @@ use crate::model::{Call, UnreadableCall};
 
 /// The new calls of a page, and the state `S` after it: a [`CallPages`] or a [`CallSync`].
 ///
-/// Store all of it in one transaction. Then every call is stored once, despite any crash.
+/// Store the whole batch in one transaction. Then every call is stored once, despite any crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "store all of it, in one transaction"]
 #[non_exhaustive]
@@ -26,9 +26,9 @@ pub struct Batch<S> {
     /// The calls that no previous batch has returned, newest first.
     pub calls: Vec<Call>,
     /// The items that cannot be read and that no previous batch has returned, whole and with the
-    /// reason. Store them, or tell somebody: no later batch returns them.
+    /// reason. Store or report these items, because no later batch returns them.
     pub unreadable: Vec<UnreadableCall>,
-    /// The state to store together with them, and to continue from.
+    /// The state to store together with the calls and items, and to continue from.
     pub next: S,
 }
 

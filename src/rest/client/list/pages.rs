@@ -10,11 +10,10 @@ use crate::model::{Call, CallList, ListedCall, UnreadableCall};
 use crate::rest::{ListCalls, Mode, ParameterError};
 
 stored_object! {
-    /// A walk through all pages of a list, which returns each call once.
+    /// The state of a walk through all pages of a list. The walk returns each call once.
     ///
-    /// This is the state of the walk. Store it with the calls, as JSON or in another form of serde that has
-    /// names of fields, to resume after a restart of the program. [`Client::pages`](super::super::Client::pages) makes the
-    /// requests.
+    /// Store the state with the calls, as JSON or in another serde format with field names, to resume after a
+    /// restart of the program. [`Client::pages`](super::super::Client::pages) makes the requests.
     ///
     /// ```
     /// use call_assistant::rest::ListCalls;
@@ -35,9 +34,9 @@ stored_object! {
     /// # Ok::<(), call_assistant::rest::client::PagingError>(())
     /// ```
     ///
-    /// The state is small: a position in the list. The ids of calls that started at the same instant, and the
-    /// keys of unreadable items with no call between them, are kept together, at about 100 bytes each. A
-    /// later version of this crate reads the states of earlier versions.
+    /// The state is small: a position in the list. It also keeps the ids of calls that started at the same
+    /// instant, and the keys of unreadable items with no call between them. Each of them takes about 100
+    /// bytes. A later version of this crate reads the states of earlier versions.
     ///
     /// # The next page
     ///
@@ -46,13 +45,13 @@ stored_object! {
     /// | true or absent | a text | continue, also after an empty page |
     /// | false | anything | the end |
     /// | absent | none | the end |
-    /// | true | none | an error: to stop here would lose calls silently |
+    /// | true | none | an error, because stopping here would lose calls silently |
     ///
-    /// An empty `next_cursor` counts as none. A cursor that comes back is an error: see
+    /// An empty `next_cursor` counts as none. A cursor that repeats is an error: see
     /// [`PagingError::Cycle`].
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct CallPages {
-        /// The list without its cursor, which the walk has.
+        /// The list without its cursor, because the walk has the cursor.
         #[serde(with = "query_text")]
         list: ListCalls,
         walk: Walk,
@@ -63,7 +62,8 @@ stored_object! {
         is_part: bool,
         /// The unreadable items since this pass reached the `started_at` of its place.
         tail: BTreeSet<UnreadableKey>,
-        /// The items that earlier passes returned beyond the frontier and this one has not met.
+        /// The items that earlier passes returned beyond the frontier and that this pass has not
+        /// met.
         unmet: BTreeSet<UnreadableKey>,
         /// The bounds of a walk through the calls of a period.
         period: Option<Period>,
@@ -76,14 +76,14 @@ stored_object! {
     struct Period {
         from: Timestamp,
         until: Timestamp,
-        /// When all of them can be read, by the service's clock.
+        /// The instant at which all these calls can be read, by the service's clock.
         complete_at: Timestamp,
     }
 }
 
 impl CallPages {
-    /// The most pages in a row that bring a walk no further: 10,000. An empty page may lead to
-    /// another one, but a walk must end.
+    /// The most pages in a row that do not advance a walk: 10,000. An empty page may lead to
+    /// another page, but a walk must end.
     pub const MAX_EMPTY_PAGES: u32 = 10_000;
 
     /// Creates a walk through the calls that started from `from` on and before `until`.
@@ -100,15 +100,14 @@ impl CallPages {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// A call can be read when it has ended and is written. A [flow](super::super::Client::pages)
-    /// therefore begins to read when `lag` has passed since `until`, by the `Date` of an answer, or
-    /// by `now` without a `Date`. Until then it waits. The lag is longer than the longest call and
-    /// the writing of it: a call that is written later is returned only if it is there when the list
-    /// is read. A loop of your own has to wait by itself.
+    /// A call can be read when it has ended and is written. A [flow](super::super::Client::pages) therefore
+    /// waits until `lag` has passed since `until`, by the `Date` of an answer, or by `now` without a `Date`.
+    /// Choose a lag that is longer than the longest call and its writing. A call that is written later is
+    /// returned only if it exists when the list is read. A loop of your own must wait by itself.
     ///
-    /// The list is read from the newest call down to the first that started before `from`, so an old period
-    /// reads every call since. An unreadable item on the way is returned whenever it started: it may be of
-    /// the period.
+    /// The list is read from the newest call to the first call that started before `from`, so an old period
+    /// reads every call since. An unreadable item on the way is always returned, because it may belong to the
+    /// period.
     ///
     /// # Errors
     /// `until` is earlier than `from`.
@@ -131,17 +130,18 @@ impl CallPages {
         self.done
     }
 
-    /// Returns the page to ask for.
+    /// Returns the request for the next page.
     #[must_use]
     pub fn query(&self) -> ListCalls {
         ListCalls { cursor: self.walk.cursor().map(Into::into), ..self.list.clone() }
     }
 
-    /// Applies the answer to [`query`](Self::query): the new calls, and the state after them.
+    /// Applies the answer to [`query`](Self::query). Returns the new calls, and the state after
+    /// them.
     ///
     /// # Errors
     /// Returns an error if the page does not follow the previous one. This value is unchanged, and
-    /// the same page can be asked for again.
+    /// the same page can be requested again.
     pub fn apply(&self, page: &CallList) -> Result<Batch<Self>, PagingError> {
         let (mut next, mut walk) = (self.clone(), self.walk.clone());
         let (mut calls, unreadable, goes_on) = walk.read(page, |walk, item| match item {
@@ -156,9 +156,9 @@ impl CallPages {
         Ok(Batch { calls, unreadable, next })
     }
 
-    /// Returns the same walk from the first page on, for when the service no longer takes the
-    /// cursor (`invalid_cursor`). No call is returned again. `None` for a list that begins at a
-    /// cursor and of which no call has been read: calls before the cursor cannot be recognised.
+    /// Returns the same walk from the first page on, if the service no longer accepts the cursor
+    /// (`invalid_cursor`). No call is returned again. Returns `None` if the list begins at a cursor
+    /// and no call has been read, because calls before the cursor cannot be recognised.
     #[must_use]
     pub fn restarted(&self) -> Option<Self> {
         if self.is_part && self.walk.is_at_start() {
@@ -169,7 +169,7 @@ impl CallPages {
         Some(next)
     }
 
-    /// Returns how long to wait before the first page: zero once all calls can be read.
+    /// Returns how long to wait before the first page. The wait is zero once all calls can be read.
     pub(in crate::rest::client) fn wait(&self, clock: Timestamp) -> Duration {
         let period = self.period.as_ref().filter(|_| self.walk.cursor().is_none());
         period.map_or(Duration::ZERO, |period| period.complete_at.since(clock))
@@ -216,8 +216,8 @@ impl From<ListCalls> for CallPages {
     }
 }
 
-/// A list in its stored form: the text of its query, which is checked when it is read, and not when
-/// it is written: a list that the service would refuse can be stored.
+/// A list in its stored form: the text of its query. The text is checked when it is read, and not
+/// when it is written, so a list that the service would refuse can be stored.
 mod query_text {
     use serde::{Deserialize, Deserializer, Serializer, de};
 

@@ -11,10 +11,10 @@ use crate::model::{Call, CallList, ListedCall, UnreadableCall};
 use crate::rest::{CallFilter, ListCalls, Mode};
 
 stored_object! {
-    /// A copy of all calls of an account, kept up to date without losing or repeating any.
+    /// The state of a sync, which keeps a copy of all calls of an account up to date. The sync does
+    /// not lose or repeat a call.
     ///
-    /// This is the state of the sync. Store it next to the calls, as JSON or in another form
-    /// of serde that has names of fields.
+    /// Store the state next to the calls, as JSON or in another serde format with field names.
     ///
     /// ```
     /// use call_assistant::rest::client::CallSync;
@@ -46,65 +46,67 @@ stored_object! {
     ///
     /// # Promise
     ///
-    /// **Store the fresh calls and the next state in one transaction.** Then every call is processed
-    /// exactly once, despite any crash, and in any order in which the service writes and shows calls.
-    /// The one condition: from the start of the transaction that writes a call until every answer shows
-    /// the call takes at most the lag. Delayed replicas, and clocks of the service's machines that
-    /// differ, count into that.
+    /// **Store the fresh calls and the next state in one transaction.** Then every call is processed exactly
+    /// once, despite any crash, and in any order in which the service writes and shows calls. There is one
+    /// condition. The time from the start of the transaction that writes a call until every answer shows the
+    /// call must be at most the lag. This time includes delays of replicas, and differences between the
+    /// clocks of the service's machines.
     ///
-    /// A service that lost a call, with the end of its database, may write it again with a later
-    /// `created_at`. The call is not returned again if that is done within the lag.
+    /// A service that lost the end of its database may write a lost call again, with a later
+    /// `created_at`. If it does so within the lag, the call is not returned again.
     ///
-    /// Without such transactions, store the calls first, by id, and then the state: a crash in between
-    /// returns those calls once more, and storing a call again changes nothing, because a call never
-    /// changes.
+    /// Without such transactions, store the calls first, by id, and then the state. After a crash in between,
+    /// those calls are returned again. Storing a call again changes nothing, because a call never changes.
     ///
-    /// A state is a value: [`apply`](Self::apply) leaves the old state as it is, and the same page can
-    /// be applied again. Two workers can share a sync if each stores its next state only over the state
+    /// A state is a value. [`apply`](Self::apply) does not change the old state, so the same page can be
+    /// applied again. Two workers can share a sync if each worker stores its next state only over the state
     /// that it has read.
     ///
     /// # Items that cannot be read
     ///
     /// An item of a page that is not a readable call does not stop the sync. The item is returned once, as an
-    /// [`UnreadableCall`], and recognised by its id, or by the SHA-256 of its bytes if it has no
-    /// readable id. Once the service has repaired such a call, the call is returned as fresh.
+    /// [`UnreadableCall`]. It is recognised by its id, or by the SHA-256 of its bytes if it has no readable
+    /// id. When the service has repaired such a call, the call is returned as fresh.
     ///
     /// # Why a watermark alone loses calls
     ///
     /// `created_at` is when the service *began* to write a call. A call becomes visible a little later,
-    /// perhaps after calls with a later `created_at`; and the list is ordered by `started_at`, so a new
-    /// call can appear anywhere in it, before or after the page that is being read. Hence three rules:
+    /// perhaps after calls with a later `created_at`. The list is ordered by `started_at`, so a new call can
+    /// appear before or after the page that is being read. Therefore a sync has three rules:
     ///
-    /// 1. **Ask from below the watermark.** A query begins a lag (a minute by default) below it. The
-    ///    ids of calls returned from there on are kept and never returned again.
+    /// 1. **Ask from below the watermark.** A query begins a lag (a minute by default) below the watermark.
+    ///    The state keeps the ids of the calls returned from that instant on. They are never returned again.
     /// 2. **The watermark stops where the walk began.** It becomes the largest `created_at` *on the
-    ///   first page*. All calls written a lag before that were visible during the whole walk. A
-    ///   later page may show a call that is more recent than others that the walk has already
-    ///   passed: moving the watermark there would lose calls.
-    /// 3. **It moves only after the last page**, never before.
+    ///    first page*. All calls written a lag before that instant were visible during the whole
+    ///    walk. A later page may show a call that is more recent than calls that the walk has
+    ///    already passed. Moving the watermark to that call would lose calls.
+    /// 3. ***The watermark moves only after the last page**, never before.
     ///
     /// # Clocks
     ///
     /// The first page shows the service's time when the walk began. A `created_at` later than the answer's
-    /// `Date` is not believed, so that one call dated to the year 9999 does not end the sync. `now` replaces a
-    /// missing `Date`. So no clock of the customer's has to be right where answers have a `Date`. Where they
-    /// have none, a fast clock can lose calls if the service also dates a call ahead of its own clock. A slow
-    /// clock loses no call.
+    /// `Date` is not trusted, so that one call dated to the year 9999 does not end the sync. `now` replaces a
+    /// missing `Date`. If answers have a `Date`, the customer's clock need not be right. Without a `Date`, a
+    /// fast clock can lose calls if the service also dates a call ahead of its own clock. A slow clock loses
+    /// no call.
     ///
-    /// If the first page shows only calls that are not believed (the clock is slow, and there is no
-    /// `Date`), the watermark stays. The largest `created_at` of that page becomes the watermark of a walk
-    /// that begins after the clock has passed it. Until then each walk asks for the same again, returns
-    /// nothing twice, and keeps the id of each call that it returns. The same holds if a first page without
-    /// calls and without `Date` leads to a next page.
+    /// If the clock is slow and there is no `Date`, the first page may show only calls that are not trusted.
+    /// Then the watermark stays. The first walk that begins after the clock has passed the largest
+    /// `created_at` of that page moves the watermark to this instant. Until then, each walk reads the same
+    /// calls again, returns nothing twice, and keeps the id of each call that it returns. The watermark also
+    /// stays if a first page without calls and without `Date` leads to a next page.
     ///
     /// # Size
     ///
-    /// The state is small however long the history: a position in the list, and the ids within the lag
-    /// below the watermark. A first sync of years of calls is a walk like any other, and continues
-    /// where it stopped. In three cases the state grows, by about 100 bytes for each item: calls
-    /// while the watermark stays as above, calls that all started at the same instant, and items that
-    /// cannot be read, until the watermark is a lag past them. A copy of 1,200 calls in one minute has a
-    /// state of about 90 KB until the watermark has moved on.
+    /// The state is small, however long the history is. It contains a position in the list, and the ids
+    /// within the lag below the watermark. A first sync of years of calls is an ordinary walk, and continues
+    /// where it stopped. In three cases the state grows by about 100 bytes for each item:
+    ///
+    /// - calls while the watermark stays, as above
+    /// - calls that all started at the same instant
+    /// - items that cannot be read, until the watermark is a lag past them
+    ///
+    /// A copy of 1,200 calls in one minute has a state of about 90 KB until the watermark has moved on.
     ///
     /// A later version of this crate reads the states of earlier versions.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,17 +120,18 @@ stored_object! {
         #[serde(skip_serializing_if = "Option::is_none")]
         account_id: Option<AccountId>,
         since: Option<Timestamp>,
-        /// The instant such that every call written a lag or more before it has been returned, but for
-        /// those before `since`.
+        /// The watermark: every call written a lag or more before it has been returned, except calls before
+        /// `since`.
         watermark: Option<Timestamp>,
         /// The calls returned that a query may list again, with their `created_at`.
         recent: BTreeMap<CallId, Timestamp>,
-        /// A `created_at` that no clock had reached. It becomes the watermark once one has.
+        /// A `created_at` that no clock had reached. It becomes the watermark when a clock has
+        /// reached it.
         kept: Option<Timestamp>,
         /// The unreadable items returned, each with its `created_at`, or else a time after the walk
-        /// that showed it last; `None` while that walk is under way.
+        /// that last showed the item; `None` during that walk.
         unreadable: BTreeMap<UnreadableKey, Option<Timestamp>>,
-        /// The walk under way, once its first page has been applied.
+        /// The current walk, after its first page has been applied.
         walk: Option<SyncWalk>,
     }
     check: CallSync::check
@@ -160,13 +163,13 @@ impl CallSync {
         Self { since: Some(instant), ..Self::new() }
     }
 
-    /// Returns the same sync with another lag: longer than the service ever takes from the start of
-    /// the transaction that writes a call until every answer shows it.
+    /// Returns the same sync with another lag. The lag must be longer than the longest time from
+    /// the start of the transaction that writes a call until every answer shows the call.
     ///
-    /// Choose it at the beginning. A lag made longer later may return calls again that were
-    /// returned between the old lag and the new one below the watermark.
+    /// Choose the lag at the beginning. If you extend it later, calls between the old lag and the
+    /// new lag below the watermark may be returned again.
     ///
-    /// The longest is [`MAX_LAG`](Self::MAX_LAG), which a longer one counts as.
+    /// A lag above [`MAX_LAG`](Self::MAX_LAG) is reduced to it.
     #[must_use]
     pub fn with_lag(self, lag: Duration) -> Self {
         Self { lag: lag.min(Self::MAX_LAG), ..self }
@@ -185,7 +188,7 @@ impl CallSync {
         self.walk.is_some()
     }
 
-    /// Returns how many ids the state keeps, those of unreadable items included.
+    /// Returns how many ids the state keeps, including the ids of unreadable items.
     #[must_use]
     pub fn ids(&self) -> usize {
         let walk = self.walk.as_ref().map_or(0, |walk| walk.list.ids());
@@ -194,7 +197,7 @@ impl CallSync {
 
     /// Returns the next query: the walk's next page, or the first page of a new walk.
     ///
-    /// The limit may be changed from page to page. The filter may not.
+    /// The limit may be changed from page to page. The filter must not be changed.
     #[must_use]
     pub fn query(&self) -> ListCalls {
         let filter = CallFilter { created_after: self.listed_from(), ..CallFilter::new() };
@@ -205,18 +208,19 @@ impl CallSync {
         }
     }
 
-    /// Applies the answer to [`query`](Self::query): which calls are fresh, and the state after it.
+    /// Applies the answer to [`query`](Self::query). Returns the fresh calls, and the state after
+    /// them.
     ///
     /// `date` is the answer's `Date` header,
-    /// [`ResponseHead::date`](super::super::ResponseHead::date), which tells false dates from right
-    /// ones; `now` does so only without a `Date`. Pass the time at which the page was asked for as
-    /// `now`: an instant that was in the future then may be a false date. The state may have
-    /// [taken a call](Self::take_call) since that time; the walk is the same.
+    /// [`ResponseHead::date`](super::super::ResponseHead::date). A `created_at` later than `date`
+    /// is not trusted. `now` replaces a missing `date`. Pass as `now` the time at which the page
+    /// was requested. An instant that was in the future at that time may be a false date. The state
+    /// may have [taken a call](Self::take_call) since the request, because the walk stays the same.
     ///
     /// # Errors
-    /// Returns an error if the page does not follow the previous one. Nothing has changed then; the
-    /// same query can be made again. If the error lasts, continue from the state
-    /// [restarted](Self::restarted), as a flow does by itself.
+    /// Returns an error if the page does not follow the previous one. The state is unchanged, and
+    /// the same query can be made again. If the error lasts, continue from the
+    /// [restarted](Self::restarted) state, as a flow does by itself.
     pub fn apply(
         &self,
         page: &CallList,
@@ -240,14 +244,14 @@ impl CallSync {
         Ok(Batch { calls, unreadable, next })
     }
 
-    /// Takes a call that came in another way, such as the event `call.ended`. `None` if the call
-    /// has been returned before. Otherwise it is fresh, and this returns the state to store
-    /// together with the call: no walk will return it. The id is kept until the watermark has
-    /// passed the call, so walk now and then. A flow that is under way has to be told:
+    /// Takes a call that arrived in another way, such as the event `call.ended`. Returns `None` if
+    /// the call has been returned before. Otherwise the call is fresh. Store the call together with
+    /// the returned state, and no walk will return the call. The state keeps the id until the
+    /// watermark has passed the call, so walk regularly. Pass the state to a running flow with
     /// [`Flow::continue_from`](super::super::Flow::continue_from).
     ///
-    /// A call written before the [beginning](Self::since) of this sync is fresh each time it comes:
-    /// no walk returns it, and its id is not kept.
+    /// A call written before the [beginning](Self::since) of this sync is fresh each time it
+    /// arrives. No walk returns such a call, and its id is not kept.
     #[must_use]
     pub fn take_call(&self, call: &Call) -> Option<Self> {
         if self.since.is_some_and(|since| call.created_at < since) {
@@ -263,9 +267,9 @@ impl CallSync {
         Some(next)
     }
 
-    /// Returns the same walk from its first page on, for when the service no longer takes the
-    /// cursor (`invalid_cursor`). No call is returned again. Count the restarts: a service that
-    /// never takes its own cursors would be asked for ever.
+    /// Returns the same walk from its first page on, if the service no longer accepts the cursor
+    /// (`invalid_cursor`). No call is returned again. Limit the restarts, because a service that
+    /// never accepts its own cursors would cause an endless loop.
     #[must_use]
     pub fn restarted(&self) -> Self {
         Self { walk: self.walk.as_ref().map(SyncWalk::restarted), ..self.clone() }
@@ -290,7 +294,7 @@ impl CallSync {
         self.bind(other.mode, other.account_id.as_ref())
     }
 
-    /// Refuses a stored sync with a lag that no sync has.
+    /// Refuses a stored sync with a lag above the maximum.
     fn check(&self) -> Result<(), &'static str> {
         if self.lag > Self::MAX_LAG { Err("lag is more than a day") } else { Ok(()) }
     }
@@ -301,19 +305,21 @@ impl CallSync {
         from.max(self.since)
     }
 
-    /// Returns whether a call was returned by an earlier walk, is remembered, or was not asked for.
+    /// Returns whether a call was returned by an earlier walk, is in `recent`, or was not
+    /// requested.
     fn is_known(&self, call: &Call) -> bool {
         let outside = self.listed_from().is_some_and(|from| call.created_at < from);
         outside || self.recent.contains_key(&call.id)
     }
 
-    /// Returns whether the id of this call can be forgotten. A call that was created more than a lag
-    /// before the walk began was visible all the time, so its place alone tells whether it was returned.
+    /// Returns whether the id of this call can be forgotten. A call that was created more than a lag before
+    /// the walk began was visible all the time, so its place alone shows whether it was returned.
     fn settles(&self, goal: Option<Timestamp>, call: &Call) -> bool {
         goal.is_some_and(|goal| call.created_at < goal.saturating_sub(self.lag))
     }
 
-    /// Moves past a call. Returns whether it is new; `None` if it cannot follow the previous one.
+    /// Moves past a call. Returns whether the call is new; `None` if it cannot follow the previous
+    /// call.
     fn pass(&mut self, list: &mut Walk, goal: Option<Timestamp>, call: &Call) -> Option<bool> {
         let is_settled = self.settles(goal, call);
         let is_new = list.pass(call, self.is_known(call), is_settled)?;

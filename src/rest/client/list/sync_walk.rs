@@ -7,7 +7,7 @@ use crate::Timestamp;
 use crate::json::stored_object;
 use crate::model::CallList;
 
-/// A walk, and the watermark at its end. A struct that flattens another is read from an object only.
+/// A walk, and the watermark at its end. serde reads a struct with a flattened field from an object only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SyncWalk {
     #[serde(flatten)]
@@ -26,13 +26,13 @@ stored_object! {
     struct Opening {
         /// The `Date` of the first page.
         date: Option<Timestamp>,
-        /// Whether the first page is still to be looked at.
+        /// Whether the first page has not been read yet.
         first: bool,
     }
 }
 
 impl SyncWalk {
-    /// Creates a walk whose first page is about to be looked at.
+    /// Creates a walk whose first page is read next.
     pub(super) fn new(
         watermark: Option<Timestamp>,
         kept: Option<Timestamp>,
@@ -53,8 +53,8 @@ impl SyncWalk {
         Self { list: self.list.restarted(), ..self.clone() }
     }
 
-    /// Looks for the time at which the walk began: `created_at` is never later than now at the
-    /// service.
+    /// Looks for the time at which the walk began. A `created_at` is never later than the service's
+    /// time.
     pub(super) fn look(&mut self, page: &CallList, clock: Timestamp) {
         let Some(opening) = self.opening.take() else { return };
         let written = || page.calls().map(|call| call.created_at);
@@ -64,7 +64,7 @@ impl SyncWalk {
         };
         match opening.believed(written(), clock) {
             Some(believed) => self.goal = self.goal.max(Some(believed)),
-            // D-91: it bounds nothing yet. The earliest is kept, lest a year 9999 be waited for.
+            // D-91: it bounds nothing yet. The earliest is kept, so as not to wait for the year 9999.
             None => {
                 self.kept = [Some(largest), opening.date, self.kept].into_iter().flatten().min();
             }
@@ -79,7 +79,7 @@ impl Opening {
         written: impl Iterator<Item = Timestamp>,
         clock: Timestamp,
     ) -> Option<Timestamp> {
-        // Of a later page, only what was written before the first one came.
+        // On a later page, only calls written up to the `Date` of the first page count.
         let began = if self.first { Some(clock) } else { self.date }?;
         written.filter(|at| *at <= began).max()
     }

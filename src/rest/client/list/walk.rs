@@ -27,8 +27,8 @@ stored_object! {
 }
 
 stored_object! {
-    /// The last call of a pass: all calls with a later `started_at` have been passed, and these ids
-    /// with the same `started_at`.
+    /// The last call of a pass. The pass has passed all calls with a later `started_at`, and these
+    /// ids with the same `started_at`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Place {
         started_at: Timestamp,
@@ -47,8 +47,8 @@ impl Walk {
         self.cursors.cursor.as_deref()
     }
 
-    /// Moves past a page. `is_new` tells of each item whether it is new, or that it cannot follow
-    /// the previous one.
+    /// Moves past a page. `is_new` returns whether an item is new; `None` if it cannot follow the
+    /// previous item.
     pub(super) fn read(
         &mut self,
         page: &CallList,
@@ -68,10 +68,11 @@ impl Walk {
         Ok((calls, unreadable, goes_on))
     }
 
-    /// Moves past a call. Returns whether it is new; `None` if it cannot follow the previous one.
+    /// Moves past a call. Returns whether the call is new; `None` if it cannot follow the previous
+    /// call.
     ///
-    /// A call that is settled has been returned if its place was passed. For any other call, only
-    /// the kept ids tell.
+    /// If the place of a settled call was passed, the call has been returned. For any other call,
+    /// only the kept ids show this.
     pub(super) fn pass(&mut self, call: &Call, is_known: bool, is_settled: bool) -> Option<bool> {
         if self.place.as_ref().is_some_and(|place| place.is_below(call)) {
             return is_known.then_some(false);
