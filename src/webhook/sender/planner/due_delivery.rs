@@ -3,7 +3,7 @@
 use super::waiting::Entry;
 use crate::Timestamp;
 
-/// A delivery to plan, or one that is planned.
+/// A delivery to plan, or a planned delivery.
 ///
 /// Closed: a host has to take each field from the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,13 +12,13 @@ pub struct DueDelivery {
     pub delivery: u64,
     /// The host's number of its endpoint.
     pub endpoint: u32,
-    /// The host's number of the account. An endpoint stays in the account that is given first.
+    /// The host's number of the account. The account that is given first for an endpoint applies.
     pub account: u32,
-    /// The [shard](super::super::shard_of) of the endpoint; 0 without shards. An endpoint stays in the shard
-    /// that is given first.
+    /// The [shard](super::super::shard_of) of the endpoint; 0 without shards. The shard that is given
+    /// first for an endpoint applies.
     pub shard: u16,
     /// When its [event](crate::webhook::sender::Delivery::event_created_at) was created, to the
-    /// microsecond: another instant under the same number is another delivery.
+    /// microsecond. The same number with another instant is another delivery.
     pub event_created_at: Timestamp,
     /// When its next attempt is [due](crate::webhook::sender::Delivery::due).
     pub due: Timestamp,
@@ -26,13 +26,13 @@ pub struct DueDelivery {
     pub kind: DueKind,
 }
 
-/// The kind of a delivery's next attempt, in the order in which an endpoint's due deliveries are sent.
-/// First attempts and redeliveries go together, by their due times.
+/// The kind of a delivery's next attempt. An endpoint's due retries are sent first. Its due first
+/// attempts and redeliveries follow together, in the order of their due times.
 ///
-/// Closed: the planner has a rule for each.
+/// Closed: the planner has a rule for each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DueKind {
-    /// An attempt of it has [failed](crate::webhook::sender::Delivery::attempts) before.
+    /// An attempt that follows a [failed](crate::webhook::sender::Delivery::attempts) attempt.
     Retry,
     /// The first attempt.
     First,
@@ -44,22 +44,24 @@ pub enum DueKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Added {
-    /// The delivery was not known, and waits.
+    /// The delivery was not known, and now waits.
     New,
     /// The delivery waits for its new due time, which is earlier than the previous one.
     Earlier,
     /// The delivery waits as before.
     Known,
-    /// The delivery is in hand. [Releasing](super::Planner::release) it says when it is due again. If that says
-    /// that it has ended, it is planned once more, for it may have become pending since.
+    /// The delivery is in hand: [taken](super::Planner::next) and not released.
+    /// [Releasing](super::Planner::release) the delivery sets its next due time. If the release reports
+    /// the delivery's end, the delivery is planned once more, because it may have become pending since.
     InHand,
-    /// The number belongs to another known delivery: of another endpoint, or of an event of another instant.
-    /// The store has gone back, or gives numbers twice. The known delivery ends: it is forgotten if it
-    /// waits, and not planned again if it is in hand. Find the pending deliveries again.
+    /// The number belongs to another known delivery, with another endpoint or another instant of its
+    /// event. The store was reset to an earlier state, or assigns numbers twice. The known delivery is
+    /// forgotten if it waits, and not planned again if it is in hand. Search the store for the pending
+    /// deliveries again.
     Other,
 }
 
-/// A delivery that is known, in 24 bytes.
+/// A known delivery, in 24 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Known {
     event_created_at: i64,
@@ -69,14 +71,14 @@ pub(super) struct Known {
     pub(super) state: State,
 }
 
-/// Whether a delivery waits.
+/// The state of a known delivery.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Waits,
     InHand,
     /// In hand, and added again.
     Found,
-    /// In hand, and its number is another delivery's.
+    /// In hand, and its number belongs to another delivery.
     Replaced,
 }
 
@@ -87,12 +89,13 @@ impl Known {
         Self { event_created_at, due, endpoint, kind, state: State::Waits }
     }
 
-    /// Tells whether both are of one delivery: the number alone says nothing once a store went back.
+    /// Returns whether both are one delivery. The number alone proves nothing after the store was reset
+    /// to an earlier state.
     pub(super) fn is_of(self, other: Self) -> bool {
         (self.endpoint, self.event_created_at) == (other.endpoint, other.event_created_at)
     }
 
-    /// Returns it as it waits again.
+    /// Returns the delivery in its next wait.
     pub(super) fn again(self, due: Timestamp, kind: DueKind) -> Self {
         Self { due: round_up(due), kind, state: State::Waits, ..self }
     }
@@ -108,12 +111,12 @@ impl Known {
     }
 }
 
-/// Returns microseconds since 1970.
+/// Returns the microseconds since 1970, rounded up.
 pub(super) fn round_up(at: Timestamp) -> i64 {
     at.unix_micros().saturating_add(i64::from(!at.subsec_nanos().is_multiple_of(1_000)))
 }
 
-/// Returns the instant. The last microsecond of the year 9999, rounded up, is not a timestamp.
+/// Returns the instant. The last microsecond of the year 9999, rounded up, becomes [`Timestamp::MAX`].
 pub(super) fn timestamp(micros: i64) -> Timestamp {
     Timestamp::from_unix_micros(micros).unwrap_or(Timestamp::MAX)
 }

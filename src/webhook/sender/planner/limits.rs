@@ -1,4 +1,4 @@
-//! How many attempts may be in flight at once, and how many may begin in a second.
+//! Limits on the attempts in flight, and on the attempts that begin in a second.
 
 use alloc::collections::BTreeMap;
 use core::num::NonZeroU32;
@@ -11,22 +11,22 @@ use core::num::NonZeroU32;
 /// let limits = SenderLimits { overall: 448, per_endpoint: 8 };
 /// ```
 ///
-/// An attempt takes up to ten seconds. Set the overall limit to more than four times the number of
-/// endpoints of one account that may be late at once, and the limit of one endpoint well below it. If
-/// either is 0, nothing is planned.
+/// An attempt takes up to ten seconds. Set `overall` to more than four times the number of endpoints of
+/// one account that may answer late at once. Set `per_endpoint` well below `overall`. If either limit is
+/// 0, nothing is planned.
 ///
 /// Closed: a host has to choose each limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SenderLimits {
     /// The limit of all endpoints together.
     pub overall: u32,
-    /// The limit of each endpoint. More than 65,535 count as 65,535.
+    /// The limit of each endpoint. Values above 65,535 count as 65,535.
     pub per_endpoint: u32,
 }
 
 /// The attempts that an operator [limits](super::Planner::limit).
 ///
-/// Closed: these are what a planner knows.
+/// Closed: a planner knows no other limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LimitOf {
     /// All attempts.
@@ -37,21 +37,21 @@ pub enum LimitOf {
     Endpoint(u32),
 }
 
-/// How many attempts may begin in a second.
+/// The number of attempts that may begin in a second.
 ///
-/// Closed: a planner has a rule for each.
+/// Closed: a planner has a rule for each rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rate {
     /// No limit.
     Unlimited,
-    /// This number, on average. Attempts not used within a tenth of a second may be used later: in any one
-    /// second at most a tenth more begin, rounded up.
+    /// This number of attempts, on average. Attempts that did not begin in the last tenth of a second
+    /// may begin later. In any one second, at most a tenth more attempts begin, rounded up.
     PerSecond(NonZeroU32),
     /// No attempt.
     Paused,
 }
 
-/// The limits that are set, and what was used of them.
+/// The limits that are set, and their use.
 #[derive(Default)]
 pub(super) struct Rates(BTreeMap<LimitOf, Valve>);
 
@@ -63,14 +63,14 @@ struct Valve {
     next: i64,
 }
 
-/// No time.
+/// A time that is never reached.
 pub(super) const NEVER: i64 = i64::MAX;
 
-/// How much of what was allowed, and not used, may be used later, in microseconds.
+/// The span whose unused attempts may begin later: 100,000 microseconds.
 const BURST: i64 = 100_000;
 
 impl Rates {
-    /// Sets a limit. One that is set as before goes on.
+    /// Sets a limit. A limit that is set to the same rate again keeps its state.
     pub(super) fn set(&mut self, of: LimitOf, rate: Rate, now: i64) {
         let interval = match rate {
             Rate::Unlimited => {
@@ -86,7 +86,7 @@ impl Rates {
         }
     }
 
-    /// Returns from when on a limit allows an attempt; [`NEVER`] while it is paused.
+    /// Returns the time from which a limit allows an attempt; [`NEVER`] while it is paused.
     pub(super) fn from(&self, of: LimitOf, now: i64) -> i64 {
         let Some(valve) = self.0.get(&of) else { return i64::MIN };
         // What is too far ahead was set by another clock.
@@ -94,7 +94,7 @@ impl Rates {
         if is_wrong { now } else { valve.next }
     }
 
-    /// Uses up an attempt of each limit that applies.
+    /// Counts an attempt in each limit that applies.
     pub(super) fn use_up(&mut self, account: u32, endpoint: u32, now: i64) {
         for of in [LimitOf::All, LimitOf::Account(account), LimitOf::Endpoint(endpoint)] {
             let from = self.from(of, now).max(now.saturating_sub(BURST));

@@ -1,4 +1,4 @@
-//! The choice of the next delivery, in a process with many.
+//! The choice of the next delivery, in a process with many deliveries.
 
 #![expect(
     clippy::arithmetic_side_effects,
@@ -58,79 +58,91 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// assert_eq!(planner.next_due(), None); // the endpoint has one in flight
 /// ```
 ///
-/// A process [adds](Self::add) each of its pending deliveries and takes the [`next`](Self::next) until it
-/// returns `None`. It begins and sends each delivery that it took, and reports two ends of it, in any order:
-/// the attempt has [`finished`](Self::finished), so another may begin; and the row is stored, so the delivery
-/// is [released](Self::release). The planner's time is the last `now` that `next` was given.
+/// A process [adds](Self::add) each of its pending deliveries, and calls [`next`](Self::next) until
+/// `next` returns `None`. The process begins and sends each returned delivery, and then makes two calls
+/// in any order. [`finished`](Self::finished) reports the end of the attempt, so that another attempt
+/// may begin. [`release`](Self::release) reports that the row is stored. The planner's time is the last
+/// `now` that `next` was given.
 ///
-/// The host numbers its deliveries, endpoints and accounts. Delivery numbers may be any. Endpoint and account
-/// numbers index tables, so the process assigns them from 0 without large gaps, and never derives them from a
-/// text id. A delivery's endpoint, and an endpoint's account and shard, stay the same while the planner lives.
+/// The host numbers its deliveries, endpoints and accounts. A delivery may have any number. The numbers
+/// of endpoints and accounts are indexes of tables, so the process assigns these numbers from 0 without
+/// large gaps. Never derive them from a text id. The endpoint of a delivery, and the account and shard
+/// of an endpoint, do not change while the planner exists.
 ///
-/// A planner can be filled again from the stored deliveries at any time: a [cleared](Self::clear)
-/// planner, or a new one. A new planner learns which endpoints are slow from two attempts of each. Until
-/// then the other limits hold, so slowness is not stored. A planner may be outdated:
-/// [`Delivery::begin`](super::Delivery::begin) refuses a delivery that has ended, or is leased to another
-/// sender, which costs one step. A delivery may have become another [kind](DueKind) than planned: release it
-/// with that kind instead of beginning it, for each kind has its own room.
+/// A [cleared](Self::clear) or a new planner can be filled again from the stored deliveries at any time.
+/// Slowness is not stored. A new planner recognizes a slow endpoint after two attempts, and the other
+/// limits apply until then.
+///
+/// A planner may be outdated. [`Delivery::begin`](super::Delivery::begin) then refuses a delivery that
+/// has ended or is leased to another sender, which costs one step. If a delivery's [kind](DueKind) has
+/// changed since the delivery was planned, do not begin the delivery. Release it with the new kind,
+/// because each kind has its own slots.
 ///
 /// # Which endpoint is next
-/// - Accounts that wait take turns, one delivery each: first the account with the fewest attempts
-///   in flight, and among equals the one that has waited longest. Then the endpoints of the account
-///   take turns. An endpoint's due retries go before its first attempts, so the deliveries that
-///   decide whether it is disabled are followed to their ends.
-/// - An account that has nothing in flight may use any free room. Any other account leaves as many
-///   attempts free as it has in flight, and at least an eighth of [`overall`](SenderLimits::overall). One
-///   account therefore never has more than half of `overall` in flight, even while no other account waits.
-/// - An endpoint that has nothing in flight may use any room of its account. Second and further
-///   attempts use at most a quarter of `overall`, all endpoints of an account together.
-/// - An endpoint is **slow** after two long attempts, which timed out or lasted more than eight
-///   seconds, with any outcome. A quicker response of any status ends its slowness; a quicker failure
-///   without a response changes nothing. A slow endpoint has one attempt in flight. All slow
-///   endpoints together have an eighth of `overall`, at least one attempt, and no other room. Slow
-///   endpoints and the others alternate while both have room, so that nobody starves where an eighth
-///   is the whole.
-/// - [Redeliveries](DueKind::Redelivery) have at most three quarters of an endpoint's slots, rounded up, so that
-///   new events find room beside a recovery.
-/// - Each [limit](Self::limit) that applies to an attempt has to allow it, and counts it.
+/// An attempt in flight takes one of [`overall`](SenderLimits::overall) slots.
+///
+/// - Waiting accounts take turns, with one delivery each turn. The account with the fewest attempts in
+///   flight is first. Among accounts with equally many attempts, the account that has waited longest is
+///   first.
+/// - Within an account, the endpoints take turns. An endpoint's due retries precede its first attempts,
+///   so that the deliveries that decide whether the endpoint is disabled reach their ends.
+/// - An account with nothing in flight may take any free slot. Any other account leaves as many slots
+///   free as it takes, and at least an eighth of `overall`. One account therefore never takes more than
+///   half of the slots, even while no other account waits.
+/// - An endpoint with nothing in flight may take any slot that its account may take. The second and
+///   further attempts of all endpoints of an account together take at most a quarter of `overall`.
+/// - An endpoint is **slow** after two long attempts. A long attempt timed out or lasted more than eight
+///   seconds, with any outcome. A quicker response of any status ends the slowness. A quicker failure
+///   without a response changes nothing.
+/// - A slow endpoint has at most one attempt in flight. All slow endpoints together take at most an
+///   eighth of `overall`, or one slot if an eighth is less. Slow endpoints and the others alternate
+///   while slots are free for both, so that neither group waits forever if the eighth is all slots.
+/// - [Redeliveries](DueKind::Redelivery) take at most three quarters of
+///   [`per_endpoint`](SenderLimits::per_endpoint), rounded up, so that a recovery leaves slots for new
+///   events.
+/// - Each [limit](Self::limit) that applies to an attempt must allow the attempt, and counts it.
 ///
 /// # How long an account waits
-/// The bounds are for an account whose endpoints are neither slow nor limited. They hold for any behaviour
-/// of the other accounts: any number of endpoints, any backlog, any outcome, and attempts of up to ten
-/// seconds.
+/// The bounds apply to an account whose endpoints are neither slow nor limited. The `k` other accounts
+/// may have any number of endpoints, any backlog, any outcome, and attempts of up to ten seconds.
 ///
-/// - The first attempt of an account that has nothing in flight waits for nobody while `k`, the number
-///   of other accounts, is below `overall / 8`. Beyond that, its next turn comes within
+/// - If `k` is below `overall / 8`, the first attempt of an account with nothing in flight waits for no
+///   other account. Otherwise, the account's next turn comes within
 ///   `10 s * ceil(2 * (k + 1) / overall)`.
-/// - As many attempts of an account begin when they are due as `k` other accounts leave free:
-///   `overall / (k + 1)` if each has as much as the others, and at least `overall / 2^k`.
+/// - An account's attempts begin when they are due, as long as the other accounts leave slots free. The
+///   other accounts leave `overall / (k + 1)` slots if all accounts take equally many, and at least
+///   `overall / 2^k`.
 ///
-/// The bounds count from the time when an endpoint is awake. A step wakes at most 256 of the endpoints
-/// that have become due, the longest due first, even while everything is in flight. Add the steps that
-/// wake the endpoints that are due longer: 4 for a thousand, 4,000 for a million. The number of their
-/// deliveries does not matter. An endpoint with a due delivery when it is added is awake at once.
+/// The bounds count from the time when an endpoint is awake. If a delivery is due when it is added, its
+/// endpoint is awake at once. Otherwise, a step wakes the endpoint. Each step wakes at most 256
+/// endpoints that have become due, the longest due first, even while all slots are taken. Therefore add
+/// to the bounds the steps that wake the endpoints that have been due longer: 4 steps for a thousand
+/// endpoints, 4,000 for a million. The number of their deliveries does not matter.
 ///
-/// Within one account, endpoints that become late together delay the others only if they are more than a
-/// quarter of `overall`, and only until they are slow. A backlog of one endpoint delays the others by the
-/// quarter that further attempts have. Slow endpoints wait for each other, even across accounts.
+/// Endpoints of one account that begin to answer late together delay its other endpoints only until they
+/// are slow, and only if their number exceeds a quarter of `overall`. A backlog of one endpoint delays
+/// the account's other endpoints only by the quarter for further attempts. Slow endpoints wait for each
+/// other, even across accounts.
 ///
 /// # Several processes
-/// A planner knows only the deliveries that were added to it. Deliveries that another process
-/// accepted, or began before it died, are in the store alone. Every process must therefore search
-/// the store about every [`ATTEMPT_LEASE`](super::ATTEMPT_LEASE) for due deliveries, and add all of
-/// them: a delivery is planned once, [however often](Added) it is added.
+/// A planner knows only the deliveries that were added to it. A delivery that another process accepted,
+/// or began before it died, is only in the store. Every process must therefore search the store for due
+/// deliveries about every [`ATTEMPT_LEASE`](super::ATTEMPT_LEASE), and add all of them. A delivery that
+/// is [added](Added) several times is planned once.
 ///
 /// # Clocks
-/// A delivery that is due more than twice the longest wait after `now` counts as due: no
-/// [schedule](super::RetrySchedule) waits longer, so a wrong clock added it.
+/// A delivery counts as due if its due time is more than twice the longest wait after `now`. No
+/// [schedule](super::RetrySchedule) waits longer, so a wrong clock caused this due time.
 ///
 /// # Cost
-/// Every step is O(log n), for any number of pending deliveries and any [`overall`](SenderLimits::overall).
-/// Beside a million pending deliveries, a delivery that waits before it is due takes 1.3 to 2.7 us in all of its
-/// steps together, most of it for uncached memory. A delivery that is due when it is added takes 0.3 to 0.6 us.
-/// An endpoint with one pending delivery takes 160 to 220 bytes. The memory of a delivery, and of an account
-/// that sends, is freed after their end. The planner keeps 72 bytes for each endpoint's number, up to the
-/// highest, and 8 for each account's.
+/// Every step takes O(log n) time for n pending deliveries, and any [`overall`](SenderLimits::overall).
+/// With a million pending deliveries, all steps of a delivery that waits until it is due take 1.3 to 2.7
+/// us together, most of it for uncached memory. All steps of a delivery that is due when it is added
+/// take 0.3 to 0.6 us.
+///
+/// An endpoint with one pending delivery takes 160 to 220 bytes. The memory of a delivery is freed when
+/// it ends, and the memory of a sending account when it has nothing left to send. The planner keeps 72
+/// bytes for each endpoint number up to the highest, and 8 bytes for each account number.
 pub struct Planner {
     limits: SenderLimits,
     /// The microseconds between two attempts of one endpoint; 0 without a rate.
@@ -139,24 +151,24 @@ pub struct Planner {
     rates: Rates,
     /// The deliveries that wait or are in hand, by number.
     known: BTreeMap<u64, Known>,
-    /// How many of them are in hand, by shard.
+    /// The number of deliveries in hand, by shard.
     in_hand: Vec<usize>,
     endpoints: Vec<Endpoint>,
     /// The accounts that have something in flight, or something that may be sent.
     accounts: Vec<Option<Box<Account>>>,
-    /// Until when endpoints and accounts sleep.
+    /// The times until which endpoints and accounts sleep.
     asleep: BTreeSet<(i64, LimitOf)>,
-    /// The accounts that wait for a turn, of their endpoints that are not slow or of their
-    /// [`SLOW_ONES`]: attempts in flight, turn, account.
+    /// The accounts that wait for a turn: attempts in flight, turn, account. One set is for slow
+    /// endpoints ([`SLOW_ONES`]), the other set for all others.
     turns: [BTreeSet<(u32, u64, u32)>; 2],
     /// The turn that was given last.
     turn: u64,
     in_flight: u32,
-    /// The attempts of slow endpoints among those.
+    /// The attempts in flight to slow endpoints.
     slow: u32,
-    /// The one of the two sets of turns that is next if there is room for both.
+    /// The index of the set of turns that is next if slots are free for both sets.
     next: usize,
-    /// The endpoints below this number were not looked at since the clock went back.
+    /// The endpoints below this number were not checked since the clock went back.
     unseen: u32,
 }
 
@@ -183,8 +195,8 @@ impl Planner {
         }
     }
 
-    /// Limits the attempts of each endpoint to this number a second, one at a time: two attempts
-    /// begin at least `1 / per_second` seconds apart. 0 is no limit, as in a new planner.
+    /// Limits the attempts of each endpoint to this number a second. Two attempts of an endpoint begin
+    /// at least `1 / per_second` seconds apart. 0 is no limit, as in a new planner.
     ///
     /// ```
     /// use core::time::Duration;
@@ -218,8 +230,8 @@ impl Planner {
         self
     }
 
-    /// Limits how many attempts of all, of an account or of an endpoint begin in a second, or pauses them,
-    /// from now on.
+    /// Sets how many attempts may begin in a second from now on, or pauses them. The limit applies to
+    /// all attempts, to an account or to an endpoint.
     ///
     /// ```
     /// use core::num::NonZeroU32;
@@ -250,8 +262,8 @@ impl Planner {
         self.look(of);
     }
 
-    /// Adds a delivery that is pending. The delivery is planned once, however often it is added; its earliest due
-    /// time counts.
+    /// Adds a pending delivery. A delivery that is added several times is planned once, at its earliest
+    /// due time.
     pub fn add(&mut self, pending: DueDelivery) -> Added {
         let (delivery, new, mut is_new) = (pending.delivery, Known::new(pending), false);
         let known = self.known.entry(delivery).or_insert_with(|| {
@@ -283,11 +295,12 @@ impl Planner {
         if is_new { Added::New } else { Added::Earlier }
     }
 
-    /// Takes the delivery to begin now. `None` if no delivery is due, or all due deliveries have to
-    /// wait for an attempt to finish, for a limit, or for the next step, which wakes more.
+    /// Takes and returns the delivery to begin now. Returns `None` if no delivery is due, or if each due
+    /// delivery waits for the end of an attempt, for a limit, or for the next step, which wakes more
+    /// endpoints.
     ///
-    /// The delivery counts as in flight until [`finished`](Self::finished) is called for its endpoint, and is in hand
-    /// until it is [released](Self::release).
+    /// The delivery counts as in flight until [`finished`](Self::finished) is called for its endpoint.
+    /// The delivery is in hand until it is [released](Self::release).
     pub fn next(&mut self, now: Timestamp) -> Option<DueDelivery> {
         // Rounded up, so that nothing is taken that `Delivery::begin` would call early.
         let farthest = round_up(now.saturating_add(FARTHEST_DUE));
@@ -313,10 +326,10 @@ impl Planner {
         Some(known.due_delivery(first.delivery, account, shard))
     }
 
-    /// Reports the outcome and the duration of an attempt of this endpoint, which is no longer in
-    /// flight. Ignored for an endpoint that has nothing in flight.
+    /// Reports the outcome and the duration of an attempt to this endpoint. The attempt is then no
+    /// longer in flight. A call for an endpoint with nothing in flight is ignored.
     ///
-    /// A delivery that was planned and not begun has finished as [`Outcome::Unsent`].
+    /// If a planned delivery was not begun, report [`Outcome::Unsent`].
     pub fn finished(&mut self, endpoint: u32, outcome: Outcome, took: Duration) {
         self.change(endpoint, |of| {
             let Some(left) = of.in_flight.checked_sub(1) else { return };
@@ -330,12 +343,13 @@ impl Planner {
         });
     }
 
-    /// Releases a delivery in hand, once its row is stored or if it did not begin: it waits again, or has
-    /// ended. If it was [added](Self::add) meanwhile, it does not end here: its row may have been read before it became
-    /// pending again. Ignored for a delivery that is not in hand.
+    /// Releases a delivery in hand, after its row is stored or if it was not begun. The delivery waits
+    /// until the given time, or has ended if `again` is `None`. If the delivery was [added](Self::add)
+    /// meanwhile, `None` does not end it, because it may have become pending again after its row was
+    /// read. A call for a delivery that is not in hand is ignored.
     ///
-    /// Returns whether its number was found on another delivery meanwhile. Then it has ended here, and the
-    /// delivery with the number is to be found again.
+    /// Returns whether another delivery was added under the same number meanwhile. If so, the released
+    /// delivery has ended here, and the store must be searched for the other delivery again.
     pub fn release(&mut self, delivery: u64, again: Option<(Timestamp, DueKind)>) -> bool {
         let Entry::Occupied(mut place) = self.known.entry(delivery) else { return false };
         let before = *place.get();
@@ -359,7 +373,7 @@ impl Planner {
         before.state == State::Replaced
     }
 
-    /// Forgets the pending deliveries of an endpoint that is disabled, or goes to another owner.
+    /// Forgets the pending deliveries of an endpoint that is disabled, or gets another owner.
     /// Deliveries in hand stay in hand.
     pub fn forget(&mut self, endpoint: u32) {
         let Some(of) = self.endpoints.get_mut(index(endpoint)) else { return };
@@ -369,14 +383,13 @@ impl Planner {
         self.look(LimitOf::Endpoint(endpoint));
     }
 
-    /// Forgets the pending deliveries of a shard, in a time that grows with the number of all endpoints and of
-    /// forgotten deliveries. Deliveries in hand stay in hand.
+    /// Forgets the pending deliveries of a shard. The time grows with the numbers of all endpoints and
+    /// of forgotten deliveries. Deliveries in hand stay in hand.
     pub fn forget_shard(&mut self, shard: u16) {
         self.forget_those(|of| of.shard == shard);
     }
 
-    /// Forgets all pending deliveries, which are to be found again. Deliveries in hand stay in
-    /// hand.
+    /// Forgets all pending deliveries, which must be added again. Deliveries in hand stay in hand.
     pub fn clear(&mut self) {
         self.forget_those(|_| true);
     }
@@ -389,7 +402,8 @@ impl Planner {
         }
     }
 
-    /// Returns how many deliveries of a shard, or of all, were taken and are not released.
+    /// Returns how many deliveries of a shard are in hand: taken and not released. `None` counts all
+    /// shards.
     #[must_use]
     pub fn in_hand(&self, shard: Option<u16>) -> usize {
         match shard {
@@ -398,11 +412,12 @@ impl Planner {
         }
     }
 
-    /// Returns when to ask for the [`next`](Self::next) again. After a `None`, sleep until then, or
-    /// until an attempt finishes or a delivery is added.
+    /// Returns when to call [`next`](Self::next) again. If `next` has returned `None`, sleep until this
+    /// instant, or until an attempt finishes or a delivery is added.
     ///
-    /// The result is the first instant at which a delivery becomes due that no attempt of its own endpoint delays, or
-    /// at which a limit allows an attempt. An instant that has passed means at once: there is more to wake.
+    /// The result is the first instant at which a limit allows an attempt, or at which a delivery
+    /// becomes due and no attempt to its own endpoint delays it. If the instant has passed, call `next`
+    /// at once, because more endpoints can be woken.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let now = self.clock.now;
@@ -419,16 +434,17 @@ impl Planner {
         self.known.len() - self.in_hand(None)
     }
 
-    /// Returns how many of the pending deliveries are due, including those that a limit or a pause holds back. The
-    /// function counts all pending deliveries, so do not call it in each step.
+    /// Returns how many pending deliveries are due, including deliveries that a limit or a pause delays.
+    /// The function visits all pending deliveries, so do not call it in each step.
     #[must_use]
     pub fn limited(&self) -> usize {
         let is_due = |of: &&Known| self.clock.from(of.due) <= self.clock.now;
         self.known.values().filter(|of| of.state == State::Waits).filter(is_due).count()
     }
 
-    /// Tells whether a due delivery waits for more than a limit of its endpoint, of its account or of an
-    /// operator: all room is taken, or [`next`](Self::next) was not called until it returned `None`.
+    /// Returns whether a due delivery waits although no limit of its endpoint, its account or an
+    /// operator delays it. The cause is that all slots are taken, or that [`next`](Self::next) was not
+    /// called until it returned `None`.
     #[must_use]
     pub fn is_behind(&self, now: Timestamp) -> bool {
         let may_send = self.rates.from(LimitOf::All, now.unix_micros()) <= now.unix_micros();

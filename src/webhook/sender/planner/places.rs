@@ -1,8 +1,8 @@
 //! The choice of the next endpoint.
 //!
-//! An endpoint and an account have a place each, which follows from what they have: in flight, waiting, and
-//! limits. The sets are indexes of these places. [`Planner::change`] alone takes an endpoint out of its
-//! place and puts it into the one where it then belongs, and [`Planner::change_account`] an account.
+//! Each endpoint and each account has a place, which depends on its attempts in flight, its waiting
+//! deliveries and its limits. The planner's sets are indexes of these places. Only [`Planner::change`]
+//! moves an endpoint to another place, and only [`Planner::change_account`] moves an account.
 
 use alloc::collections::BTreeSet;
 use core::time::Duration;
@@ -14,34 +14,35 @@ use super::waiting::{Clock, Entry, Waiting};
 
 #[derive(Default)]
 pub(super) struct Endpoint {
-    /// `None` while it is not known.
+    /// `None` while the endpoint is not known.
     pub(super) account: Option<u32>,
     pub(super) shard: u16,
     pub(super) in_flight: u16,
     /// The redeliveries that are in hand.
     pub(super) redeliveries: u16,
-    /// Attempts in a row that lasted long, up to [`SLOW`].
+    /// The long attempts in a row, up to [`SLOW`].
     pub(super) long: u8,
-    /// When its rate allows the next attempt.
+    /// When the endpoint's rate allows the next attempt.
     pub(super) from: i64,
     place: Place,
     pub(super) waiting: Waiting,
 }
 
-/// Where an endpoint is.
+/// The place of an endpoint.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
-    /// Nothing waits, or what waits needs an attempt of the endpoint or a pause to end.
+    /// Nothing waits, or the waiting deliveries need the end of an attempt to this endpoint or of a
+    /// pause.
     #[default]
     Nowhere,
-    /// Nothing may be sent before.
+    /// Nothing may be sent before this time.
     Asleep(i64),
-    /// Something may be sent, after those that have an earlier turn.
+    /// A delivery may be sent, after the endpoints that have an earlier turn.
     Waits(Room, u64),
 }
 
-/// The room that the next attempt of an endpoint takes. A second or further attempt goes after those of
-/// endpoints that have nothing in flight.
+/// The kind of slot that the next attempt of an endpoint takes. A second or further attempt follows the
+/// attempts of endpoints that have nothing in flight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Room {
     is_slow: bool,
@@ -51,18 +52,18 @@ struct Room {
 #[derive(Default)]
 pub(super) struct Account {
     in_flight: u32,
-    /// The second and further attempts of its endpoints among those.
+    /// The second and further attempts in flight to its endpoints.
     further: u32,
-    /// The endpoints that have something due and room of their own; the second set has the slow ones: room,
-    /// turn, endpoint.
+    /// The endpoints with a due delivery and a free slot of their own: room, turn, endpoint. The second
+    /// set contains the slow endpoints.
     rooms: [BTreeSet<(Room, u64, u32)>; 2],
-    /// Its turns for each of the two: attempts in flight, turn.
+    /// The account's entries in the two sets of turns: attempts in flight, turn.
     turns: [Option<(u32, u64)>; 2],
-    /// Until when its limit has it sleep.
+    /// Until when a limit makes the account sleep.
     until: Option<i64>,
 }
 
-/// The index of slow endpoints in a pair of sets: 1. That of all others is 0.
+/// The index of slow endpoints in a pair of sets: 1. All other endpoints have index 0.
 pub(super) const SLOW_ONES: usize = 1;
 
 /// The number of long attempts in a row that make an endpoint slow: 2.
@@ -71,16 +72,16 @@ pub(super) const SLOW: u8 = 2;
 /// The duration of the longest attempt that is not long: 8 s.
 pub(super) const LONG: Duration = Duration::from_secs(8);
 
-/// The most endpoints that a step wakes, or looks at after the clock went back: 256. Endpoints
-/// that are all due at once do not stop the process.
+/// The most endpoints that a step wakes, or checks after the clock went back: 256. Endpoints that are
+/// all due at once therefore do not stop the process.
 const BATCH: usize = 256;
 
-/// How far a clock may go back without every endpoint being looked at again: a second, which is as long
-/// as a rate has an endpoint wait.
+/// The longest step back of a clock after which the endpoints are not checked again: a second. A rate
+/// makes an endpoint wait at most as long.
 const STEP_BACK: i64 = 1_000_000;
 
 impl Planner {
-    /// Notes whose endpoint it is, unless that is known.
+    /// Records the account and the shard of the delivery's endpoint, unless they are known.
     pub(super) fn belongs(&mut self, of: DueDelivery) {
         let endpoints = self.endpoints.len().max(index(of.endpoint) + 1);
         self.endpoints.resize_with(endpoints, Endpoint::default);
@@ -94,7 +95,7 @@ impl Planner {
         }
     }
 
-    /// Sets the time, and wakes whoever may send by now.
+    /// Sets the time, and wakes the endpoints and accounts that may send now.
     pub(super) fn wake(&mut self, clock: Clock) {
         if clock.now < self.clock.now.saturating_sub(STEP_BACK) || self.clock.now == i64::MIN {
             self.unseen = u32::try_from(self.endpoints.len()).unwrap_or(u32::MAX);
@@ -111,7 +112,8 @@ impl Planner {
         }
     }
 
-    /// Returns whose turn it is among accounts that have at most so many in flight.
+    /// Returns the set and the endpoint that are next, among accounts with at most `most` attempts in
+    /// flight.
     pub(super) fn next_turn(&self, most: u32) -> Option<(usize, u32)> {
         [self.next, 1 - self.next].into_iter().find_map(|part| {
             // All slow endpoints together have an eighth, and one attempt at least.
@@ -121,15 +123,16 @@ impl Planner {
         })
     }
 
-    /// Returns how many attempts an account may have in flight at most to begin one more: it then
-    /// leaves as many free as it has, and the part of first attempts. `None` if nothing is free.
+    /// Returns the most attempts that an account may have in flight to begin another one. The account
+    /// then leaves as many slots free as it takes, and the eighth for first attempts. `None` if no slot
+    /// is free.
     pub(super) fn most_held(&self) -> Option<u32> {
         let left = self.limits.overall.checked_sub(self.in_flight)?.checked_sub(1)?;
         // An eighth is for those that have nothing in flight.
         Some(if left < self.limits.overall / 8 { 0 } else { left.saturating_sub(1) })
     }
 
-    /// Puts an endpoint or an account where it belongs, after the time or a limit has changed.
+    /// Moves an endpoint or an account to its place, after the time or a limit has changed.
     pub(super) fn look(&mut self, of: LimitOf) {
         match of {
             LimitOf::All => {}
@@ -138,8 +141,9 @@ impl Planner {
         }
     }
 
-    /// Changes an endpoint, counts what it has in flight, and puts it where it belongs: behind those that
-    /// wait for the same room, also after its turn. Nothing happens to one that is not known.
+    /// Changes an endpoint, counts its attempts in flight, and moves it to its place. In a new place,
+    /// and after a turn, the endpoint is behind the endpoints that wait for the same room. An endpoint
+    /// that is not known is ignored.
     pub(super) fn change(&mut self, endpoint: u32, change: impl FnOnce(&mut Endpoint)) {
         let Some(of) = self.endpoints.get_mut(index(endpoint)) else { return };
         let Some(account) = of.account else { return };
@@ -177,7 +181,7 @@ impl Planner {
         }
     }
 
-    /// Returns where an endpoint belongs, with the next turn.
+    /// Returns the place of an endpoint, with the next turn.
     fn place(&self, endpoint: u32, of: &Endpoint) -> Place {
         let now = self.clock.now;
         let Some(room) = self.room(of) else { return Place::Nowhere };
@@ -192,15 +196,16 @@ impl Planner {
         }
     }
 
-    /// Returns the delivery of an endpoint that is next. A redelivery only while it has its part.
+    /// Returns the next delivery of an endpoint. Redeliveries are included while they take less than
+    /// their part.
     pub(super) fn first(&self, of: &Endpoint) -> Option<Entry> {
         // Redeliveries have three quarters of an endpoint's attempts.
         let most = self.limits.per_endpoint.saturating_sub(self.limits.per_endpoint / 4);
         of.waiting.first(u32::from(of.redeliveries) < most.min(u16::MAX.into()), self.clock)
     }
 
-    /// Returns the room that the next attempt of an endpoint takes. `None` if an attempt of its own has to
-    /// end first.
+    /// Returns the room that the next attempt of an endpoint takes. `None` if one of the endpoint's
+    /// attempts has to end first.
     fn room(&self, of: &Endpoint) -> Option<Room> {
         let is_slow = of.long == SLOW;
         let most = if is_slow { 1 } else { u16::MAX };
@@ -208,8 +213,8 @@ impl Planner {
         has_room.then_some(Room { is_slow, is_further: of.in_flight > 0 })
     }
 
-    /// Changes an account, and puts it where it belongs. If it waits and has another number in flight than
-    /// before, it goes behind those that have as many.
+    /// Changes an account, and moves it to its place. If the account waits and its number of attempts in
+    /// flight has changed, its place is behind the accounts with equally many attempts.
     fn change_account(&mut self, account: u32, change: impl FnOnce(&mut Account)) {
         let (now, number) = (self.clock.now, index(account));
         let Some(of) = self.accounts.get_mut(number) else { return };
@@ -241,15 +246,15 @@ impl Planner {
 }
 
 impl Endpoint {
-    /// Returns how many attempts it has in flight, how many of them are second and further ones, and how many
-    /// count as those of a slow endpoint.
+    /// Returns the endpoint's attempts in flight, the second and further attempts among them, and the
+    /// attempts that count as those of a slow endpoint.
     fn counts(&self) -> [u32; 3] {
         let slow = if self.long == SLOW { self.in_flight } else { 0 };
         [self.in_flight, self.in_flight.saturating_sub(1), slow].map(u32::from)
     }
 }
 
-/// Takes an entry out of a set, and puts another into it.
+/// Replaces an entry of a set.
 fn replace<T: Ord>(set: &mut BTreeSet<T>, before: Option<T>, after: Option<T>) {
     if before != after {
         before.map(|entry| set.remove(&entry));

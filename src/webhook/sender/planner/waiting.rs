@@ -9,12 +9,12 @@ use super::due_delivery::DueKind;
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
     pub(super) now: i64,
-    /// A due time after this one was made by a clock that was wrong, and counts as reached.
+    /// The farthest due time. A later due time comes from a wrong clock, and counts as reached.
     pub(super) farthest: i64,
 }
 
-/// A delivery that waits. The time is in microseconds since 1970, rounded up: never early, and less than a
-/// microsecond late.
+/// A delivery that waits. Its due time is in microseconds since 1970, rounded up. The delivery is
+/// therefore never early, and less than a microsecond late.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry {
     pub(super) due: i64,
@@ -22,22 +22,23 @@ pub(super) struct Entry {
     pub(super) delivery: u64,
 }
 
-/// The deliveries that wait for one endpoint, due or not: none moves when its time comes.
+/// The deliveries that wait for one endpoint, due or not. A delivery that becomes due is not moved.
 ///
-/// Most endpoints have one delivery at a time, and a set takes 200 bytes for its first entry.
+/// Most endpoints have one delivery at a time. It is outside the sets, because a set's first entry takes
+/// 200 bytes.
 #[derive(Default)]
 pub(super) struct Waiting {
     one: Option<Entry>,
     others: Option<Box<[Others; 3]>>,
 }
 
-/// Due times and numbers, of one of [`KINDS`].
+/// The due times and numbers of deliveries of one of the [`KINDS`].
 type Others = BTreeSet<(i64, u64)>;
 
 const KINDS: [DueKind; 3] = [DueKind::Retry, DueKind::First, DueKind::Redelivery];
 
 impl Clock {
-    /// Returns from when on a delivery may be sent.
+    /// Returns the time from which a delivery may be sent.
     pub(super) fn from(self, due: i64) -> i64 {
         if due > self.farthest { self.now } else { due }
     }
@@ -64,14 +65,14 @@ impl Waiting {
         }
     }
 
-    /// Returns the numbers of all.
+    /// Returns the numbers of all deliveries.
     pub(super) fn deliveries(&self) -> impl Iterator<Item = u64> {
         let others = self.others.iter().flat_map(|others| others.iter().flatten());
         self.one.map(|entry| entry.delivery).into_iter().chain(others.map(|of| of.1))
     }
 
-    /// Returns the delivery that is sent next: a due retry, else the first due delivery, else the next
-    /// that becomes due. A redelivery only if one may begin.
+    /// Returns the delivery that is sent next: a due retry, otherwise the first due delivery, otherwise
+    /// the delivery that becomes due next. Redeliveries are included only if `redelivers` is true.
     pub(super) fn first(&self, redelivers: bool, clock: Clock) -> Option<Entry> {
         let may_be = |entry: &Entry| redelivers || entry.kind != DueKind::Redelivery;
         let Some(others) = &self.others else { return self.one.filter(may_be) };
