@@ -12,8 +12,8 @@ use crate::json::stored_object;
 use crate::webhook::event::EventBody;
 
 stored_object! {
-    /// An attempt that has begun, to be given to
-    /// [`Delivery::finish`](super::super::Delivery::finish) with its outcome.
+    /// An attempt that has begun. Pass it to [`Delivery::finish`](super::super::Delivery::finish) with
+    /// its outcome.
     ///
     /// ```
     /// # use call_assistant::Timestamp;
@@ -40,54 +40,55 @@ stored_object! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// It serializes, for hosts that send requests from another process.
+    /// Attempts serialize, for hosts that send requests from another process.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[must_use = "send it, and finish the delivery with its outcome"]
     pub struct Attempt {
         /// The numbers of its delivery and its endpoint.
         pub(super) of: (u64, u64),
-        /// The event's `created_at`. A column may have cut it to microseconds.
+        /// The event's `created_at`. A column may have truncated it to microseconds.
         pub(super) event_created_at: Timestamp,
         #[serde(deserialize_with = "stored::attempt")]
         pub(super) number: u8,
         pub(super) manual: bool,
         pub(super) began_at: Timestamp,
         pub(super) deadline: Timestamp,
-        /// The delivery's version when the attempt began: the lease is held while it is the same.
+        /// The delivery's version when the attempt began. The lease is held while the delivery has this
+        /// version.
         pub(super) lease: u32,
-        /// The endpoint's, when the attempt began.
+        /// The endpoint's generation when the attempt began.
         pub(super) generation: u32,
-        /// The life of the endpoint in which it began.
+        /// The life of the endpoint in which the attempt began.
         pub(super) life: u32,
     }
 }
 
 impl Attempt {
-    /// Returns which attempt of the delivery it is, from 1. A manual redelivery has one attempt.
+    /// Returns the number of the attempt, from 1. A manual redelivery has one attempt.
     #[must_use]
     pub fn number(&self) -> u8 {
         self.number
     }
 
-    /// Tells whether it is a manual redelivery.
+    /// Returns whether the attempt is a manual redelivery.
     #[must_use]
     pub fn is_manual(&self) -> bool {
         self.manual
     }
 
-    /// Returns when it began.
+    /// Returns when the attempt began.
     #[must_use]
     pub fn began_at(&self) -> Timestamp {
         self.began_at
     }
 
-    /// Returns when it times out, if the head of the response has not come.
+    /// Returns when the attempt times out if the head of the response has not arrived.
     #[must_use]
     pub fn deadline(&self) -> Timestamp {
         self.deadline
     }
 
-    /// Checks that it is an attempt of this delivery.
+    /// Checks that the attempt belongs to this delivery.
     pub(in super::super) fn check(&self, delivery: &Delivery) -> Result<(), MismatchError> {
         let (id, endpoint) = self.of;
         // One that began before its row had a number has none.
@@ -100,13 +101,13 @@ impl Attempt {
 
     /// Creates the request: a POST of the stored bytes, with a timestamp and signature of its own.
     ///
-    /// Every attempt of a delivery has the same event id and body. Do not follow redirects, and connect
-    /// only to an address that [`EndpointUrl::check`](super::super::EndpointUrl::check) has passed. All secrets
-    /// that sign at `now` sign.
+    /// Every attempt of a delivery has the same event id and body. Each secret that signs at `now` signs
+    /// the request. Do not follow redirects. Connect only to an address that
+    /// [`EndpointUrl::check`](super::super::EndpointUrl::check) has accepted.
     ///
     /// # Errors
-    /// The destination is another endpoint's, or the event is another one than the delivery's. Events are
-    /// told apart by their `created_at`, which the delivery has, to the microsecond.
+    /// The destination belongs to another endpoint, or the event is not the event of the delivery. The
+    /// function compares the `created_at` of both events, to the microsecond.
     pub fn request(
         &self,
         destination: &SignedDestination,

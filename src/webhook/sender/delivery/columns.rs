@@ -35,26 +35,26 @@ stored_object! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The numbers have the types of `smallint` and `integer`, so they are bound as they are. Instants
-    /// that are stored in microseconds come back as they were if `now` was
-    /// [rounded](Timestamp::floor_to_micros) when it was taken.
+    /// The numbers have the types of `smallint` and `integer`, so they are bound without a conversion.
+    /// If a column stores microseconds, [round](Timestamp::floor_to_micros) `now` when you take it, so
+    /// that the stored instants are read back unchanged.
     ///
-    /// Closed: a table has a column for each field, and a host has to add one.
+    /// Closed: a table has a column for each field, and a host has to add a column for a new field.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct DeliveryColumns {
-        /// The event's `created_at`, from which thirty days count.
+        /// The event's `created_at`, from which the thirty days of retention count.
         pub event_created_at: Timestamp,
-        /// Its state: [`DeliveryStatus::as_str`] as a column.
+        /// The state: [`DeliveryStatus::as_str`] as a column.
         pub status: DeliveryStatus,
-        /// When it is due, leased until, or has ended.
+        /// When the delivery is due, when its lease expires, or when it ended.
         pub at: Timestamp,
-        /// Scheduled attempts that are finished, 0 to 6.
+        /// Finished scheduled attempts, 0 to 6.
         pub attempts: i16,
         /// Whether a manual redelivery is pending.
         pub manual: bool,
         /// The endpoint's generation, when the delivery was accepted or redelivered.
         pub generation: i32,
-        /// Changes with every change.
+        /// The version, which differs after every change.
         pub version: i32,
     }
 }
@@ -76,11 +76,11 @@ impl From<Delivery> for DeliveryColumns {
 impl Delivery {
     /// Reads a delivery from the columns of its row.
     ///
-    /// `id` is the number of the row, and `endpoint` that of the endpoint's row. Attempts have both, so
-    /// that no attempt is recorded anywhere else.
+    /// `id` is the number of the delivery's row, and `endpoint` is the number of the endpoint's row.
+    /// Attempts contain both numbers, so that no attempt is recorded for another row.
     ///
     /// # Errors
-    /// [`ColumnError`] names a number that is out of range.
+    /// [`ColumnError`] contains the number that is out of range.
     pub fn from_columns(
         id: u64,
         endpoint: u64,

@@ -27,7 +27,7 @@ use super::stored::{MismatchError, Version};
 use crate::Timestamp;
 use crate::webhook::event::EventBody;
 
-/// One event on its way to one endpoint.
+/// The delivery of one event to one endpoint.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{Delivery, DeliveryColumns, EndpointHealth};
@@ -61,19 +61,19 @@ use crate::webhook::event::EventBody;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Other columns of the same row hold the event's id and bytes, and the two numbers that
-/// [`from_columns`](Self::from_columns) takes: the row's and the endpoint's. An attempt knows both,
-/// and is refused by every other delivery and endpoint ([`MismatchError`]).
+/// Other columns of the same row contain the event's id and bytes, the number of the row, and the number
+/// of the endpoint's row. [`from_columns`](Self::from_columns) takes both numbers, and an attempt
+/// contains them. Every other delivery and endpoint refuses the attempt ([`MismatchError`]).
 ///
-/// Every change also changes [`version`](Self::version): store a delivery only if the stored row has
-/// the version that was read ([`if_version`](Self::if_version)), else read again. No other lock is
-/// needed between senders.
+/// Every change of a delivery changes its [`version`](Self::version). Store a delivery only if the
+/// stored row has the version that was read ([`if_version`](Self::if_version)). Otherwise, read the row
+/// again. Senders need no other lock.
 ///
 /// Unknown fields of the stored form are ignored, so that rows of later versions can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(into = "DeliveryColumns")]
 pub struct Delivery {
-    /// The number of its row; 0 if it has none yet.
+    /// The number of its row; 0 without a row.
     pub(super) id: u64,
     /// The number of its endpoint.
     pub(super) endpoint: u64,
@@ -87,10 +87,10 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Accepts an event for an endpoint: due at once, or skipped while the endpoint is disabled.
+    /// Accepts an event for an endpoint. The delivery is due at once, or skipped if the endpoint is
+    /// disabled.
     ///
-    /// Store the result together with the event's bytes before you tell anybody that the event is
-    /// accepted.
+    /// Store the result together with the event's bytes before you report the event as accepted.
     #[must_use]
     pub fn accept(event: &EventBody, endpoint: &EndpointHealth, now: Timestamp) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl Delivery {
     }
 
     /// Returns the delivery with the number of its row, for a host that keeps the accepted value. A
-    /// delivery that is read from columns has its number.
+    /// delivery that was read from columns already has its number.
     #[must_use]
     pub fn with_id(self, id: u64) -> Self {
         Self { id, ..self }
@@ -119,12 +119,13 @@ impl Delivery {
 
     /// Begins an attempt. Store the delivery, then send.
     ///
-    /// An expired lease is taken over: its sender is dead or will come late, and the same attempt
-    /// is made again. The receiver may get it twice, but never not at all.
+    /// An expired lease is taken over, because its sender is dead or will be too late. The same attempt
+    /// is then made again. The receiver may get the attempt twice, but no attempt is lost.
     ///
     /// # Errors
-    /// [`BeginError`] says why there is nothing to send. For a pending delivery, a disabled endpoint comes
-    /// first. Only [`BeginError::Parked`] changes the delivery, which must then be stored.
+    /// [`BeginError`] contains the reason why no attempt begins. For a pending delivery, a disabled
+    /// endpoint takes precedence over other reasons. Only [`BeginError::Parked`] changes the delivery.
+    /// Then store the delivery.
     pub fn begin(
         &mut self,
         endpoint: &EndpointHealth,
@@ -152,12 +153,12 @@ impl Delivery {
         Ok(self.attempt(endpoint, now))
     }
 
-    /// Returns the attempt in flight of a delivery that is [`DeliveryStatus::Sending`]: the same value that
-    /// [`begin`](Self::begin) returned, for the endpoint as it was read with its URL. `None` in any
-    /// other state.
+    /// Returns the attempt in flight if the delivery is [`DeliveryStatus::Sending`], and `None` in any
+    /// other state. Pass the endpoint as it was read with its URL. The attempt then equals the value
+    /// that [`begin`](Self::begin) returned.
     ///
-    /// For a store that begins by a statement of its own. Only the process that began an attempt
-    /// sends it.
+    /// This function is for a store that begins attempts in a statement of its own. Only the process
+    /// that began an attempt sends it.
     #[must_use]
     pub fn in_flight(&self, endpoint: &EndpointHealth) -> Option<Attempt> {
         (self.status == DeliveryStatus::Sending && self.check(endpoint).is_ok())
@@ -182,16 +183,18 @@ impl Delivery {
     /// Finishes an attempt that ended now. Record the report with [`EndpointHealth::record`], and store
     /// delivery and endpoint in one write.
     ///
-    /// After a failure the delivery waits for its next attempt, or has failed. To wait by another
-    /// schedule than the specification's, [settle](super::RetrySchedule::settle) the attempt. An
-    /// [unsent](Outcome::Unsent) attempt is made again at once, or counts once the event is thirty days old.
+    /// After a failure, the delivery waits for its next attempt, or has failed. The waits are the
+    /// specification's. For other waits, use [`RetrySchedule::settle`](super::RetrySchedule::settle).
     ///
-    /// An outcome may come late, twice, or after another sender has taken over. It then still
-    /// proves one of two facts: a 2xx means that the receiver has the event, and a 410 that the
-    /// endpoint is gone. A late failure does not count, because the attempt is being made again.
+    /// An [unsent](Outcome::Unsent) attempt is made again at once. Once the event is thirty days old, an
+    /// unsent attempt counts.
+    ///
+    /// An outcome may arrive late, twice, or after another sender has taken over. A late 2xx still
+    /// counts, because the receiver has the event. A late 410 still counts, because the endpoint is
+    /// gone. A late failure does not count, because the attempt is being made again.
     ///
     /// # Errors
-    /// The attempt is of another delivery. Nothing has changed.
+    /// The attempt belongs to another delivery. Nothing has changed.
     pub fn finish(
         &mut self,
         attempt: &Attempt,
@@ -202,7 +205,7 @@ impl Delivery {
         Ok(self.finished(&SPECIFIED, attempt, outcome, now))
     }
 
-    /// Finishes an attempt that is of this delivery.
+    /// Finishes an attempt of this delivery.
     pub(super) fn finished(
         &mut self,
         schedule: &RetrySchedule,
@@ -230,11 +233,11 @@ impl Delivery {
         AttemptReport { effect, late: self.version() == before, endpoint: self.endpoint, life }
     }
 
-    /// Makes a waiting delivery wait longer: for jitter, which the published schedule does not have,
-    /// or while the host cannot send. Returns whether the delivery has changed.
+    /// Makes a waiting delivery wait longer: for jitter, which the published schedule does not have, or
+    /// while the host cannot send. Returns whether the delivery has changed.
     ///
-    /// Nothing changes if it is not waiting, or if it would become due more than twice the longest
-    /// wait after `now`.
+    /// Nothing changes if the delivery is not waiting, or if its due time would be more than twice the
+    /// longest wait after `now`.
     pub fn postpone(&mut self, by: Duration, now: Timestamp) -> bool {
         let at = self.at.saturating_add(by);
         let allowed =
@@ -245,16 +248,17 @@ impl Delivery {
         allowed
     }
 
-    /// Makes a delivery that did not reach its endpoint due again: one attempt, with the same event
-    /// id and bytes and the secrets of that time. A failure does not count against the endpoint; a
-    /// success resets its count.
+    /// Makes a delivery that did not reach its endpoint due again, for one attempt. The attempt has the
+    /// same event id and bytes, and is signed with the secrets that sign at the time of the attempt. A
+    /// failure does not count against the endpoint. A success resets the endpoint's count of failures.
     ///
-    /// A delivery that was pending when its endpoint was disabled counts as parked, even if nobody
-    /// has parked it yet. While a sender may still be sending it, it is refused.
+    /// A delivery that was pending when its endpoint was disabled counts as parked, even if it was not
+    /// [parked](Self::park) yet. While a sender may still be sending the delivery, the redelivery is
+    /// refused.
     ///
     /// # Errors
-    /// It is pending, leased to a sender or delivered, the event is thirty days old, or the endpoint
-    /// is disabled.
+    /// The delivery is pending, leased to a sender or delivered, the event is thirty days old, or the
+    /// endpoint is disabled.
     pub fn redeliver(
         &mut self,
         endpoint: &EndpointHealth,
@@ -267,50 +271,51 @@ impl Delivery {
         Ok(())
     }
 
-    /// Tells whether the event's bytes and this row must be kept: for thirty days from the event,
+    /// Returns whether the event's bytes and this row must be kept: for thirty days from the event,
     /// and while the delivery is pending.
     #[must_use]
     pub fn is_kept(&self, now: Timestamp) -> bool {
         self.is_pending() || is_kept(self.event_created_at, now)
     }
 
-    /// Tells whether there is something left to do.
+    /// Returns whether the delivery is waiting or being sent.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.status.is_pending()
     }
 
-    /// Returns when to look at it next: when it is due, or its sender's lease expires. `None` if it
-    /// has ended.
+    /// Returns when the delivery is due, or when its sender's lease expires. `None` if the delivery has
+    /// ended.
     ///
-    /// A stored instant that no correct clock can have written counts as reached, and `now` is
-    /// returned: a lease that ends more than twice its length (a minute) after `now`, or a due time
-    /// more than twice the longest wait after `now`. See [clocks](crate::guide::storing#clocks).
+    /// If no correct clock can have written the stored instant, the instant counts as reached, and the
+    /// function returns `now`. Such an instant is the end of a lease more than twice the lease (a
+    /// minute) after `now`, or a due time more than twice the longest wait after `now`. See
+    /// [clocks](crate::guide::storing#clocks).
     #[must_use]
     pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
         self.is_pending().then(|| if self.is_reached(now) { self.at.min(now) } else { self.at })
     }
 
-    /// Returns when it ended; `None` while it is pending.
+    /// Returns when the delivery ended; `None` while it is pending.
     #[must_use]
     pub fn ended_at(&self) -> Option<Timestamp> {
         (!self.is_pending()).then_some(self.at)
     }
 
-    /// Returns the number of its row. An accepted delivery without a row has 0: an attempt that
-    /// begins then is checked for its endpoint alone.
+    /// Returns the number of the delivery's row; 0 for an accepted delivery without a row. If an attempt
+    /// begins without a row, only its endpoint is checked.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Returns the number of its endpoint.
+    /// Returns the number of the delivery's endpoint.
     #[must_use]
     pub fn endpoint(&self) -> u64 {
         self.endpoint
     }
 
-    /// Returns its state.
+    /// Returns the delivery's state.
     #[must_use]
     pub fn status(&self) -> DeliveryStatus {
         self.status
@@ -328,27 +333,27 @@ impl Delivery {
         self.attempts
     }
 
-    /// Tells whether a manual redelivery is pending.
+    /// Returns whether a manual redelivery is pending.
     #[must_use]
     pub fn is_manual(&self) -> bool {
         self.manual
     }
 
-    /// Returns the version, which changes with every change: store the row only if the stored row
-    /// has the version that was read. The version is at most `i32::MAX`, and continues at 0.
+    /// Returns the version, which differs after every change. Store the row only if the stored row has
+    /// the version that was read. The maximum is `i32::MAX`, and the next version is 0.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version.number()
     }
 
-    /// Returns the version that the stored row must have when this is written. `None` if nothing has
-    /// changed since it was read, and there is nothing to write.
+    /// Returns the version that the stored row must have when this value is written. `None` if the value
+    /// has not changed since it was read, so that nothing has to be written.
     #[must_use]
     pub fn if_version(&self) -> Option<i32> {
         self.version.condition()
     }
 
-    /// Returns the delivery as it is read back once it is stored.
+    /// Returns the delivery as it is read after it was stored.
     #[must_use]
     pub fn into_stored(self) -> Self {
         Self { version: Version::read(self.version()), ..self }
@@ -359,7 +364,7 @@ impl Delivery {
         if self.endpoint == endpoint.id() { Ok(()) } else { Err(MismatchError::Endpoint) }
     }
 
-    /// The attempt that it is now at.
+    /// Returns the current attempt.
     fn attempt(&self, endpoint: &EndpointHealth, began_at: Timestamp) -> Attempt {
         let next = self.attempts.saturating_add(1).min(MAX_ATTEMPTS);
         Attempt {
@@ -375,7 +380,8 @@ impl Delivery {
         }
     }
 
-    /// Whether attempts of it may begin: its endpoint is active, and has not been disabled since.
+    /// Returns whether attempts may begin: the endpoint is active, and was not disabled since the
+    /// delivery was accepted or redelivered.
     fn belongs_to(&self, endpoint: &EndpointHealth) -> bool {
         endpoint.is_active() && endpoint.generation() == self.generation
     }
@@ -404,8 +410,8 @@ impl Delivery {
     }
 
     fn gone(&mut self, attempt: &Attempt, leased: bool, now: Timestamp) -> Effect {
-        // What has ended stays as it is, and what was redelivered after the endpoint was enabled
-        // goes on. (D-79)
+        // An ended delivery stays as it is. A delivery that was redelivered after the endpoint was
+        // enabled continues. (D-79)
         if self.is_pending() && attempt.generation == self.generation {
             if leased && !attempt.manual {
                 self.attempts = attempt.number;

@@ -40,17 +40,18 @@ pub enum Outcome {
     /// `tls`: the handshake failed, or the certificate was not valid.
     Tls,
     /// `forbidden`: the name resolved only to addresses that
-    /// [`EndpointUrl::check`](super::super::EndpointUrl::check) refuses. Counts as the endpoint's failure.
+    /// [`EndpointUrl::check`](super::super::EndpointUrl::check) refuses. This is a failure of the
+    /// endpoint.
     Forbidden,
-    /// `unsent`: the sender made no attempt, for a reason of its own: no socket left, no memory,
-    /// shutting down. Does not count, and the attempt is made again. Once the event is thirty days old
-    /// ([`RETENTION`](super::super::RETENTION)), it counts as a failure of the delivery, never of the
-    /// endpoint: so a delivery ends even if no attempt of it is ever sent.
+    /// `unsent`: the sender made no attempt, for a reason of its own, such as no free socket, no memory
+    /// or a shutdown. The outcome does not count, and the attempt is made again. When the event is
+    /// thirty days old ([`RETENTION`](super::super::RETENTION)), the outcome counts as a failure of the
+    /// delivery, but never of the endpoint. A delivery therefore ends even if no attempt is ever sent.
     Unsent,
 }
 
 impl Outcome {
-    /// Tells whether the receiver acknowledged the event: any 2xx, and nothing else.
+    /// Returns whether the status is a 2xx, so that the receiver has acknowledged the event.
     #[must_use]
     pub fn is_success(self) -> bool {
         matches!(self, Self::Answered(status) if status.is_success())
@@ -111,7 +112,7 @@ impl<'de> serde::Deserialize<'de> for Outcome {
 }
 
 open_enum! {
-    /// The reason why an attempt got no response, for a log. It changes nothing: the
+    /// The reason why an attempt got no response, for a log. The reason has no effect, because the
     /// [`Outcome`](super::super::Outcome) decides.
     ///
     /// ```
@@ -122,7 +123,7 @@ open_enum! {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     ///
-    /// A later version, or a host, may add others: they are kept as they are.
+    /// A later version or a host may add reasons. Unknown reasons are kept unchanged.
     pub enum FailureReason {
         /// `tls`: the certificate has expired.
         CertificateExpired = "certificate_expired",
@@ -130,7 +131,8 @@ open_enum! {
         CertificateNotYetValid = "certificate_not_yet_valid",
         /// `tls`: the certificate is for other hosts.
         CertificateWrongHost = "certificate_wrong_host",
-        /// `tls`: no trusted authority issued the certificate, or a certificate between is missing.
+        /// `tls`: no trusted authority issued the certificate, or an intermediate certificate is
+        /// missing.
         CertificateUnknownIssuer = "certificate_unknown_issuer",
         /// `tls`: something else is wrong with the certificate.
         CertificateInvalid = "certificate_invalid",
@@ -144,7 +146,7 @@ open_enum! {
         HeadTooLarge = "head_too_large",
         /// `tls`, `reset`: the endpoint closed the connection before it had answered.
         ClosedEarly = "closed_early",
-        /// `tls`, `reset`: the endpoint, or something in between, reset the connection.
+        /// `tls`, `reset`: the endpoint, or an intermediary, reset the connection.
         ConnectionReset = "connection_reset",
         /// `refused`: there is no route to the host or its network.
         Unreachable = "unreachable",

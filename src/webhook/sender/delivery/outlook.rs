@@ -10,7 +10,7 @@ use crate::webhook::sender::schedule::{
 };
 use crate::webhook::sender::stored::MismatchError;
 
-/// The next step of a delivery, as seen at one instant. Made by [`Delivery::outlook`].
+/// The next step of a delivery at one instant. Created by [`Delivery::outlook`].
 ///
 /// ```
 /// use call_assistant::webhook::sender::{MAX_ATTEMPTS, Outlook};
@@ -54,8 +54,9 @@ pub enum Outlook {
         /// When it is due, as [`Delivery::due`] returns it.
         due: Timestamp,
     },
-    /// An attempt is in flight, as far as the row tells. Between `deadline` and `lease_until` the attempt has ended
-    /// and is not stored yet, or its sender has died. If it has died, the outlook at `lease_until` is the next step.
+    /// An attempt is in flight, according to the row. Between `deadline` and `lease_until`, the attempt
+    /// has ended and its result is not stored yet, or its sender has died. If the sender has died, the
+    /// outlook at `lease_until` is the next step.
     #[non_exhaustive]
     InFlight {
         /// Number of the attempt, from 1. A manual redelivery has one attempt.
@@ -66,33 +67,34 @@ pub enum Outlook {
         deadline: Timestamp,
         /// When its sender's lease expires.
         lease_until: Timestamp,
-        /// Whether the delivery is parked unless this attempt ends it: the endpoint is disabled, or was
-        /// disabled since the delivery was accepted.
+        /// Whether the delivery is parked unless this attempt ends it, because the endpoint is disabled
+        /// or was disabled since the delivery was accepted.
         parks: bool,
     },
     /// No attempt begins: the delivery will be parked.
     #[non_exhaustive]
     Parks {
-        /// Why the endpoint is disabled. `None` if it was disabled and has been enabled again.
+        /// Why the endpoint is disabled. `None` if the endpoint has been enabled again.
         reason: Option<DisabledReason>,
-        /// As in [`Ended`](Self::Ended).
+        /// As `redeliverable` in [`Ended`](Self::Ended).
         redeliverable: Result<Timestamp, RedeliverError>,
     },
     /// The delivery has ended.
     #[non_exhaustive]
     Ended {
-        /// The instant before which the delivery can be [redelivered](Delivery::redeliver), or the reason why it
-        /// cannot: it is delivered or too old, or its endpoint is disabled, which [`EndpointHealth::disabled`]
-        /// explains. The account's [`WebhookPlan`](crate::webhook::sender::WebhookPlan) must allow it too.
+        /// The instant before which the delivery can be [redelivered](Delivery::redeliver), or the
+        /// reason why not. The delivery is delivered or too old, or its endpoint is disabled
+        /// ([`EndpointHealth::disabled`] returns why). The account's
+        /// [`WebhookPlan`](crate::webhook::sender::WebhookPlan) must also allow the redelivery.
         redeliverable: Result<Timestamp, RedeliverError>,
     },
 }
 
 impl Delivery {
-    /// Returns the next step, unless the owner changes the endpoint or the delivery.
+    /// Returns the next step, if the owner changes neither the endpoint nor the delivery.
     ///
     /// # Errors
-    /// The endpoint is not the delivery's.
+    /// The delivery belongs to another endpoint.
     pub fn outlook(
         &self,
         endpoint: &EndpointHealth,
@@ -116,16 +118,18 @@ impl Delivery {
         Ok(Outlook::Waiting { number: attempt.number, manual: attempt.manual, due })
     }
 
-    /// Returns the attempts that are left if each attempt fails, without the attempt in flight: the number of each,
-    /// and the window in which it begins. The window starts where all earlier attempts fail at once, and ends where
-    /// each fails after [`ATTEMPT_TIMEOUT`]. A manual redelivery has one attempt left while it waits, and none in
-    /// flight.
+    /// Returns the attempts that are left if every attempt fails, without the attempt in flight. Each
+    /// item is the number of an attempt, and the window in which the attempt begins. The start of the
+    /// window assumes that the earlier attempts fail at once. The end assumes that they fail after
+    /// [`ATTEMPT_TIMEOUT`]. A manual redelivery has one attempt left while it waits, and none while it
+    /// is in flight.
     ///
-    /// The waits are the specification's. The windows assume that no attempt begins late, and that the attempt in
-    /// flight ends by its deadline. If its sender has died, they may be late by the rest of its lease.
+    /// The waits are the specification's. The windows assume that no attempt begins late, and that the
+    /// attempt in flight ends by its deadline. If its sender has died, attempts may be later, by the
+    /// rest of its lease.
     ///
     /// # Errors
-    /// The endpoint is not the delivery's.
+    /// The delivery belongs to another endpoint.
     pub fn attempts_left(
         &self,
         endpoint: &EndpointHealth,
@@ -150,7 +154,7 @@ impl Delivery {
         }))
     }
 
-    /// Returns until when it can be redelivered, that instant excluded.
+    /// Returns the instant before which the delivery can be redelivered.
     pub(super) fn redeliverable(
         &self,
         endpoint: &EndpointHealth,
@@ -176,7 +180,7 @@ impl Delivery {
     }
 }
 
-/// Returns the attempt after one that fails between two instants.
+/// Returns the attempt after an attempt that fails between two instants.
 fn after(failed: u8, first: Timestamp, last: Timestamp) -> Option<(u8, RangeInclusive<Timestamp>)> {
     let wait = SPECIFIED.wait_after(failed)?;
     Some((failed.saturating_add(1), first.saturating_add(wait)..=last.saturating_add(wait)))

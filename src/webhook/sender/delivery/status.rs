@@ -1,4 +1,4 @@
-//! The states of a delivery, and why a step is refused.
+//! The states of a delivery, and the reasons why a step is refused.
 
 use super::super::stored::{MismatchError, stored_enum};
 use crate::Timestamp;
@@ -17,11 +17,12 @@ stored_enum! {
     /// ```
     ///
     /// # A status of a later version
-    /// While a deployment is under way, an older version may read a row that a later version wrote. A
-    /// status that it does not know is an error that names it, and never a guess: leave the row as it
-    /// is, for a process of the later version. A version of this crate that adds a status is read by
-    /// all processes before any of them writes it, so it comes in two releases: the first one reads the
-    /// status, the second one writes it.
+    /// During a deployment, an older version may read a row that a later version wrote. Reading an
+    /// unknown status fails with an error that contains the status. Leave such a row unchanged, for a
+    /// process of the later version.
+    ///
+    /// This crate adds a status in two releases. The first release reads the status, and the second
+    /// release also writes it. All processes can therefore read the status before any process writes it.
     pub enum DeliveryStatus in "status" {
         /// The next attempt begins when it is due.
         Waiting = "waiting",
@@ -29,7 +30,7 @@ stored_enum! {
         Sending = "sending",
         /// The receiver acknowledged the event.
         Delivered = "delivered",
-        /// The sixth attempt failed, or a manual redelivery.
+        /// The sixth attempt or a manual redelivery failed.
         Failed = "failed",
         /// The receiver answered 410.
         Gone = "gone",
@@ -41,13 +42,13 @@ stored_enum! {
 }
 
 impl DeliveryStatus {
-    /// Tells whether a delivery in this state has something left to do.
+    /// Returns whether a delivery in this state has not ended.
     #[must_use]
     pub fn is_pending(self) -> bool {
         matches!(self, Self::Waiting | Self::Sending)
     }
 
-    /// Tells whether a delivery in this state ended without reaching its endpoint.
+    /// Returns whether a delivery in this state ended without reaching its endpoint.
     #[must_use]
     pub fn is_missed(self) -> bool {
         matches!(self, Self::Failed | Self::Gone | Self::Parked | Self::Skipped)
@@ -62,7 +63,7 @@ pub enum BeginError {
     #[error("not due before {at}")]
     #[non_exhaustive]
     Early {
-        /// When it is due.
+        /// When the delivery is due.
         at: Timestamp,
     },
     /// Another sender holds the lease.
@@ -73,20 +74,21 @@ pub enum BeginError {
         until: Timestamp,
     },
     /// The endpoint is disabled, or was disabled meanwhile, and a sender may still be sending the
-    /// delivery. Begin again when its lease has expired: the delivery is parked then.
+    /// delivery. Begin again when the lease has expired. The delivery is then parked.
     #[error("the endpoint was disabled, and a sender holds the lease until {until}")]
     #[non_exhaustive]
     Disabled {
         /// When the lease expires.
         until: Timestamp,
     },
-    /// The endpoint is disabled, or was disabled meanwhile. The delivery is parked now: store it.
+    /// The endpoint is disabled, or was disabled meanwhile. The delivery is now parked. Store the
+    /// delivery.
     #[error("parked, because its endpoint was disabled")]
     Parked,
     /// The delivery has ended.
     #[error("ended already")]
     Ended,
-    /// The endpoint is not the delivery's. Nothing has changed.
+    /// The delivery belongs to another endpoint. Nothing has changed.
     #[error("{0}")]
     Mismatch(MismatchError),
 }
@@ -111,11 +113,11 @@ pub enum RedeliverError {
     /// The event is thirty days old.
     #[error("the event is 30 days old or older")]
     Expired,
-    /// The endpoint is disabled. Its [reason](crate::webhook::sender::DisabledReason) says whether it can be
-    /// enabled: a deleted endpoint cannot.
+    /// The endpoint is disabled. Unless its [reason](crate::webhook::sender::DisabledReason) is that its
+    /// owner deleted it, the endpoint can be enabled again.
     #[error("the endpoint is disabled")]
     Disabled,
-    /// The endpoint is not the delivery's.
+    /// The delivery belongs to another endpoint.
     #[error("{0}")]
     Mismatch(MismatchError),
 }
