@@ -6,13 +6,13 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// A block of addresses that are not public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct AddressBlock {
-    /// The purpose of the block, close to the registry's words.
+    /// The purpose of the block, similar to the registry's words.
     name: &'static str,
     first: IpAddr,
     prefix: u8,
 }
 
-/// The reason why an address may not be called. Its text names the block that the address is in.
+/// The reason why an address may not be called. The error's text contains the block of the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{0}")]
 pub struct AddressError(Reason);
@@ -21,7 +21,7 @@ pub struct AddressError(Reason);
 enum Reason {
     #[error("address is in {0}")]
     Special(AddressBlock),
-    /// It contains an IPv4 address that is in a special-purpose block.
+    /// The address contains an IPv4 address that is in a special-purpose block.
     #[error("address is in {outer}, and the address within it in {inner}")]
     Within { outer: AddressBlock, inner: AddressBlock },
     #[error("address is outside 2000::/3, where public IPv6 addresses are")]
@@ -30,16 +30,16 @@ enum Reason {
     NotLoopback,
 }
 
-/// The error of an address that is not loopback, as its host is.
+/// The error of an address that is not loopback, although its host is loopback.
 pub(super) const NOT_LOOPBACK: AddressError = AddressError(Reason::NotLoopback);
 
 /// Checks that an address is public, by the IANA registries of special-purpose addresses.
 ///
-/// Every block of the registries is refused, including those of anycast services. Every IPv6 form
-/// that contains an IPv4 address is refused, even a public one: webhooks are not sent through
-/// translators or tunnels. A translator with a network's own prefix cannot be recognized: if the
-/// service's network has such a translator, keep it from reaching private addresses. An IPv6
-/// address outside `2000::/3` is refused, too.
+/// Every block of the registries is refused, including the blocks of anycast services. Every IPv6
+/// address that contains an IPv4 address is refused, even a public one, because webhooks are not sent
+/// through translators or tunnels. A translator with a network's own prefix cannot be recognized. If the
+/// service's network has such a translator, prevent it from reaching private addresses. An IPv6 address
+/// outside `2000::/3` is refused, too.
 pub(super) fn check_public(address: IpAddr) -> Result<(), AddressError> {
     let block = special(address);
     let IpAddr::V6(v6) = address else {
@@ -60,7 +60,7 @@ fn special(address: IpAddr) -> Option<AddressBlock> {
     SPECIAL.into_iter().find(|block| block.contains(address))
 }
 
-/// The IPv4 address inside an IPv6 address, for the forms that contain an IPv4 address.
+/// Returns the IPv4 address inside an IPv6 address, if its form contains an IPv4 address.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let v4 = |high: u16, low: u16| {
@@ -88,7 +88,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// ISATAP is recognized by its lower half: any prefix may precede it.
+/// Returns whether an address is ISATAP, by its lower half, because any prefix may precede it.
 fn is_isatap(address: Ipv6Addr) -> bool {
     let [_, _, _, _, e, f, _, _] = address.segments();
     (e == 0 || e == 0x200) && f == 0x5efe
@@ -138,11 +138,11 @@ impl fmt::Debug for AddressBlock {
 const PUBLIC_V6: AddressBlock =
     AddressBlock::v6("global unicast", [0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// Without a prefix, because it has none of its own.
+/// The block of ISATAP, without a prefix, because ISATAP has no prefix of its own.
 const ISATAP: AddressBlock = AddressBlock::v6("ISATAP", [0, 0, 0, 0, 0, 0x5efe, 0, 0], 0);
 
-/// The IANA registries of IPv4 and IPv6 special-purpose addresses, and multicast, which has a
-/// registry of its own. The narrower block comes first.
+/// The IANA registries of IPv4 and IPv6 special-purpose addresses, and multicast, which has a registry
+/// of its own. A narrower block precedes the block that contains it.
 const SPECIAL: [AddressBlock; 48] = [
     AddressBlock::v4("this host", [0, 0, 0, 0], 32),
     AddressBlock::v4("this network", [0, 0, 0, 0], 8),

@@ -23,25 +23,27 @@ use crate::json::ObjectOnly;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// [`Settled::alerts`](super::super::Settled::alerts), [`EndpointChange::alert`](super::super::EndpointChange::alert)
-/// and [`EndpointHealth::remind`](super::super::EndpointHealth::remind) return them. See [alerts](crate::guide::storing#alerts).
+/// [`Settled::alerts`](super::super::Settled::alerts),
+/// [`EndpointChange::alert`](super::super::EndpointChange::alert) and
+/// [`EndpointHealth::remind`](super::super::EndpointHealth::remind) return alerts. See
+/// [alerts](crate::guide::storing#alerts).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Alert {
-    /// The first attempts of several deliveries in a row failed: an early sign, hours before a
-    /// delivery fails for good.
+    /// The first attempts of several deliveries in a row failed. This alert is an early warning, hours
+    /// before a delivery ends as failed.
     Suspect,
     /// A 2xx came after an alert about failures.
     Recovered,
-    /// This many deliveries in a row have failed for good: one of
+    /// This many deliveries in a row have ended as failed. The number is one of
     /// [`FAILURES_TO_WARN`](super::super::FAILURES_TO_WARN).
     #[non_exhaustive]
     Failing {
         /// Failed deliveries in a row.
         failures: u8,
     },
-    /// The endpoint was disabled, though nobody asked for it.
+    /// The endpoint was disabled automatically.
     /// [`EndpointHealth::missed`](super::super::EndpointHealth::missed) selects the missed
     /// deliveries.
     #[non_exhaustive]
@@ -57,11 +59,11 @@ pub enum Alert {
         /// One of [`REMINDER_DAYS`](super::super::REMINDER_DAYS).
         days: u8,
     },
-    /// Deliveries that nobody could end were parked, because their events are no longer kept.
-    /// [`abandoned`](Self::abandoned) creates it: no transition does.
+    /// Deliveries were parked because nobody could end them and their events are no longer kept.
+    /// [`abandoned`](Self::abandoned) creates this alert, and no transition does.
     #[non_exhaustive]
     Abandoned {
-        /// The reason why nobody could end them.
+        /// The reason why nobody could end the deliveries.
         reason: AbandonedReason,
         /// The number of deliveries.
         deliveries: u32,
@@ -73,14 +75,14 @@ impl Alert {
     pub(in super::super) const KINDS: [&'static str; 6] =
         ["suspect", "recovered", "failing", "disabled", "still_disabled", "abandoned"];
 
-    /// Creates the alert of a host that has parked deliveries of an endpoint, because nobody could end
+    /// Creates the alert about an endpoint's deliveries that a host has parked, because nobody could end
     /// them while their events were kept.
     #[must_use]
     pub const fn abandoned(reason: AbandonedReason, deliveries: u32) -> Self {
         Self::Abandoned { reason, deliveries }
     }
 
-    /// Returns which kind of alert it is, as in JSON.
+    /// Returns the kind of the alert, as in JSON.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         let [suspect, recovered, failing, disabled, still_disabled, abandoned] = Self::KINDS;
@@ -181,11 +183,12 @@ stored_enum! {
     /// assert_eq!("gone".parse(), Ok(DisabledReason::Gone));
     /// ```
     ///
-    /// A text of a later version is an error that names it, as with a delivery's status.
+    /// Reading an unknown text of a later version fails, as with a delivery's status.
     pub enum DisabledReason in "disabled" {
         /// The endpoint answered 410.
         Gone = "gone",
-        /// [`FAILURES_TO_DISABLE`](super::super::FAILURES_TO_DISABLE) deliveries in a row failed for good.
+        /// [`FAILURES_TO_DISABLE`](super::super::FAILURES_TO_DISABLE) deliveries in a row ended as
+        /// failed.
         Failing = "failing",
         /// The owner paused the endpoint.
         Paused = "paused",
@@ -195,7 +198,7 @@ stored_enum! {
 }
 
 impl DisabledReason {
-    /// Tells whether it disables an endpoint by itself, without its owner.
+    /// Returns whether an endpoint is disabled for this reason automatically, without its owner.
     pub(super) const fn is_automatic(self) -> bool {
         matches!(self, Self::Gone | Self::Failing)
     }

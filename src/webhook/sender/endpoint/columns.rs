@@ -25,29 +25,31 @@ stored_object! {
     /// assert_eq!(error.to_string(), "version is -1, not from 0 to 2147483647");
     /// ```
     ///
-    /// Closed: a table has a column for each field, and a host has to add one.
+    /// Closed: a table has a column for each field, and a host has to add a column for a new field.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct EndpointColumns {
-        /// Why it is disabled, [`DisabledReason::as_str`] as a column; `NULL` if it is active.
+        /// Why the endpoint is disabled: [`DisabledReason::as_str`] as a column; `NULL` for an active
+        /// endpoint.
         // With a reader of its own, a row that lacks the field is refused instead of active.
         #[serde(deserialize_with = "Option::deserialize")]
         pub disabled: Option<DisabledReason>,
-        /// When it became active, was moved or was disabled. Its microseconds distinguish lives.
+        /// When the endpoint became active, was moved or was disabled. The microseconds distinguish
+        /// lives.
         pub since: Timestamp,
-        /// Deliveries in a row that failed for good, 0 to 20.
+        /// Deliveries in a row that ended as failed, 0 to 20.
         pub failures: i16,
-        /// Deliveries in a row whose first attempts failed, 0 to 5. At 5 it is suspect.
+        /// Deliveries in a row whose first attempts failed, 0 to 5. At 5, the endpoint is suspect.
         #[serde(default, skip_serializing_if = "is_zero")]
         pub first_failures: i16,
-        /// When the first of them failed.
+        /// When the first of these attempts failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub first_failed_at: Option<Timestamp>,
-        /// Reminders that it is disabled, 0 to 2.
+        /// Reminders that the endpoint is disabled, 0 to 2.
         #[serde(default, skip_serializing_if = "is_zero")]
         pub reminders: i16,
-        /// How often it was enabled again.
+        /// How often the endpoint was enabled again.
         pub generation: i32,
-        /// Changes with every change.
+        /// The version, which differs after every change.
         pub version: i32,
     }
 }
@@ -68,10 +70,10 @@ impl From<EndpointHealth> for EndpointColumns {
 }
 
 impl EndpointHealth {
-    /// Reads an endpoint from the columns of its row, which has this number.
+    /// Reads an endpoint from the columns of its row. `id` is the number of the row.
     ///
     /// # Errors
-    /// [`ColumnError`] names a number that is out of range.
+    /// [`ColumnError`] contains the number that is out of range.
     pub fn from_columns(id: u64, columns: EndpointColumns) -> Result<Self, ColumnError> {
         Ok(Self {
             id,

@@ -18,8 +18,8 @@ use crate::webhook::Signer;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It knows its endpoint's number, so no attempt to another endpoint is sent to this URL or signed with
-/// these secrets.
+/// The destination contains its endpoint's number, so no attempt to another endpoint is sent to this URL
+/// or signed with these secrets.
 #[derive(Clone, Debug)]
 pub struct SignedDestination {
     pub(in super::super) endpoint: u64,

@@ -1,4 +1,4 @@
-//! One endpoint's health: active or disabled, and the count that decides.
+//! One endpoint's health: active or disabled, and the count of failures that disables it.
 
 mod address;
 mod alert;
@@ -49,22 +49,24 @@ use crate::Timestamp;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// A delivery changes the count at most once, when it ends: a sixth failure adds one, any 2xx resets
-/// it to zero. Deliveries count in the order in which their ends are stored. At
-/// [`FAILURES_TO_DISABLE`], and on a 410, the endpoint is disabled.
+/// The health contains a count of failed deliveries in a row. Each delivery changes this count at most
+/// once, when the delivery ends. A sixth failure adds one, and any 2xx resets the count to zero.
+/// Deliveries count in the order in which their ends are stored. The endpoint is disabled when the count
+/// reaches [`FAILURES_TO_DISABLE`], and on a 410.
 ///
 /// An endpoint is *suspect* when the first attempts of [`FIRST_FAILURES_TO_SUSPECT`] deliveries in a
-/// row have failed, over at least [`SUSPECT_SPAN`]. That is an early warning for its owner, and the
-/// first 2xx ends it. The count does not change, and deliveries are sent as before.
+/// row have failed, over at least [`SUSPECT_SPAN`]. This state is an early warning for the endpoint's
+/// owner, and the first 2xx ends it. The count of failed deliveries does not change, and deliveries are
+/// sent as before.
 ///
 /// While an endpoint is disabled, nothing is sent to it. Pending deliveries are parked, and new
 /// events are skipped, until the owner [enables](Self::enable) it.
 ///
 /// # What an owner does
-/// | action | in the core | next to it |
+/// | action | step in this crate | step of the host |
 /// |---|---|---|
 /// | pause | [`pause`](Self::pause) | |
-/// | enable | [`enable`](Self::enable) | redeliver what was missed, if the owner wants it |
+/// | enable | [`enable`](Self::enable) | redeliver the missed deliveries, if the owner wants this |
 /// | new URL | [`moved`](Self::moved) | store a new [`EndpointUrl`](super::EndpointUrl) in the same write |
 /// | new secret | nothing | [`Signer::rotate`](crate::webhook::Signer::rotate) |
 /// | delete | [`delete`](Self::delete) | keep the row as long as its deliveries |
@@ -79,18 +81,18 @@ pub struct EndpointHealth {
     pub(super) disabled: Option<DisabledReason>,
     pub(super) since: Timestamp,
     pub(super) failures: u8,
-    /// In a row, of first attempts. At the number that makes it suspect, it is suspect.
+    /// The failed first attempts in a row. The endpoint is suspect at [`FIRST_FAILURES_TO_SUSPECT`].
     pub(super) first_failures: u8,
-    /// When the first of them failed.
+    /// When the first of these attempts failed.
     pub(super) first_failed_at: Option<Timestamp>,
-    /// How many of the reminders that it is disabled were given.
+    /// The number of reminders that were returned since the endpoint was disabled.
     pub(super) reminders: u8,
     pub(super) generation: u32,
     pub(super) version: Version,
 }
 
 impl EndpointHealth {
-    /// Creates an endpoint that has just been registered: active, no failures. `id` is the number
+    /// Creates an endpoint that has just been registered: active, without failures. `id` is the number
     /// of its row.
     #[must_use]
     pub fn new(id: u64, now: Timestamp) -> Self {
@@ -109,8 +111,8 @@ impl EndpointHealth {
 
     /// Records the report of a finished attempt.
     ///
-    /// While the endpoint is disabled, reports change nothing: a 2xx of an attempt that was in
-    /// flight does not enable it. Reports of attempts that began before the endpoint was last
+    /// While the endpoint is disabled, reports change nothing. For example, a 2xx of an attempt in
+    /// flight does not enable the endpoint. Reports of attempts that began before the endpoint was last
     /// enabled or [moved](Self::moved) are ignored.
     ///
     /// # Errors
@@ -161,8 +163,8 @@ impl EndpointHealth {
         }
     }
 
-    /// Counts below the number that makes it suspect until the span is over. Then nothing more is
-    /// stored until a 2xx, however much fails.
+    /// Counts a failed first attempt. Until the span is over, the count stays below the number that
+    /// makes the endpoint suspect. A suspect endpoint does not change until a 2xx.
     fn fail_first(&mut self, now: Timestamp) -> EndpointChange {
         let first = self.first_failed_at.unwrap_or(now);
         let more = self.first_failures.saturating_add(1);
@@ -179,8 +181,9 @@ impl EndpointHealth {
         EndpointChange::Suspect
     }
 
-    /// Returns the reminder that is due if the endpoint is disabled by itself, once for each of
-    /// [`REMINDER_DAYS`]: store the endpoint, and tell its owner. `None` changes nothing.
+    /// Returns the due reminder of an endpoint that was disabled automatically, once for each of
+    /// [`REMINDER_DAYS`]. Store the endpoint, and send the reminder to its owner. `None` changes
+    /// nothing.
     pub fn remind(&mut self, now: Timestamp) -> Option<Alert> {
         let reason = self.disabled.filter(|reason| reason.is_automatic())?;
         let is_due = |days: u8| {
@@ -197,7 +200,7 @@ impl EndpointHealth {
         Some(Alert::StillDisabled { reason, days })
     }
 
-    /// Disables an active endpoint because its owner wants a pause. A disabled endpoint stays as it is.
+    /// Disables an active endpoint because its owner wants a pause. A disabled endpoint does not change.
     pub fn pause(&mut self, now: Timestamp) -> EndpointChange {
         match self.disabled {
             None => self.disable(DisabledReason::Paused, now),
@@ -205,11 +208,11 @@ impl EndpointHealth {
         }
     }
 
-    /// Disables an endpoint for good because its owner deletes it.
+    /// Disables an endpoint permanently because its owner deletes it.
     ///
-    /// Pending deliveries are parked and none is redelivered, as with any disabled endpoint. Keep
-    /// the row while one of its deliveries [is kept](super::Delivery::is_kept), so that the log can
-    /// be read for thirty days, and accept no more events for it.
+    /// As with any disabled endpoint, pending deliveries are parked, and no delivery is redelivered.
+    /// Keep the row while one of its deliveries [is kept](super::Delivery::is_kept), so that the log can
+    /// be read for thirty days. Accept no more events for the endpoint.
     pub fn delete(&mut self, now: Timestamp) -> EndpointChange {
         match self.disabled {
             Some(DisabledReason::Deleted) => EndpointChange::Unchanged,
@@ -217,15 +220,16 @@ impl EndpointHealth {
         }
     }
 
-    /// Begins a new life because its owner has given it another URL, with the count at zero: answers
-    /// to requests that went to the old URL change nothing here, a 410 included. Their 2xx still
-    /// delivers. Store the endpoint and the new [`EndpointUrl`](super::EndpointUrl) in one write.
+    /// Begins a new life of the endpoint, with the count of failures at zero, because its owner has set
+    /// another URL. Answers of the old URL do not change the endpoint then, not even a 410. A 2xx of the
+    /// old URL still delivers. Store the endpoint and the new [`EndpointUrl`](super::EndpointUrl) in one
+    /// write.
     ///
-    /// Pending deliveries go to the new URL: they stay as they are. A delivery that the old URL
-    /// answered with 410 has ended, and can be redelivered. Nobody is told that an endpoint is no
-    /// longer suspect or failing.
+    /// Pending deliveries do not change, and are sent to the new URL. A delivery that the old URL
+    /// answered with 410 has ended, and can be redelivered. The owner gets no alert that the endpoint is
+    /// no longer suspect or failing.
     ///
-    /// A disabled endpoint stays as it is: [enabling](Self::enable) it begins a new life.
+    /// A disabled endpoint does not change, because [enabling](Self::enable) it begins a new life.
     pub fn moved(&mut self, now: Timestamp) -> EndpointChange {
         if self.disabled.is_some() {
             return EndpointChange::Unchanged;
@@ -239,8 +243,8 @@ impl EndpointHealth {
         EndpointChange::Updated
     }
 
-    /// Makes a disabled endpoint active, with the count at zero, and returns since when it was
-    /// disabled. `None` if it is active or deleted.
+    /// Makes a disabled endpoint active, with the count of failures at zero, and returns when it was
+    /// disabled. `None` if the endpoint is active or deleted.
     pub(super) fn activate(&mut self, now: Timestamp) -> Option<Timestamp> {
         match self.disabled {
             None | Some(DisabledReason::Deleted) => return None,
@@ -253,72 +257,72 @@ impl EndpointHealth {
         Some(core::mem::replace(&mut self.since, now))
     }
 
-    /// Returns the number of its row.
+    /// Returns the number of the endpoint's row.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Tells whether deliveries are sent to it.
+    /// Returns whether deliveries are sent to the endpoint.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.disabled.is_none()
     }
 
-    /// Returns why it is disabled; `None` if it is active.
+    /// Returns why the endpoint is disabled; `None` if it is active.
     #[must_use]
     pub fn disabled(&self) -> Option<DisabledReason> {
         self.disabled
     }
 
-    /// Returns when it became active, was moved or was disabled.
+    /// Returns when the endpoint became active, was moved or was disabled.
     #[must_use]
     pub fn since(&self) -> Timestamp {
         self.since
     }
 
-    /// Tells whether it is suspect: active, but the first attempts of several deliveries in a row have
-    /// failed.
+    /// Returns whether the endpoint is suspect: active, but the first attempts of several deliveries in
+    /// a row have failed.
     #[must_use]
     pub fn is_suspect(&self) -> bool {
         self.first_failures == FIRST_FAILURES_TO_SUSPECT
     }
 
-    /// Returns the end of the earliest first attempt that failed since the last 2xx. `None` once the endpoint is
-    /// disabled.
+    /// Returns the end of the earliest first attempt that failed since the last 2xx. `None` once the
+    /// endpoint is disabled.
     #[must_use]
     pub fn first_failed_at(&self) -> Option<Timestamp> {
         self.first_failed_at
     }
 
-    /// Returns how many deliveries in a row have failed for good.
+    /// Returns how many deliveries in a row have ended as failed.
     #[must_use]
     pub fn failures(&self) -> u8 {
         self.failures
     }
 
-    /// Returns how often it was enabled again. A delivery belongs to the generation in which it was
-    /// accepted or redelivered, and is not sent in a later one.
+    /// Returns how often the endpoint was enabled again. A delivery belongs to the generation in which
+    /// it was accepted or redelivered, and is not sent in a later generation.
     #[must_use]
     pub fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// Returns the version, which changes with every change: store the row only if the stored row
-    /// has the version that was read. The version is at most `i32::MAX`, and continues at 0.
+    /// Returns the version, which differs after every change. Store the row only if the stored row has
+    /// the version that was read. The maximum is `i32::MAX`, and the next version is 0.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version.number()
     }
 
-    /// Returns the version that the stored row must have when this is written. `None` if nothing has
-    /// changed since it was read, and there is nothing to write.
+    /// Returns the version that the stored row must have when this value is written. `None` if the value
+    /// has not changed since it was read, so that nothing has to be written.
     #[must_use]
     pub fn if_version(&self) -> Option<i32> {
         self.version.condition()
     }
 
-    /// Returns the endpoint as it is read back once it is stored.
+    /// Returns the endpoint as it is read after it was stored.
     #[must_use]
     pub fn into_stored(self) -> Self {
         Self { version: Version::read(self.version()), ..self }

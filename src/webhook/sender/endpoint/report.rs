@@ -6,17 +6,18 @@ use super::alert::{Alert, DisabledReason};
 use crate::json::stored_object;
 
 stored_object! {
-    /// The meaning of a finished attempt for its endpoint. Made by
-    /// `Delivery::finish`.
+    /// The effect of a finished attempt on its endpoint. Created by `Delivery::finish`.
     ///
-    /// It serializes, for hosts that write one row at a time: it waits in the delivery's row until the endpoint's
-    /// row is written. See [storing](crate::guide::storing#without-transactions).
+    /// Reports serialize, for hosts that write one row at a time. The delivery's row then contains the
+    /// report until the endpoint's row is written. See
+    /// [storing](crate::guide::storing#without-transactions).
     ///
-    /// If the delivery's row cannot contain the report, the order of the two writes depends on the answer. After a
-    /// 2xx or a 410, write the endpoint before the delivery. After any other answer, write the delivery before the
-    /// endpoint. Store the alert with the endpoint. If another process has meanwhile changed only the second row,
-    /// read this row again. Then record the same report again, or finish the same attempt again. If a process dies
-    /// between the two writes, one failure can be missing from the count.
+    /// If the delivery's row cannot contain the report, the order of the two writes depends on the
+    /// answer. After a 2xx or a 410, write the endpoint before the delivery. After any other answer,
+    /// write the delivery before the endpoint. Store the alert with the endpoint. If another process has
+    /// meanwhile changed only the second row, read this row again. Then record the same report again, or
+    /// finish the same attempt again. If a process dies between the two writes, one failure can be
+    /// missing from the count.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[must_use = "give it to `EndpointHealth::record`, or an endpoint is never disabled"]
     pub struct AttemptReport {
@@ -29,14 +30,14 @@ stored_object! {
 }
 
 stored_object! {
-    /// The life of an endpoint in which an attempt began. A life ends when the endpoint is
-    /// enabled again, or moved. Only ever compared for equality.
+    /// The life of an endpoint in which an attempt began. A life ends when the endpoint is enabled again
+    /// or moved. Lives are only compared for equality.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub(in super::super) struct Life {
-        /// Deliveries belong to it, however often the endpoint is moved.
+        /// The generation, to which deliveries belong. Moving the endpoint does not change it.
         pub(in super::super) generation: u32,
-        /// The microsecond in which it began, in four bytes: it comes again after 71 minutes, when no
-        /// attempt is left of it.
+        /// The microsecond in which the life began, in four bytes. The number repeats after 71 minutes,
+        /// when no attempt of the first life is left.
         pub(in super::super) began: u32,
     }
 }
@@ -44,9 +45,9 @@ stored_object! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in super::super) enum Effect {
-    /// The delivery goes on, or the outcome does not count.
+    /// The delivery continues, or the outcome does not count.
     None,
-    /// The first attempt of a delivery failed, and the delivery goes on.
+    /// The first attempt of a delivery failed, and the delivery continues.
     FirstFailure,
     /// A delivery ended in failure.
     Failure,
@@ -62,26 +63,26 @@ pub(in super::super) enum Effect {
 pub enum EndpointChange {
     /// Nothing changed, and there is nothing to store.
     Unchanged,
-    /// A count of failures changed, or the endpoint was [moved](super::EndpointHealth::moved). There is something to
-    /// store, and nobody to tell.
+    /// A count of failures changed, or the endpoint was [moved](super::EndpointHealth::moved). Store the
+    /// endpoint. The owner gets no alert.
     Updated,
     /// The endpoint is suspect.
     Suspect,
-    /// A delivery failed for good, and the owner is warned: at each of
+    /// A delivery ended as failed, and the owner is warned, at each of
     /// [`FAILURES_TO_WARN`](super::super::FAILURES_TO_WARN).
     #[non_exhaustive]
     Failing {
         /// Failed deliveries in a row, this one included.
         failures: u8,
     },
-    /// A 2xx ended a row of failures that the owner was warned of.
+    /// A 2xx ended failures about which the owner was warned.
     Recovered,
     /// The endpoint is disabled.
     Disabled(DisabledReason),
 }
 
 impl EndpointChange {
-    /// Returns the alert for the owner. `None` if there is nothing, or if the owner did it.
+    /// Returns the alert for the owner. `None` if there is no alert, or if the owner made the change.
     #[must_use]
     pub fn alert(&self) -> Option<Alert> {
         match self {
@@ -97,16 +98,17 @@ impl EndpointChange {
 }
 
 impl AttemptReport {
-    /// Tells whether the outcome came too late to change the delivery: somebody else finished the
-    /// attempt or has taken it over. Record the report all the same, for a late 410 still disables
-    /// the endpoint.
+    /// Returns whether the outcome came too late to change the delivery, because the attempt was already
+    /// finished or another sender has taken it over. Record the report anyway, because a late 410 still
+    /// disables the endpoint.
     #[must_use]
     pub fn is_late(&self) -> bool {
         self.late
     }
 
-    /// Tells whether the report changes no endpoint: [`EndpointHealth::record`](super::EndpointHealth::record)
-    /// returns [`EndpointChange::Unchanged`] for it, in any state of the endpoint.
+    /// Returns whether the report changes no endpoint. For such a report,
+    /// [`EndpointHealth::record`](super::EndpointHealth::record) returns [`EndpointChange::Unchanged`],
+    /// in any state of the endpoint.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.effect == Effect::None

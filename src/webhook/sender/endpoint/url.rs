@@ -23,12 +23,12 @@ use super::address::{AddressError, NOT_LOOPBACK, check_public};
 /// ```
 ///
 /// Checking the URL is not enough, because a public name may resolve to a private address, and to
-/// another address each time. When you connect, resolve the name, [`check`](Self::check) every
-/// address, and connect to one that passed, not to the name.
+/// another address each time. When you connect, resolve the name and [`check`](Self::check) every
+/// address. Connect to an address that passed, not to the name.
 ///
-/// The host is checked as the `url` crate reads it: `https://0x7f.1/` is `127.0.0.1`. Store
-/// [`as_str`](Self::as_str), which is the URL that will be called, and not the text that was
-/// entered.
+/// The host is checked as the `url` crate reads it. For example, `https://0x7f.1/` has the host
+/// `127.0.0.1`. Store [`as_str`](Self::as_str), which is the URL that will be called, not the text that
+/// was entered.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EndpointUrl {
     url: Url,
@@ -43,8 +43,8 @@ pub enum EndpointUrlError {
     /// The text is not an absolute URL, or its host is missing or impossible.
     #[error("url is not an absolute https url with a valid host")]
     NotAUrl,
-    /// The URL is longer than [`EndpointUrl::MAX_LEN`] bytes, as entered or as [`EndpointUrl::as_str`] keeps it: there
-    /// each character outside ASCII takes several bytes.
+    /// The URL is longer than [`EndpointUrl::MAX_LEN`] bytes, as entered or as [`EndpointUrl::as_str`]
+    /// returns it, with several bytes for each character outside ASCII.
     #[error("url has {len} bytes, more than {max}", max = EndpointUrl::MAX_LEN)]
     #[non_exhaustive]
     TooLong {
@@ -63,8 +63,7 @@ pub enum EndpointUrlError {
     /// The port is 0.
     #[error("url has port 0")]
     Port,
-    /// The host is an address in another notation: decimal, octal, hexadecimal, with parts left
-    /// out.
+    /// The host is an address in another notation: decimal, octal, hexadecimal, or with omitted parts.
     #[error("url has an address in disguise for a host")]
     Disguised,
     /// The host is an address that is not public.
@@ -84,24 +83,25 @@ impl EndpointUrl {
     /// The longest URL: 2,048 bytes, percent-encoded as in [`as_str`](Self::as_str).
     pub const MAX_LEN: usize = 2048;
 
-    /// Parses a URL of a public host. Parse it at registration, and again whenever it is loaded.
+    /// Parses a URL of a public host. Parse the URL at registration, and again whenever it is loaded.
     ///
-    /// A stored URL may be refused later, by a version of this crate that knows more hosts that are
-    /// not public. Do not call it: the outcome of the attempt is
+    /// A later version of this crate may refuse a stored URL, because it knows more hosts that are not
+    /// public. Do not call such a URL. The outcome of the attempt is
     /// [`Outcome::Forbidden`](super::super::Outcome::Forbidden).
     ///
     /// # Errors
-    /// [`EndpointUrlError`] says why the URL is refused.
+    /// [`EndpointUrlError`] is the reason why the URL is refused.
     pub fn parse(text: &str) -> Result<Self, EndpointUrlError> {
         Self::read(text, false)
     }
 
-    /// Parses a URL of a public host, or of this machine, also over plain HTTP. For development.
-    /// [`check`](Self::check) then lets only loopback addresses pass for `localhost` and for a
-    /// literal of this machine, and only public ones for any other name.
+    /// Parses a URL of a public host or of this machine, for development. The URL of this machine may
+    /// use plain HTTP, and its host is `localhost` or a loopback address. For such a host,
+    /// [`check`](Self::check) accepts only loopback addresses. For any other host, `check` accepts only
+    /// public addresses.
     ///
     /// # Errors
-    /// [`EndpointUrlError`] says why the URL is refused.
+    /// [`EndpointUrlError`] is the reason why the URL is refused.
     pub fn parse_allowing_loopback(text: &str) -> Result<Self, EndpointUrlError> {
         Self::read(text, true)
     }
@@ -148,11 +148,11 @@ impl EndpointUrl {
         Ok(Self { url, uri, loopback })
     }
 
-    /// Checks an address that the name resolved to, when connecting.
+    /// Checks an address to which the name resolved, when connecting.
     ///
     /// # Errors
-    /// [`AddressError`] says why the address may not be called. If no address passes, the outcome
-    /// of the attempt is [`Outcome::Forbidden`](super::super::Outcome::Forbidden).
+    /// [`AddressError`] is the reason why the address may not be called. If no address passes, the
+    /// outcome of the attempt is [`Outcome::Forbidden`](super::super::Outcome::Forbidden).
     pub fn check(&self, address: IpAddr) -> Result<(), AddressError> {
         match self.loopback {
             true if address.is_loopback() => Ok(()),
@@ -180,7 +180,7 @@ impl EndpointUrl {
     }
 }
 
-/// Without path and query, which may hold a token of the customer's.
+/// Omits path and query, which may contain a token of the customer.
 impl fmt::Debug for EndpointUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EndpointUrl")
@@ -199,15 +199,15 @@ fn is_loopback(host: Host<&str>) -> bool {
     }
 }
 
-/// The authority as it was entered: the `url` crate reads any run of slashes and backslashes after
-/// the scheme as two slashes, and ignores tabs and line ends.
+/// Returns the authority as it was entered. The `url` crate reads any run of slashes and backslashes
+/// after the scheme as two slashes, and ignores tabs and line ends.
 fn entered_authority(text: &str) -> &str {
     let after_scheme = text.split_once(':').map_or("", |(_, rest)| rest);
     let authority = after_scheme.trim_start_matches(['/', '\\', '\t', '\n', '\r']);
     authority.split(['/', '?', '#', '\\']).next().unwrap_or(authority)
 }
 
-/// Whether the host was entered as the four numbers of this address.
+/// Returns whether the host was entered as the four numbers of this address.
 fn is_plain(text: &str, address: Ipv4Addr) -> bool {
     let host = entered_authority(text).split(':').next();
     host.is_some_and(|host| host.parse() == Ok(address))
