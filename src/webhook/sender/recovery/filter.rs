@@ -13,7 +13,7 @@ use crate::json::stored_object;
 use crate::webhook::event::EventType;
 
 stored_object! {
-    /// The deliveries that an endpoint missed: in a range of time, or until it was enabled.
+    /// The deliveries that an endpoint missed in a range of time, or until it was enabled.
     ///
     /// ```
     /// # use call_assistant::Timestamp;
@@ -32,35 +32,40 @@ stored_object! {
     /// }
     /// ```
     ///
-    /// The range is over the events' `created_at`, its end excluded. It never reaches back further than
-    /// [`RETENTION`](super::super::RETENTION), because older events may have been removed from the store. A
-    /// [`Recovery`](super::super::Recovery) redelivers all of it.
+    /// The range applies to the events' `created_at`, and excludes its end. The range covers at most the
+    /// last [`RETENTION`](super::super::RETENTION), because older events may have been removed from the
+    /// store. A [`Recovery`](super::super::Recovery) redelivers all deliveries of the filter.
     ///
-    /// The filter is stored as JSON. Old and new versions read each other's.
+    /// The filter is stored as JSON. Old and new versions read each other's JSON.
     ///
     /// # The search
-    /// A statement finds the rows of the endpoint for which [`includes`](Self::includes) is true:
-    /// - The event's `created_at` is at or after [`from`](Self::from), and before [`until`](Self::until).
-    /// - The row has one of the [`statuses`](Self::statuses), and, unless [`ended_generation`](Self::ended_generation) is
-    ///   `None`, that generation. If it failed or is gone, its event is not older than
-    ///   [`failed_from`](Self::failed_from). Or it is pending, and
-    ///   [`active_generation`](Self::active_generation) is another generation; if that is `None`, nothing pending fits.
-    /// - [`includes_type`](Self::includes_type) is true of the event's type.
+    /// A statement finds the rows of the endpoint that meet these conditions.
+    /// [`includes`](Self::includes) checks the first two:
+    /// - The event's `created_at` is at or after [`from`](Self::from), and before
+    ///   [`until`](Self::until).
+    /// - The row fits its state:
+    ///   - An ended row has one of the [`statuses`](Self::statuses), and has the
+    ///     [`ended_generation`](Self::ended_generation) unless that is `None`. If the row failed or is
+    ///     gone, its event is not older than [`failed_from`](Self::failed_from).
+    ///   - A pending row has another generation than [`active_generation`](Self::active_generation). If
+    ///     `active_generation` is `None`, no pending row fits.
+    /// - [`includes_type`](Self::includes_type) is true for the event's type.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct RecoveryFilter {
         from: Timestamp,
         until: Timestamp,
         /// In the order of [`DeliveryStatus::ALL`].
         statuses: Vec<DeliveryStatus>,
-        /// None: all types.
+        /// The types; empty for all types.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         types: Vec<EventType>,
         /// The endpoint's generation. Pending deliveries of another generation are not sent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[serde(deserialize_with = "stored::optional_version")]
         generation: Option<u32>,
-        /// Set by enabling: only deliveries that ended in the previous generation, and failed from
-        /// here on. Older events failed long before the endpoint was disabled.
+        /// Set by enabling. The filter then includes only deliveries that ended in the previous
+        /// generation. It includes a failed delivery only if the event is not older than this instant.
+        /// Older events failed long before the endpoint was disabled.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed_from: Option<Timestamp>,
     }
@@ -68,20 +73,24 @@ stored_object! {
 }
 
 impl EndpointHealth {
-    /// Makes a disabled endpoint active again, with the count at zero. `None` if it is active or
-    /// deleted.
+    /// Makes a disabled endpoint active again, with the count of failures at zero. `None` if the
+    /// endpoint is active or deleted.
     ///
-    /// Enabling sends no parked or skipped delivery, so that the endpoint is not flooded with old events.
-    /// The result selects the missed deliveries: all that were parked or skipped since the endpoint was
-    /// last enabled, as far as they are kept, and the failed deliveries of events not older than
-    /// [`LONGEST_DELIVERY`] when the endpoint was disabled. A delivery fails hours after its event, so most
-    /// of the failures that disabled the endpoint are older and are not in it. To recover a whole outage,
-    /// use [`RecoveryFilter::between`], from [`LONGEST_DELIVERY`] before the first failure, and
+    /// Enabling sends no parked or skipped delivery, so that old events do not flood the endpoint. The
+    /// result selects the missed deliveries that are still kept:
+    /// - all deliveries that were parked or skipped since the endpoint was last enabled,
+    /// - the failed deliveries of events that were not older than [`LONGEST_DELIVERY`] when the endpoint
+    ///   was disabled.
+    ///
+    /// A delivery fails hours after its event. Therefore most of the failures that disabled the endpoint
+    /// are older, and the result excludes them. To recover a whole outage, use
+    /// [`RecoveryFilter::between`], from [`LONGEST_DELIVERY`] before the first failure. Add
     /// [`with_endpoint`](RecoveryFilter::with_endpoint) for deliveries that are still pending.
     ///
-    /// An event that is accepted at the same moment may be stored after you have looked: see
-    /// [enabling](crate::guide::storing#enabling). With a clock that is far ahead the range
-    /// is empty, because everything looks expired: use [`RecoveryFilter::between`] when the clock is right.
+    /// An event that is accepted at the same moment may be stored after your search: see
+    /// [enabling](crate::guide::storing#enabling). If the clock is far ahead, the range is empty,
+    /// because all events seem to be expired. Then use [`RecoveryFilter::between`] when the clock is
+    /// correct.
     pub fn enable(&mut self, now: Timestamp) -> Option<RecoveryFilter> {
         let disabled_at = self.activate(now)?;
         // By generation and not by time: clocks differ, and an event may be accepted by a host that
@@ -92,7 +101,7 @@ impl EndpointHealth {
     }
 
     /// Returns the filter for the deliveries that a disabled endpoint has missed until now, as
-    /// [`enable`](Self::enable) would return it. `None` if it is active or deleted.
+    /// [`enable`](Self::enable) would return it. `None` if the endpoint is active or deleted.
     #[must_use]
     pub fn missed(&self, now: Timestamp) -> Option<RecoveryFilter> {
         let mut enabled = *self;
@@ -101,8 +110,8 @@ impl EndpointHealth {
 }
 
 impl RecoveryFilter {
-    /// Creates the range between two instants, as far as it is still kept. If nothing of it is
-    /// kept, the range is empty.
+    /// Creates the range between two instants, limited to events that are still kept. If none of its
+    /// events is still kept, the range is empty.
     #[must_use]
     pub fn between(from: Timestamp, until: Timestamp, now: Timestamp) -> Self {
         let from = from.max(oldest_kept(now));
@@ -112,24 +121,24 @@ impl RecoveryFilter {
         Self { from, until, statuses, types: Vec::new(), generation: None, failed_from: None }
     }
 
-    /// Keeps only deliveries that ended in one of these statuses. Statuses that are not
-    /// [missed](DeliveryStatus::is_missed) are ignored. With [`DeliveryStatus::Parked`], deliveries that count as
-    /// parked are kept too.
+    /// Includes only deliveries that ended in one of these statuses. Statuses that are not
+    /// [missed](DeliveryStatus::is_missed) are ignored. [`DeliveryStatus::Parked`] also includes
+    /// deliveries that count as parked.
     #[must_use]
     pub fn with_statuses(mut self, statuses: impl AsRef<[DeliveryStatus]>) -> Self {
         self.statuses.retain(|status| statuses.as_ref().contains(status));
         self
     }
 
-    /// Keeps only events of these types; with none, all types.
+    /// Includes only events of these types. If there are no types, all events are included.
     #[must_use]
     pub fn with_types(mut self, types: impl IntoIterator<Item = EventType>) -> Self {
         self.types = types.into_iter().collect();
         self
     }
 
-    /// Adds deliveries that have been pending since before this endpoint was disabled: nobody has
-    /// parked them yet, and they are not sent. The result of [`EndpointHealth::enable`] has it.
+    /// Adds deliveries that were pending when this endpoint was disabled, and are not parked yet. These
+    /// deliveries are not sent. The result of [`EndpointHealth::enable`] includes them.
     #[must_use]
     pub fn with_endpoint(self, endpoint: &EndpointHealth) -> Self {
         Self { generation: self.generation.or(Some(endpoint.generation())), ..self }
@@ -153,13 +162,13 @@ impl RecoveryFilter {
         &self.statuses
     }
 
-    /// Returns the types of the events. Empty for all.
+    /// Returns the types of the events; empty for all types.
     #[must_use]
     pub fn types(&self) -> &[EventType] {
         &self.types
     }
 
-    /// Returns the generation that ended deliveries have; `None` for any.
+    /// Returns the generation that ended deliveries have; `None` for any generation.
     #[must_use]
     pub fn ended_generation(&self) -> Option<i32> {
         self.failed_from.and(self.generation).map(previous_version).map(signed)
@@ -171,16 +180,16 @@ impl RecoveryFilter {
         self.failed_from.unwrap_or(self.from)
     }
 
-    /// Returns the generation whose pending deliveries are sent; those of any other count as parked.
-    /// `None` if no pending delivery fits.
+    /// Returns the generation whose pending deliveries are sent. Pending deliveries of any other
+    /// generation count as parked. `None` if no pending delivery fits.
     #[must_use]
     pub fn active_generation(&self) -> Option<i32> {
         let parked = self.statuses.contains(&DeliveryStatus::Parked);
         self.generation.filter(|_| parked).map(signed)
     }
 
-    /// Tells whether this delivery's event is in the range, and the endpoint did not receive it. The
-    /// same as [the search](Self#the-search), without the types.
+    /// Returns whether this delivery's event is in the range, and the endpoint did not receive the
+    /// event. The conditions are those of [the search](Self#the-search), without the types.
     #[must_use]
     pub fn includes(&self, delivery: &Delivery) -> bool {
         let created_at = delivery.event_created_at();
@@ -201,13 +210,14 @@ impl RecoveryFilter {
         self.from <= created_at && created_at < self.until && missed
     }
 
-    /// Tells whether events of this type are included.
+    /// Returns whether events of this type are included.
     #[must_use]
     pub fn includes_type(&self, event_type: &EventType) -> bool {
         self.types.is_empty() || self.types.contains(event_type)
     }
 
-    /// Refuses a stored range that no call has made: a recovery must not redeliver a delivered event.
+    /// Refuses a stored range that no call has made, because a recovery must not redeliver a delivered
+    /// event.
     fn check(&self) -> Result<(), String> {
         if let Some(status) = self.statuses.iter().find(|status| !status.is_missed()) {
             return Err(format!("statuses has {}, which is not missed", status.as_str()));

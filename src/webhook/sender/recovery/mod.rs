@@ -1,4 +1,4 @@
-//! Redelivering all that an endpoint missed, a few at a time.
+//! The redelivery of all deliveries that an endpoint missed, a few at a time.
 
 mod filter;
 mod plan;
@@ -16,8 +16,8 @@ use crate::Timestamp;
 use crate::json::stored_object;
 
 stored_object! {
-    /// The recovery of an endpoint's missed deliveries: each is redelivered once, a few at a time, until
-    /// none is left.
+    /// The recovery of an endpoint's missed deliveries. Each delivery is redelivered once, a few at a
+    /// time, until no missed delivery is left.
     ///
     /// ```
     /// # use call_assistant::Timestamp;
@@ -48,37 +48,45 @@ stored_object! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Each delivery gets one manual attempt, as by [`Delivery::redeliver`]: a failure does not count
-    /// against the endpoint. A delivery that fails again has the status failed, and another recovery
-    /// may redeliver it.
+    /// Each delivery gets one manual attempt, as by [`Delivery::redeliver`]. A failure does not count
+    /// against the endpoint. A delivery that fails again has the status failed, and another recovery may
+    /// redeliver it.
     ///
     /// # Steps
-    /// Each is one transaction. Lock the recovery's row, and read its endpoint. Count the endpoint's pending
-    /// manual deliveries, for [`room`](Self::room). Lock that many deliveries that [`RecoveryFilter`] finds,
-    /// with an id above [`after`](Self::after), in ascending order; `SKIP LOCKED` would miss rows. Then
-    /// [`step`](Self::step), and write the deliveries and the recovery, each under its version.
+    /// Each step is one transaction:
     ///
-    /// Then add the deliveries to a [`Planner`](super::Planner). A process may die at any point: a step
-    /// that is stored has advanced, and one that is not has done nothing, so that no delivery is
-    /// redelivered twice and none is missed. If two processes make the same step, the version refuses
-    /// one of them.
+    /// 1. Lock the recovery's row, and read its endpoint.
+    /// 2. Count the endpoint's pending manual deliveries, and call [`room`](Self::room) with this count.
+    /// 3. Find deliveries with the [`RecoveryFilter`], with ids above [`after`](Self::after), in
+    ///    ascending order. Lock as many of them as `room` returned. `SKIP LOCKED` would miss rows.
+    /// 4. Call [`step`](Self::step). Write the deliveries and the recovery, each under its version.
     ///
-    /// [`room`](Self::room) sets the pace: so many deliveries are pending at once. With half of
-    /// [`SenderLimits::per_endpoint`](super::SenderLimits::per_endpoint), the endpoint's new events always find room.
+    /// Then add the deliveries to a [`Planner`](super::Planner). A process may die at any point. A
+    /// stored step has advanced the recovery, and a step that is not stored has done nothing. Therefore
+    /// no delivery is redelivered twice, and no delivery is missed. If two processes make the same step,
+    /// the version refuses the second write.
     ///
-    /// # Its end
-    /// A recovery ends by itself when nothing is left, when its endpoint is disabled, when the plan does not
-    /// include it any more, and when all its events are thirty days old. Let an endpoint have one
-    /// running recovery at a time, by a unique index.
+    /// [`room`](Self::room) limits how many redeliveries are pending at once. With half of
+    /// [`SenderLimits::per_endpoint`](super::SenderLimits::per_endpoint), the endpoint's new events
+    /// always find free slots.
     ///
-    /// A recovery is stored as JSON, with [`status`](Self::status) and [`version`](Self::version) as columns of
-    /// their own, next to the endpoint's id.
+    /// # End of a recovery
+    /// A recovery ends automatically in these cases:
+    /// - No missed delivery is left.
+    /// - The endpoint is disabled.
+    /// - The plan no longer includes the recovery.
+    /// - All events of the recovery are thirty days old.
+    ///
+    /// Use a unique index, so that an endpoint has one running recovery at a time.
+    ///
+    /// Store a recovery as JSON. Its [`status`](Self::status), its [`version`](Self::version) and the
+    /// endpoint's id are columns of their own.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct Recovery<D> {
         missed: RecoveryFilter,
         by: RecoveryBy,
         started_at: Timestamp,
-        /// The endpoint's, when it was started.
+        /// The endpoint's generation when the recovery was started.
         #[serde(deserialize_with = "stored::version")]
         generation: u32,
         counted: u64,
@@ -99,7 +107,7 @@ stored_enum! {
     /// assert_eq!(RecoveryStatus::Running.as_str(), "running"); // in JSON and in a column
     /// ```
     pub enum RecoveryStatus in "status" {
-        /// There may be more to redeliver.
+        /// There may be more deliveries to redeliver.
         Running = "running",
         /// Everything was redelivered.
         Completed = "completed",
@@ -107,7 +115,7 @@ stored_enum! {
         Cancelled = "cancelled",
         /// Its endpoint was disabled.
         Disabled = "disabled",
-        /// The plan does not include it any more.
+        /// The plan no longer includes the recovery.
         Downgraded = "downgraded",
         /// All its events are thirty days old.
         Expired = "expired",
@@ -118,10 +126,10 @@ stored_enum! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoverError {
-    /// The plan does not include it.
+    /// The plan does not include the recovery.
     #[error("{0}")]
     Plan(PlanError),
-    /// The endpoint is disabled: enable it first.
+    /// The endpoint is disabled. Enable it first.
     #[error("the endpoint is disabled")]
     Disabled,
 }
@@ -131,10 +139,10 @@ pub enum RecoverError {
 /// Closed: a host has to fill in each field.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryStep<'a, D> {
-    /// The number of rows that were searched for: [`Recovery::room`], or fewer.
+    /// The number of rows that were requested: [`Recovery::room`], or fewer.
     pub room: u32,
-    /// The first rows after [`Recovery::after`], in ascending order of their ids. The database sorts
-    /// as `D` does: for texts, as their bytes.
+    /// The first rows after [`Recovery::after`], in ascending order of their ids. The database sorts ids
+    /// as `D` does. For example, texts are sorted by their bytes.
     pub found: &'a [(D, Delivery)],
     /// The endpoint.
     pub endpoint: &'a EndpointHealth,
@@ -143,10 +151,10 @@ pub struct RecoveryStep<'a, D> {
 }
 
 impl RecoveryFilter {
-    /// Starts a recovery of everything that is missed. Store it.
+    /// Starts a recovery of all missed deliveries. Store the recovery.
     ///
     /// # Errors
-    /// The plan does not include it, or the endpoint is disabled.
+    /// The plan does not include the recovery, or the endpoint is disabled.
     pub fn recover<D>(
         self,
         by: RecoveryBy,
@@ -174,14 +182,14 @@ impl RecoveryFilter {
 }
 
 impl<D> Recovery<D> {
-    /// Sets how many deliveries were counted before it is started, to be shown with its progress.
+    /// Sets how many deliveries were counted before the start, to be shown with the progress.
     #[must_use]
     pub fn with_counted(self, counted: u64) -> Self {
         Self { counted, ..self }
     }
 
-    /// Returns how many rows to read for the next step, given how many manual redeliveries of the
-    /// endpoint are pending and how many may be at once. 0: make no step now.
+    /// Returns how many rows to read for the next step. `pending` is the number of the endpoint's
+    /// pending manual redeliveries, and `at_once` is its maximum. If the result is 0, make no step now.
     #[must_use]
     pub fn room(&self, pending: u32, at_once: u32) -> u32 {
         match self.status {
@@ -192,12 +200,12 @@ impl<D> Recovery<D> {
 
     /// Redelivers the found rows. Store the writes and the recovery in one transaction.
     ///
-    /// If fewer rows than there is room for were found, nothing is left. Rows that are no longer missed, because
-    /// somebody redelivered them meanwhile, are left out. A row whose sender may still be sending it
-    /// waits for the next step, with all after it.
+    /// If fewer rows than `room` were found, no missed delivery is left. Rows that are no longer missed,
+    /// because they were redelivered meanwhile, are left out. A row whose sender may still be sending it
+    /// waits for the next step, and so do all rows after this row.
     ///
     /// # Errors
-    /// A row is of another endpoint, or the rows are not in ascending order, each after
+    /// A row belongs to another endpoint, or the rows are not in ascending order of ids above
     /// [`after`](Self::after). The recovery has not changed.
     pub fn step(
         &mut self,
@@ -257,69 +265,70 @@ impl<D> Recovery<D> {
         running
     }
 
-    /// Returns the filter for the deliveries that it recovers.
+    /// Returns the filter for the deliveries that are recovered.
     #[must_use]
     pub fn missed(&self) -> &RecoveryFilter {
         &self.missed
     }
 
-    /// Returns the id after which to go on. `None`: begin with the first.
+    /// Returns the id after which the next step continues. `None` if the next step begins with the first
+    /// id.
     #[must_use]
     pub fn after(&self) -> Option<&D> {
         self.after.as_ref()
     }
 
-    /// Returns its state.
+    /// Returns the recovery's state.
     #[must_use]
     pub fn status(&self) -> RecoveryStatus {
         self.status
     }
 
-    /// Returns when it was started.
+    /// Returns when the recovery was started.
     #[must_use]
     pub fn started_at(&self) -> Timestamp {
         self.started_at
     }
 
-    /// Returns how many deliveries were counted before it was started.
+    /// Returns how many deliveries were counted before the start.
     #[must_use]
     pub fn counted(&self) -> u64 {
         self.counted
     }
 
-    /// Returns how many deliveries it has redelivered.
+    /// Returns how many deliveries the recovery has redelivered.
     #[must_use]
     pub fn redelivered(&self) -> u64 {
         self.redelivered
     }
 
-    /// Returns how many deliveries were found and left out: redelivered by somebody else meanwhile,
-    /// or thirty days old.
+    /// Returns how many deliveries were found and left out, because they were redelivered meanwhile or
+    /// are thirty days old.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Returns the version, which changes with every change, as that of a [`Delivery`] does.
+    /// Returns the version, which differs after every change, like the version of a [`Delivery`].
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version.number()
     }
 
-    /// Returns the version that the stored row must have when this is written. `None` if nothing has
-    /// changed since it was read, and there is nothing to write.
+    /// Returns the version that the stored row must have when this value is written. `None` if the value
+    /// has not changed since it was read, so that nothing has to be written.
     #[must_use]
     pub fn if_version(&self) -> Option<i32> {
         self.version.condition()
     }
 
-    /// Returns the recovery as it is read back once it is stored.
+    /// Returns the recovery as it is read after it was stored.
     #[must_use]
     pub fn into_stored(self) -> Self {
         Self { version: Version::read(self.version()), ..self }
     }
 
-    /// Tells whether the rows are the endpoint's, in order, and after the last one.
+    /// Checks that the rows belong to the endpoint, are in order, and follow the last row.
     fn check(&self, found: &[(D, Delivery)], endpoint: &EndpointHealth) -> Result<(), MismatchError>
     where
         D: Ord,

@@ -1,11 +1,11 @@
-//! Plans, and whether they include webhooks and recovery.
+//! Plans, which may include webhooks and recovery.
 
 use serde::{Deserialize, Serialize};
 
 /// The part of an account's plan that concerns webhooks.
 ///
-/// Map your price list to it, and check it where work begins. Deliveries that are pending are still
-/// sent after a downgrade, because they were accepted.
+/// Map your price list to this type, and check the plan where work begins. After a downgrade, pending
+/// deliveries are still sent, because they were accepted.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{PlanError, RecoveryBy, WebhookPlan};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(error.to_string(), "plan lacks recovery");
 /// ```
 ///
-/// Closed: a price list is mapped to it, and each part needs a decision.
+/// Closed: a price list is mapped to this type, and each plan needs a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WebhookPlan {
     /// A plan below Pro: no webhooks.
@@ -55,7 +55,7 @@ pub enum PlanError {
 
 impl WebhookPlan {
     /// Checks that an endpoint may be registered, an event accepted, or a ping sent. A person in the
-    /// dashboard may then enable an endpoint and redeliver an event, too.
+    /// dashboard may then also enable an endpoint and redeliver an event.
     ///
     /// # Errors
     /// The plan is below Pro.
@@ -66,11 +66,12 @@ impl WebhookPlan {
         }
     }
 
-    /// Checks that an endpoint may be enabled, an event redelivered, or a recovery go on: by a person
-    /// as [`check_webhooks`](Self::check_webhooks) does, by a program only with Business.
+    /// Checks that an endpoint may be enabled, an event redelivered, or a recovery continued. For a
+    /// person, the check is the same as [`check_webhooks`](Self::check_webhooks). A program needs
+    /// Business.
     ///
     /// # Errors
-    /// The plan is below Pro; or below Business, for a program.
+    /// The plan is below Pro. For a program, the plan is below Business.
     pub fn check_recovery(self, by: RecoveryBy) -> Result<(), PlanError> {
         self.check_webhooks()?;
         match (by, self) {
