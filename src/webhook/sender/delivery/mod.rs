@@ -288,9 +288,11 @@ impl Delivery {
     /// ended.
     ///
     /// If no correct clock can have written the stored instant, the instant counts as reached, and the
-    /// function returns `now`. Such an instant is the end of a lease more than twice the lease (a
-    /// minute) after `now`, or a due time more than twice the longest wait after `now`. See
-    /// [clocks](crate::guide::storing#clocks).
+    /// function returns `now`. Such an instant is one of these:
+    /// - the end of a lease, more than twice the lease (a minute) after `now`
+    /// - a due time, more than twice the longest wait after `now`
+    ///
+    /// See [clocks](crate::guide::storing#clocks).
     #[must_use]
     pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
         self.is_pending().then(|| if self.is_reached(now) { self.at.min(now) } else { self.at })

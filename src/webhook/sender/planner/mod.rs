@@ -119,10 +119,10 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// to the bounds the steps that wake the endpoints that have been due longer: 4 steps for a thousand
 /// endpoints, 4,000 for a million. The number of their deliveries does not matter.
 ///
-/// Endpoints of one account that begin to answer late together delay its other endpoints only until they
-/// are slow, and only if their number exceeds a quarter of `overall`. A backlog of one endpoint delays
-/// the account's other endpoints only by the quarter for further attempts. Slow endpoints wait for each
-/// other, even across accounts.
+/// Endpoints of one account may begin to answer late together. They delay the account's other endpoints
+/// only until they are slow, and only if their number exceeds a quarter of `overall`. A backlog of one
+/// endpoint delays the account's other endpoints only by the quarter for further attempts. Slow
+/// endpoints wait for each other, even across accounts.
 ///
 /// # Several processes
 /// A planner knows only the deliveries that were added to it. A delivery that another process accepted,
@@ -136,9 +136,9 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 ///
 /// # Cost
 /// Every step takes O(log n) time for n pending deliveries, and any [`overall`](SenderLimits::overall).
-/// With a million pending deliveries, all steps of a delivery that waits until it is due take 1.3 to 2.7
-/// us together, most of it for uncached memory. All steps of a delivery that is due when it is added
-/// take 0.3 to 0.6 us.
+/// With a million pending deliveries, all steps of a delivery together take 1.3 to 2.7 us if the
+/// delivery waits until it is due. Most of this time is for uncached memory. All steps of a delivery
+/// that is due when it is added take 0.3 to 0.6 us.
 ///
 /// An endpoint with one pending delivery takes 160 to 220 bytes. The memory of a delivery is freed when
 /// it ends, and the memory of a sending account when it has nothing left to send. The planner keeps 72
@@ -295,9 +295,9 @@ impl Planner {
         if is_new { Added::New } else { Added::Earlier }
     }
 
-    /// Takes and returns the delivery to begin now. Returns `None` if no delivery is due, or if each due
-    /// delivery waits for the end of an attempt, for a limit, or for the next step, which wakes more
-    /// endpoints.
+    /// Takes and returns the delivery to begin now. Returns `None` if no delivery is due, or if all due
+    /// deliveries wait. A due delivery may wait for the end of an attempt, for a limit, or for the next
+    /// step, which wakes more endpoints.
     ///
     /// The delivery counts as in flight until [`finished`](Self::finished) is called for its endpoint.
     /// The delivery is in hand until it is [released](Self::release).
@@ -415,9 +415,9 @@ impl Planner {
     /// Returns when to call [`next`](Self::next) again. If `next` has returned `None`, sleep until this
     /// instant, or until an attempt finishes or a delivery is added.
     ///
-    /// The result is the first instant at which a limit allows an attempt, or at which a delivery
-    /// becomes due and no attempt to its own endpoint delays it. If the instant has passed, call `next`
-    /// at once, because more endpoints can be woken.
+    /// The result is the first instant at which a limit allows an attempt or a delivery becomes due.
+    /// Deliveries that an attempt to their own endpoint delays are excluded. If the instant has passed,
+    /// call `next` at once, because more endpoints can be woken.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let now = self.clock.now;
