@@ -14,7 +14,7 @@ use crate::json::stored_object;
 use crate::secret::excerpt;
 
 stored_object! {
-    /// One attempt in a delivery's log. Keep it as long as the delivery
+    /// One attempt in a delivery's log. Keep the entry as long as the delivery
     /// ([`Delivery::is_kept`]).
     ///
     /// ```
@@ -29,7 +29,7 @@ stored_object! {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     ///
-    /// It holds the response, and nothing of the request: no header, no signature, no secret.
+    /// The entry contains the response, and nothing of the request: no header, no signature, no secret.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub struct LogEntry {
@@ -38,24 +38,25 @@ stored_object! {
         pub attempt: u8,
         /// Whether it was a manual redelivery.
         pub manual: bool,
-        /// When it began.
+        /// When the attempt began.
         pub began_at: Timestamp,
-        /// How long it took, in milliseconds.
+        /// The duration of the attempt, in milliseconds.
         pub took_ms: u64,
         /// Its result.
         pub outcome: Outcome,
-        /// Whether it came too late to change the delivery. A late 410 still disables the endpoint.
+        /// Whether the result came too late to change the delivery. A late 410 still disables the
+        /// endpoint.
         pub late: bool,
-        /// The delivery's status after it.
+        /// The delivery's status after the attempt.
         pub status: DeliveryStatus,
         /// When the next attempt is due, if there is one.
         pub next_at: Option<Timestamp>,
         /// The beginning of the response's body.
         pub response: Option<Excerpt>,
-        /// Why there was no response, if the host knows more than the outcome: set by the host.
+        /// Why there was no response. Set by a host that knows more than the outcome.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub reason: Option<FailureReason>,
-        /// The response's header fields, from [`Excerpt::from_fields`]: set by the host.
+        /// The response's header fields, from [`Excerpt::from_fields`]. Set by the host.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub headers: Option<Excerpt>,
     }
@@ -74,9 +75,9 @@ pub struct EndedAttempt<'a, D, E> {
     pub attempt: Attempt,
     /// Its result.
     pub outcome: Outcome,
-    /// When it ended. Waits count from here.
+    /// When the attempt ended. Waits count from this instant.
     pub at: Timestamp,
-    /// As much of the response's body as was read, for the log.
+    /// The part of the response's body that was read, for the log.
     pub response: Option<&'a [u8]>,
 }
 
@@ -94,17 +95,17 @@ stored_object! {
     pub struct Excerpt {
         /// The first [`Excerpt::MAX_LEN`] bytes as text. Bytes that are not UTF-8 are replaced. Texts
         /// that look like a signing secret or an API key are replaced, too, because a receiver's error
-        /// page may show its configuration. The text comes from the receiver: escape it before you show
-        /// it.
+        /// page may show its configuration. Escape the text before you show it, because it comes from
+        /// the receiver.
         pub text: String,
-        /// Whether there was more.
+        /// Whether the body, or the header fields, continued after the excerpt.
         pub cut: bool,
     }
 }
 
 impl LogEntry {
     /// Creates the entry of an attempt that has just been finished. `report` is the result of
-    /// [`Delivery::finish`], and `delivery` the value after it.
+    /// [`Delivery::finish`], and `delivery` is the value after this call.
     #[must_use]
     pub fn new<D, E>(
         ended: &EndedAttempt<'_, D, E>,
@@ -139,8 +140,8 @@ impl Excerpt {
         Self { text: excerpt(body, Self::MAX_LEN), cut: body.len() > Self::MAX_LEN }
     }
 
-    /// Creates an excerpt of header fields, one `name: value` a line. Cookies are omitted: a reader
-    /// of the log could log in with them.
+    /// Creates an excerpt of header fields, with one `name: value` a line. Cookies are omitted, because
+    /// a reader of the log could log in with them.
     #[must_use]
     pub fn from_fields(fields: &HeaderMap) -> Self {
         let mut text = Vec::new();

@@ -39,8 +39,8 @@ side_metrics! {
     /// # Ok::<(), std::fmt::Error>(())
     /// ```
     ///
-    /// Count a transition when it is stored, in the process that stored it: then each is counted once.
-    /// [No label](crate::metrics#labels) holds an account, an endpoint or an event.
+    /// Count a transition when it is stored, in the process that stored it, so that the transition is
+    /// counted once. [No label](crate::metrics#labels) contains an account, an endpoint or an event.
     pub struct SenderMetrics {
         accepted: Counters<Accepted> = "call_assistant_sender_accepted",
             "Deliveries that were accepted: waiting, or skipped by a disabled endpoint.";
@@ -110,7 +110,8 @@ impl SenderMetrics {
         }
     }
 
-    /// Counts the change of an endpoint, without [`settle`](super::settle) or by its owner.
+    /// Counts a change of an endpoint that its owner made, or that happened without
+    /// [`settle`](super::settle).
     pub fn changed(&mut self, change: &EndpointChange) {
         if let EndpointChange::Disabled(reason) = change {
             self.disabled.count(Reason(*reason));
@@ -130,8 +131,8 @@ impl SenderMetrics {
         self.enabled.count(Reason(disabled));
     }
 
-    /// Counts an attempt that was begun again, because the lease of its sender had expired: a
-    /// delivery that was read as [`DeliveryStatus::Sending`] and has begun.
+    /// Counts an attempt that was begun again, because the lease of its sender had expired. The delivery
+    /// was read as [`DeliveryStatus::Sending`], and then begun.
     pub fn lease_expired(&mut self) {
         self.leases.count(());
     }
@@ -187,7 +188,8 @@ label! {
     }
 }
 
-/// The values that the store holds now, which no transition counts. Set them when the text is read.
+/// The current values of the store, which no transition counts. Set the values when the text is
+/// requested.
 ///
 /// ```
 /// use call_assistant::metrics::OpenMetrics;
@@ -203,27 +205,27 @@ label! {
 /// # Ok::<(), std::fmt::Error>(())
 /// ```
 ///
-/// If several processes share a store, each of them writes the same values: take their maximum, not
+/// If several processes share a store, each process writes the same values. Take their maximum, not
 /// their sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SenderGauges {
     /// Deliveries that are [`DeliveryStatus::Waiting`] or [`DeliveryStatus::Sending`].
     pub pending: u64,
-    /// Deliveries among these that are due, and wait behind a suspect endpoint or one that is disabled.
+    /// Pending deliveries that are due, and wait because their endpoint is suspect or disabled.
     pub held: u64,
-    /// The time for which the oldest delivery that may start now has been due. A held delivery does
-    /// not count, nor one that waits for a limit of its endpoint or its account.
+    /// The time for which the oldest delivery that may start now has been due. Held deliveries do not
+    /// count. Deliveries that wait for a limit of their endpoint or account do not count, either.
     pub oldest_due: Duration,
     /// Endpoints that are active and not suspect.
     pub active: u64,
     /// Endpoints that are active and suspect.
     pub suspect: u64,
-    /// Endpoints that are disabled, as [`DisabledReason::Gone`].
+    /// Endpoints that are disabled with the reason [`DisabledReason::Gone`].
     pub gone: u64,
-    /// Endpoints that are disabled, as [`DisabledReason::Failing`].
+    /// Endpoints that are disabled with the reason [`DisabledReason::Failing`].
     pub failing: u64,
-    /// Endpoints that are disabled, as [`DisabledReason::Paused`].
+    /// Endpoints that are disabled with the reason [`DisabledReason::Paused`].
     pub paused: u64,
 }
 

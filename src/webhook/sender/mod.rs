@@ -57,10 +57,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A host stores two small values: a [`Delivery`] for each event and endpoint, and an
-//! [`EndpointHealth`] for each endpoint. Each step takes the value, an outcome and the time, and
-//! changes the value. The host then stores it. Nothing else is kept, so a process may die at any
-//! point, and any number of processes may work on the same rows. The
+//! A host stores two small values: a [`Delivery`] for each event and endpoint, and an [`EndpointHealth`]
+//! for each endpoint. A step takes a value, the time and, after an attempt, its outcome. The step
+//! changes the value, and the host then stores the value. The crate keeps no other state. A process may
+//! therefore die at any point, and any number of processes may work on the same rows. The
 //! [protocol](crate::guide::protocol#deliveries) lists every rule.
 //!
 //! # States of a delivery
@@ -78,10 +78,10 @@
 //!                └─ parked: was pending when its endpoint was disabled
 //! ```
 //!
-//! [Storing](crate::guide::storing) has the order of these steps, the mistakes that break silently,
-//! and the cost of wrong clocks. [`settle`] is step 4 for any number of attempts, and a [`Planner`]
-//! decides which delivery is next. [`WebhookPlan`] says what an account may do: check it before a
-//! redelivery, before an endpoint is enabled, and before a [`Recovery`].
+//! [Storing](crate::guide::storing) describes the order of these steps, the mistakes that break
+//! silently, and the cost of wrong clocks. [`settle`] does step 4 for any number of attempts. A
+//! [`Planner`] decides which delivery is next. A [`WebhookPlan`] defines what an account may do. Check
+//! the plan before a redelivery, before an endpoint is enabled, and before a [`Recovery`].
 
 mod delivery;
 mod endpoint;

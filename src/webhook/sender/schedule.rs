@@ -1,4 +1,4 @@
-//! The retry schedule, the counts of failures as constants, and when a stored instant counts as reached.
+//! The retry schedule, the counts of failures, and the rule for stored instants that count as reached.
 
 use core::time::Duration;
 
@@ -27,8 +27,8 @@ pub const MAX_ATTEMPTS: u8 = RETRY_WAITS.len() as u8 + 1;
 
 /// The waits between the attempts of a delivery. The default is the specification's: [`RETRY_WAITS`].
 ///
-/// Only a sandbox or a test needs this value, to retry sooner. Everything else uses the default
-/// without naming it.
+/// Only a sandbox or a test needs this type, to retry sooner. Everything else uses the default without
+/// naming the type.
 ///
 /// ```
 /// use core::time::Duration;
@@ -76,9 +76,9 @@ impl RetrySchedule {
     /// Multiplies each wait by a factor. The result is rounded down to a whole microsecond, so that a
     /// database stores the same instant.
     ///
-    /// A wait becomes twice the longest wait at most, because a due time that is farther ahead
-    /// [counts as reached](super::Delivery::due). It also becomes that if the factor is negative or not a
-    /// number.
+    /// A wait becomes at most twice the longest wait, because a later due time [counts as
+    /// reached](super::Delivery::due). If the factor is negative or not a number, each wait becomes
+    /// twice the longest wait.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         let waits = self.waits.map(|wait| {
@@ -90,7 +90,7 @@ impl RetrySchedule {
         Self { waits }
     }
 
-    /// Returns the wait after this number of failed attempts; `None` if the last one has failed.
+    /// Returns the wait after this number of failed attempts; `None` if the last attempt has failed.
     pub(super) fn wait_after(&self, failed: u8) -> Option<Duration> {
         self.waits.get(usize::from(failed).checked_sub(1)?).copied()
     }
@@ -98,7 +98,7 @@ impl RetrySchedule {
 
 /// The longest attempt: ten seconds, from its beginning to the head of the response.
 ///
-/// The status decides. A body that breaks off later, or never ends, changes nothing.
+/// The status decides. A body that is incomplete or never ends changes nothing.
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The time for which an attempt belongs to the sender that began it: 30 seconds.
@@ -108,8 +108,8 @@ pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 /// attempt again.
 pub const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
 
-/// The longest time from the first attempt of a delivery to the end of its last attempt, if no
-/// attempt begins late: 7 h 12 min 10 s, the sum of all waits and all attempts' timeouts.
+/// The longest time from the first attempt of a delivery to the end of its last attempt, if no attempt
+/// begins late: 7 h 12 min 10 s. This is the sum of all waits and of all attempts' timeouts.
 pub const LONGEST_DELIVERY: Duration = {
     let (mut longest, mut waits) = (ATTEMPT_TIMEOUT, RETRY_WAITS);
     while let [wait, rest @ ..] = waits {
@@ -145,16 +145,16 @@ pub(super) const LONGEST_WAIT: Duration = match RETRY_WAITS {
     [] => Duration::ZERO,
 };
 
-/// How far in the future a due time may be. No schedule waits longer.
+/// The longest time from now to a due time. No schedule waits longer.
 pub(super) const FARTHEST_DUE: Duration = farthest(LONGEST_WAIT);
 
-/// Returns how far in the future the stored due time of an attempt may be, if its wait is at most
-/// `longest`. A later instant comes from a clock that was wrong.
+/// Returns the longest time from now to the stored due time of an attempt, if its wait is at most
+/// `longest`. A later instant comes from a wrong clock.
 pub(super) const fn farthest(longest: Duration) -> Duration {
     longest.saturating_mul(2)
 }
 
-/// Tells whether a stored instant is reached, or is too far in the future to be right.
+/// Returns whether a stored instant is reached, or is too far in the future to be correct.
 // D-80.
 pub(super) fn is_reached(at: Timestamp, longest: Duration, now: Timestamp) -> bool {
     at <= now || at.since(now) > farthest(longest)
@@ -163,8 +163,8 @@ pub(super) fn is_reached(at: Timestamp, longest: Duration, now: Timestamp) -> bo
 /// The time for which delivery logs and payloads are kept, from the event's `created_at`: 30 days.
 pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Returns the oldest `created_at` of an event that is still kept: rows of older events may be
-/// removed, except while their delivery is pending.
+/// Returns the oldest `created_at` of an event that is still kept. Rows of older events may be removed,
+/// except while their delivery is pending.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -182,8 +182,7 @@ pub fn oldest_kept(now: Timestamp) -> Timestamp {
     now.saturating_sub(RETENTION).saturating_add(Duration::from_nanos(1))
 }
 
-/// Tells whether an event of this age is still kept: until thirty days after it, that instant
-/// excluded.
+/// Returns whether an event is still kept: for thirty days from `event_created_at`, excluding the end.
 pub(super) fn is_kept(event_created_at: Timestamp, now: Timestamp) -> bool {
     now < event_created_at.saturating_add(RETENTION)
 }

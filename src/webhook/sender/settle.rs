@@ -10,40 +10,40 @@ use super::schedule::{RetrySchedule, SPECIFIED};
 use super::stored::MismatchError;
 use crate::Timestamp;
 
-/// The rows to write for ended attempts, and the steps after they are stored. Made by [`settle`].
+/// The rows to write for ended attempts, and the steps after the commit. Created by [`settle`].
 ///
-/// Store `deliveries`, `endpoints`, `log` and `alerts` in one transaction, in this order, and act on
-/// the rest after its commit. If one write affects no row, roll back, read the rows again and settle again;
-/// this value then says nothing.
+/// Store `deliveries`, `endpoints`, `log` and `alerts` in one transaction, in this order. Use the other
+/// fields after the commit. If one write affects no row, this value is outdated: roll back, read the
+/// rows again, and settle again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "store it, or the attempts are made again"]
 #[non_exhaustive]
 pub struct Settled<D, E> {
-    /// Deliveries to write, by ascending id: the order in which to lock them.
+    /// Deliveries to write, by ascending id. Lock the rows in this order.
     pub deliveries: Vec<(D, Delivery)>,
-    /// Endpoints to write, by ascending id, to be locked after the deliveries.
+    /// Endpoints to write, by ascending id. Lock the rows after the deliveries.
     pub endpoints: Vec<(E, EndpointHealth)>,
     /// An entry for each attempt, in the order in which they ended.
     pub log: Vec<(D, LogEntry)>,
-    /// Deliveries that wait for another attempt, by ascending id, with the time when it is due.
+    /// Deliveries that wait for another attempt, by ascending id, with the due time of the attempt.
     pub again: Vec<(D, E, Timestamp)>,
-    /// Endpoints that are disabled by this, with the reason. Park their pending deliveries, after
-    /// the commit.
+    /// Endpoints that these attempts disable, with the reason. Park their pending deliveries after the
+    /// commit.
     pub disabled: Vec<(E, DisabledReason)>,
-    /// Alerts for the owners of endpoints. Store each in the same transaction, so that it is told
+    /// Alerts for the owners of endpoints. Store each alert in the same transaction, so that it is sent
     /// once.
     pub alerts: Vec<(E, Alert)>,
-    /// Indexes into `ended` of attempts whose delivery or endpoint is missing from the maps. They are
-    /// ignored.
+    /// Indexes into `ended` of attempts whose delivery or endpoint is missing from the maps. These
+    /// attempts are ignored.
     pub unknown: Vec<usize>,
-    /// Indexes into `ended` of attempts that are of another delivery or endpoint than the one that was
-    /// given for them. They are ignored.
+    /// Indexes into `ended` of attempts that belong to another delivery or endpoint than the given one.
+    /// These attempts are ignored.
     pub mismatched: Vec<(usize, MismatchError)>,
 }
 
-/// Settles attempts that have ended: [finishes](Delivery::finish) each,
-/// [records](EndpointHealth::record) its report, parks deliveries whose endpoint is disabled by then, and
-/// writes the log.
+/// Settles attempts that have ended: [finishes](Delivery::finish) each attempt,
+/// [records](EndpointHealth::record) its report, parks deliveries whose endpoint is then disabled, and
+/// creates the log.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -84,14 +84,14 @@ pub struct Settled<D, E> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A row of `deliveries` is either the value in memory on which the attempt began, or the stored
-/// row read again. `endpoints` are read after the last of the attempts has ended: an endpoint that
-/// is older may miss a reset of its count. An endpoint that does not change is not written, and
-/// needs no condition: its attempts count as ended when it was read.
+/// A row of `deliveries` is either the value in memory on which the attempt began, or the stored row
+/// read again. Read `endpoints` after the last of the attempts has ended, because an older endpoint may
+/// miss a reset of its count. An endpoint that does not change is not written, and needs no condition.
+/// Its attempts count as ended when the endpoint was read.
 ///
-/// Attempts count in the order of `ended`. If a row cannot be read, leave it out: its attempt is
-/// [unknown](Settled::unknown), and the others are settled. The function is pure, so it may be called
-/// again with rows that were read again.
+/// Attempts count in the order of `ended`. If a row cannot be read, omit it: its attempt is
+/// [unknown](Settled::unknown), and the other attempts are settled. The function is pure, so it may be
+/// called again with newly read rows.
 pub fn settle<D: Ord + Clone, E: Ord + Clone>(
     ended: &[EndedAttempt<'_, D, E>],
     deliveries: &BTreeMap<D, Delivery>,

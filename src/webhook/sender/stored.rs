@@ -7,9 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::schedule::MAX_ATTEMPTS;
 
-/// The version of a stored value, and the one that its row had when it was read.
+/// The version of a stored value, and the version that its row had when it was read.
 ///
-/// Two versions are equal if they are stored alike.
+/// Two versions are equal if their stored forms are equal.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(transparent)]
 pub(super) struct Version {
@@ -58,23 +58,23 @@ impl Hash for Version {
     }
 }
 
-/// A value of one delivery or endpoint was given to another.
+/// A value that belongs to another delivery or endpoint.
 ///
-/// A value knows the number of its row, and an [`Attempt`](super::Attempt) and a
-/// [`AttemptReport`](super::AttemptReport) know the numbers of theirs.
+/// A delivery and an endpoint contain the numbers of their rows. An [`Attempt`](super::Attempt) and an
+/// [`AttemptReport`](super::AttemptReport) contain the numbers of the rows to which they belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MismatchError {
-    /// An attempt of one delivery was given to another.
+    /// The attempt belongs to another delivery.
     #[error("the attempt belongs to another delivery")]
     Delivery,
-    /// The endpoint, or the destination, is not the one of the delivery.
+    /// The endpoint, or the endpoint of the destination, is not the endpoint of the delivery.
     #[error("the endpoint is not that of the delivery")]
     Endpoint,
-    /// An event was given to an attempt of another event's delivery.
+    /// The event is not the event of the attempt's delivery.
     #[error("the event is not that of the delivery")]
     Event,
-    /// Rows were given to a recovery that are not its next rows.
+    /// The rows that were given to a recovery are not its next rows.
     #[error(
         "the rows found are not in ascending order of ids, each after the last one of the recovery"
     )]
@@ -91,7 +91,7 @@ pub enum ColumnError {
     Number {
         /// The column.
         field: &'static str,
-        /// The number in it.
+        /// The number in the column.
         value: i32,
         /// The largest number that is allowed.
         max: i32,
@@ -103,13 +103,12 @@ pub enum ColumnError {
     Text {
         /// The column.
         field: &'static str,
-        /// The text in it.
+        /// The text in the column.
         text: String,
     },
 }
 
-/// Defines an enum that JSON and a column hold as a text. A text that this version does not know is
-/// refused.
+/// Defines an enum that JSON and a column contain as a text. An unknown text is refused.
 macro_rules! stored_enum {
     (
         $(#[$meta:meta])*
@@ -128,7 +127,7 @@ macro_rules! stored_enum {
             /// All values.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Returns its text, in JSON and in a column.
+            /// Returns the text, in JSON and in a column.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
@@ -189,7 +188,8 @@ pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32,
     }
 }
 
-/// Refuses any other number: its failure would end the delivery too early or too late.
+/// Reads the number of an attempt. A failed attempt with any other number would end the delivery too
+/// early or too late.
 pub(super) fn attempt<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     match u8::deserialize(deserializer)? {
         number @ 1..=MAX_ATTEMPTS => Ok(number),
