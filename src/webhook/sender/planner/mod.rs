@@ -114,9 +114,9 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 ///   `overall / 2^k`.
 ///
 /// The bounds count from the time when an endpoint is awake. If a delivery is due when it is added, its
-/// endpoint is awake at once. Otherwise, a step wakes the endpoint. Each step wakes at most 256
-/// endpoints that have become due, the longest due first, even while all slots are taken. Therefore add
-/// to the bounds the steps that wake the endpoints that have been due longer: 4 steps for a thousand
+/// endpoint is awake at once. Otherwise, a call of `next` wakes the endpoint. Each call wakes at most
+/// 256 endpoints that have become due, the longest due first, even while all slots are taken. Therefore
+/// add to the bounds the calls that wake the endpoints that have been due longer: 4 calls for a thousand
 /// endpoints, 4,000 for a million. The number of their deliveries does not matter.
 ///
 /// Endpoints of one account may begin to answer late together. They delay the account's other endpoints
@@ -297,7 +297,7 @@ impl Planner {
 
     /// Takes and returns the delivery to begin now. Returns `None` if no delivery is due, or if all due
     /// deliveries wait. A due delivery may wait for the end of an attempt, for a limit, or for the next
-    /// step, which wakes more endpoints.
+    /// call, which wakes more endpoints.
     ///
     /// The delivery counts as in flight until [`finished`](Self::finished) is called for its endpoint.
     /// The delivery is in hand until it is [released](Self::release).
