@@ -10,13 +10,13 @@
 //! | use the service, in Rust | [`receiving`] | webhooks: the raw body, the answer, duplicates, rotation |
 //! | | [`reading`] | calls: one request, all pages, a copy kept up to date |
 //! | use the service, in another language | [`languages`] | files to copy that verify webhooks and read calls; a check of your receiver |
-//! | either | [`testing`] | canned answers, a service in memory, a sandbox with faults |
-//! | are the service | [`serving`] | the API: look-ups, rate limits, cursors, the HTTP server |
+//! | use the service in any language | [`testing`] | canned answers, a service in memory, a sandbox with faults |
+//! | provide the service | [`serving`] | the API: look-ups, rate limits, cursors, the HTTP server |
 //! | | [`sending`] | webhooks: events, slow endpoints, disabling, recovery |
 //! | | [`storing`] | what a sender stores, in which order; owners, alerts, clocks |
 //! | review, or implement one side | [`protocol`] | the REST API and the webhooks: every rule and every limit |
 //! | | [`security`] | what an attacker who controls one part can do, and what you must do |
-//! | | [`comparison`] | next to other crates, and how to migrate from them |
+//! | | [`comparison`] | when another crate is the better choice, and how to migrate |
 //! | meet a word that you do not know | [`glossary`] | shard, lease, generation, suspect and others |
 
 pub mod protocol {
