@@ -1,9 +1,11 @@
-//! Copies all calls of an account into a file, one line of JSON each; run again, adds the new ones.
+//! Copies all calls of an account into a file, one line of JSON each. The next run adds the new
+//! calls.
 //!
 //! `SERVICE_API_KEY=service_live_... cargo run --example copy -- http://127.0.0.1:8080 calls.jsonl`
 //!
-//! Killed at any point and run again, it loses no call and writes none twice: the state counts the
-//! bytes of the calls, and later bytes are removed. For https, enable the feature `rustls` of ureq.
+//! If the program is killed at any point and run again, it loses no call and writes no call twice:
+//! the state counts the bytes of the calls, and the next run removes later bytes. For https, enable
+//! the feature `rustls` of ureq.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;

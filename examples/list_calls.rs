@@ -1,4 +1,5 @@
-//! Lists all calls of an account, with any blocking HTTP client: `guide::reading` has two of them.
+//! Lists all calls of an account, with any blocking HTTP client, such as ureq (see
+//! `guide::reading`).
 //!
 //! `cargo run --example list_calls`
 

@@ -11,7 +11,8 @@ use call_assistant::rest::{ApiKey, Mode, client::Client};
 use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
 use call_assistant::{Product, Timestamp};
 
-/// The customer accepts both secrets, the service signs with both, then each drops the old one.
+/// The customer accepts both secrets, and the service signs with both. Then each side removes the
+/// old secret.
 pub(crate) fn signing_secret(now: Timestamp) -> Result<usize, Box<dyn Error>> {
     let [old, new] = [random(), random()].map(SigningSecret::from_random);
     let mut signer = Signer::new(old.clone()); // the service
@@ -21,7 +22,8 @@ pub(crate) fn signing_secret(now: Timestamp) -> Result<usize, Box<dyn Error>> {
     Ok(verifier.verify(request.headers(), request.body(), now)?.secret_index()) // 0: the new one
 }
 
-/// The service creates the next key before it revokes the old one; the customer switches between.
+/// The service creates a new key. The customer changes to the new key, and the service then revokes
+/// the old key.
 pub(crate) fn api_key(
     client: Client,
     old: &mut StoredKey,
@@ -35,7 +37,7 @@ pub(crate) fn api_key(
     Ok((client, new))
 }
 
-/// Each step goes to all hosts before the next one begins.
+/// Complete each step on all hosts before the next step.
 pub(crate) fn cursor_keys(old: [u8; 32], new: [u8; 32]) -> Result<[CursorKeys; 3], Box<dyn Error>> {
     Ok([
         CursorKeys::new(1, old).with_key(2, new)?, // verifies

@@ -14,7 +14,7 @@ use call_assistant::webhook::sender::{
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::{Request, StatusCode};
 
-/// Makes one attempt. Store both values where the comments say so.
+/// Makes one attempt. Store the delivery and the endpoint at the places that the comments mark.
 pub(crate) fn attempt(
     (delivery, endpoint): (&mut Delivery, &mut EndpointHealth),
     (event, destination): (&EventBody, &SignedDestination),

@@ -12,7 +12,7 @@ use call_assistant::model::Call;
 use call_assistant::rest::client::{CallSync, Client, Step, testing};
 use http::{Request, Response};
 
-/// The calls and the state are written together, so that neither is ever without the other.
+/// The calls and the state, which are always written together.
 pub(crate) type Copy = (BTreeMap<CallId, Call>, CallSync);
 
 pub(crate) fn sync_calls<E: Into<Box<dyn Error + Send + Sync>>>(

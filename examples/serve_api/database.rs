@@ -1,4 +1,4 @@
-//! A database of one account, in memory. Each look-up may fail, as one over a network may.
+//! A database of one account, in memory. Each look-up may fail, like a look-up over a network.
 
 use std::error::Error;
 
@@ -22,7 +22,8 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// An account with one call and a key, which is returned: it is not stored.
+    /// Creates a database of one account with one call and a key. Also returns the key, because the
+    /// database stores only the key's digest.
     pub(crate) fn new(key: [u8; 32], now: Timestamp) -> Result<(Self, ApiKey), Box<dyn Error>> {
         let account_id = AccountId::parse("acct_1")?;
         let key = ApiKey::from_random(&Product::default(), Mode::Test, key);

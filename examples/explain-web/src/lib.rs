@@ -1,10 +1,11 @@
-//! `webhook::explain` for a page: four functions over the memory that page and library share.
+//! `webhook::explain` for a page: four functions over memory that the page and the library share.
 //!
-//! The page asks for room with `input`, writes its question there, calls `explain` or `split`, and
-//! reads the answer of the returned length from `output`. A question is a row of fields, each with
-//! its length in front of it, as four bytes of which the lowest comes first. An answer is JSON.
+//! The page requests a buffer with `input`, writes its question into the buffer, and calls
+//! `explain` or `split`. The page then reads the answer, of the returned length, from `output`. A
+//! question is a sequence of fields. Before each field is its length, as four bytes in
+//! little-endian order. An answer is JSON.
 //!
-//! Exporting a function under a fixed name is the only thing here that Rust calls unsafe.
+//! The only unsafe operation of this crate is to export a function under a fixed name.
 
 use std::sync::Mutex;
 
@@ -19,7 +20,7 @@ use capture::{Capture, header_lines};
 static INPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 static OUTPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// Makes room for a question of this length, and returns where it is.
+/// Creates a buffer for a question of this length, and returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(len: usize) -> *mut u8 {
     // Both outlive every question, and no other thread is in a page.
@@ -29,21 +30,22 @@ pub extern "C" fn input(len: usize) -> *mut u8 {
     input.as_mut_ptr()
 }
 
-/// Returns where the last answer is.
+/// Returns the address of the last answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn output() -> *const u8 {
     OUTPUT.lock().unwrap_or_else(|error| error.into_inner()).as_ptr()
 }
 
-/// Explains: now, product, headers, body, secret, then `1` and another secret or `2` and another
-/// request, as often as there are. Returns the answer's length.
+/// Explains a delivery, and returns the answer's length. The fields of the question are: now,
+/// product, headers, body, secret. Then follow any number of pairs: `1` and another secret, or `2`
+/// and another request.
 #[unsafe(no_mangle)]
 pub extern "C" fn explain() -> usize {
     answer(|question| explained(question).unwrap_or_else(|wrong| json!({ "wrong": wrong })))
 }
 
-/// Takes a whole request apart: product, request. Returns the answer's length: of `null`, if it is
-/// none with a signature.
+/// Splits a whole request, and returns the answer's length. The fields of the question are:
+/// product, request. The answer is `null` if the request has no signature.
 #[unsafe(no_mangle)]
 pub extern "C" fn split() -> usize {
     answer(|question| {
@@ -66,7 +68,7 @@ fn answer(ask: impl FnOnce(&[u8]) -> Value) -> usize {
     output.len()
 }
 
-/// What is left of a question.
+/// The unread fields of a question.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -128,8 +130,9 @@ fn has_signature(headers: &DeliveryHeaders<'_>) -> bool {
     repeated || headers.value(DeliveryHeader::Signature).is_some()
 }
 
-/// The id and the type of a delivery that is genuine, or what its headers say against its body.
-/// The typed events stay out: they would take as much room as all the rest.
+/// Returns the id and the type of a genuine delivery, or the contradiction between its headers and
+/// its body. The function does not parse typed events, because their code is as large as all the
+/// rest.
 fn event(
     headers: DeliveryHeaders<'_>,
     body: &[u8],
@@ -151,7 +154,7 @@ fn event(
     Some(format!("{id} {event_type}"))
 }
 
-/// Seconds since 1970, or RFC 3339.
+/// Parses seconds since 1970, or RFC 3339.
 fn time(text: &str) -> Result<Timestamp, String> {
     match text.parse() {
         Ok(seconds) => Timestamp::from_unix(seconds).ok_or_else(|| "now: out of range".to_owned()),

@@ -1,7 +1,7 @@
-//! Receiving and sending webhooks, asking the API, and serving it, with the frameworks people use.
+//! Receiving and sending webhooks, reading the API and serving it, with common frameworks.
 //!
-//! Copy the one that is yours: each is a few lines, and stands alone but for [`Hooks`] (what a host
-//! does with a genuine delivery) and [`asking::run`] or [`asking::run_async`] (the loop of a flow).
+//! Copy the module of your framework. A module has a few lines, and needs only [`Hooks`] (which stores a
+//! genuine delivery) or [`asking::run`] and [`asking::run_async`] (the loop of a flow).
 //!
 //! | receiving | with |
 //! |---|---|
@@ -9,9 +9,9 @@
 //! | [`receiving::axum_inbox`] | axum, in a handler that acts on an event before it answers |
 //! | [`receiving::hyper`] | hyper, without a framework |
 //! | [`receiving::axum_extractor`] | axum, as an extractor: a handler gets an event or is not called |
-//! | [`receiving::actix`] | actix-web, which is on another version of `http` |
+//! | [`receiving::actix`] | actix-web, which has another version of `http` |
 //! | [`receiving::poem`] | poem |
-//! | [`receiving::tower_layer`] | anything on tower: hyper, tonic, axum's routers |
+//! | [`receiving::tower_layer`] | any service of tower: hyper, tonic, axum's routers |
 //! | [`receiving::lambda`] | AWS Lambda behind an API gateway or a function URL |
 //!
 //! | asking | with |

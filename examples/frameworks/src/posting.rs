@@ -11,10 +11,10 @@ use reqwest::Client;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 
-/// Make one, and keep it. `target` is `EndpointUrl::parse`.
+/// Creates a client. Create only one. `target` is `EndpointUrl::parse`.
 ///
 /// # Errors
-/// There is no TLS to be had, for instance.
+/// The client cannot be built, for example without TLS.
 pub fn http_client(target: ParseTarget) -> Result<Client, reqwest::Error> {
     Client::builder()
         .redirect(Policy::none())
@@ -26,8 +26,8 @@ pub fn http_client(target: ParseTarget) -> Result<Client, reqwest::Error> {
 
 type ParseTarget = fn(&str) -> Result<EndpointUrl, EndpointUrlError>;
 
-/// A look-up that returns only addresses that may be called. An address in place of a name is not
-/// looked up: `EndpointUrl::parse` has checked it.
+/// A look-up that returns only allowed addresses. If the URL has an address in place of a name,
+/// there is no look-up, because `EndpointUrl::parse` has checked the address.
 struct Checked(ParseTarget);
 
 impl Resolve for Checked {
@@ -41,10 +41,10 @@ impl Resolve for Checked {
     }
 }
 
-/// Returns the addresses that may be called.
+/// Returns the allowed addresses.
 ///
 /// # Errors
-/// There is none.
+/// No address is allowed.
 pub fn passing(
     target: &EndpointUrl,
     found: impl Iterator<Item = SocketAddr>,
@@ -62,7 +62,7 @@ pub fn passing(
     }
 }
 
-/// Sends a request. The status decides: the body of the answer is not read.
+/// Sends a request. The status decides the outcome, so the body of the answer is not read.
 pub async fn post(http: &Client, request: Request<Vec<u8>>, limit: Duration) -> Outcome {
     let Ok(mut request) = reqwest::Request::try_from(request) else { return Outcome::Forbidden };
     *request.timeout_mut() = Some(limit);

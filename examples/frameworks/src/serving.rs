@@ -12,11 +12,11 @@ use call_assistant::rest::server::{Received, Rejection, RequestHead};
 
 use crate::receiving::now;
 
-/// A host that has issued no key: `call_assistant::guide::serving` has one with a database.
+/// A host that has issued no key. `call_assistant::guide::serving` shows a host with a database.
 #[derive(Debug)]
 pub struct Host;
 
-/// Serves the whole API: the exchange routes.
+/// Serves the whole API, because the exchange selects the operation.
 pub fn router(host: Arc<Host>) -> Router {
     Router::new().fallback(api).with_state(host)
 }

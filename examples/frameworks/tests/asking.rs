@@ -1,5 +1,5 @@
-//! Each client, against a socket that says what a service, a proxy or nobody says (RATE-4, ERR-4);
-//! and all of them, blocking or async, ask the same of one service.
+//! Each client receives answers as a service or a proxy sends them, and no answer (RATE-4, ERR-4).
+//! All clients, blocking or async, send the same requests.
 
 #![allow(clippy::disallowed_methods)] // real sockets take real time
 
@@ -18,7 +18,7 @@ use call_assistant_frameworks::asking::{
 };
 use http::Response;
 
-/// Answers one request after another, each on a connection of its own, and returns what was asked.
+/// Answers one request after another, each on its own connection, and returns the requests.
 fn answering(answers: Vec<String>) -> (Client, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
@@ -55,7 +55,7 @@ fn account() -> Account {
     Account::new(AccountId::parse("acct_1").unwrap(), "Europe/Oslo")
 }
 
-/// Everything a client is asked, whatever it is made with.
+/// The checks of every client.
 fn holds(ask: impl Fn(Flow<GetAccount>) -> Result<Account, FlowError>) {
     let (client, asked) = answering(vec![http(testing::answer(&account()))]);
     assert_eq!(ask(client.fetch(GetAccount)).unwrap().timezone, "Europe/Oslo");
@@ -104,7 +104,8 @@ fn holds(ask: impl Fn(Flow<GetAccount>) -> Result<Account, FlowError>) {
     assert!(began.elapsed() < Duration::from_secs(25));
 }
 
-/// Whether it says that there was no answer, in the HTTP client's words and without the key.
+/// Returns whether the error reports a missing answer, in the HTTP client's words and without the
+/// key.
 fn told_why(error: &FlowError) -> bool {
     let said = error.to_string();
     let words = said.strip_prefix("no response: ");
@@ -237,7 +238,7 @@ fn blocking_and_async_clients_ask_the_same() {
     }
 }
 
-/// The guide's functions are these, without their documentation.
+/// The guide shows these functions, without their documentation.
 #[test]
 fn what_is_compiled_here_is_what_the_guide_shows() {
     let page = include_str!("../../../src/guide/send.md");
@@ -251,7 +252,7 @@ fn what_is_compiled_here_is_what_the_guide_shows() {
     }
 }
 
-/// Programs that failed together do not come back together.
+/// Programs that failed at the same time do not retry at the same time.
 #[test]
 fn random_bytes_differ() {
     assert_ne!(asking::random(), asking::random());

@@ -1,4 +1,4 @@
-//! The calls of a calendar day, by the program that asks the service in memory.
+//! The calls of a calendar day, which the program reads from the service in memory.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const KEY: &str = "service_live_0123456789abcdef0123456789abcdef";
 
-/// A call that is written this long after it began.
+/// A call that is written after this time from its start.
 fn call(id: String, started_at: Timestamp, took: Duration) -> Value {
     let ended_at = started_at.saturating_add(took);
     json!({
@@ -22,7 +22,7 @@ fn call(id: String, started_at: Timestamp, took: Duration) -> Value {
     })
 }
 
-/// Days of Oslo when the clocks change: their bounds, and how many hours they have.
+/// Days of Oslo on which the clocks change, with their bounds and their number of hours.
 const DAYS: [(&str, &str, u32); 2] =
     [("2025-03-30", "2025-03-29T23:00:00Z", 23), ("2025-10-26", "2025-10-25T22:00:00Z", 25)];
 
@@ -82,7 +82,7 @@ fn days_of_23_and_of_25_hours_are_written_whole() {
     }
 }
 
-/// A day that is not complete has no file: the program waits.
+/// If a day is not complete, the program waits and writes no file.
 #[test]
 fn a_day_that_is_not_over_is_waited_for() {
     let (file, folder) = (File::new("data.json", &data().to_string()), Folder::new());

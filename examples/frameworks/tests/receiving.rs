@@ -1,4 +1,5 @@
-//! Each receiver, with a good delivery and with five that are not (SIG-2, SIG-4, D-40, D-41, D-46).
+//! Each receiver, with a valid delivery and with five invalid deliveries (SIG-2, SIG-4, D-40, D-41,
+//! D-46).
 
 use std::convert::Infallible;
 use std::io::Write as _;
@@ -46,7 +47,7 @@ fn with(value: &str) -> Request<Vec<u8>> {
     request
 }
 
-/// Everything a receiver is asked, whatever it is made with.
+/// The checks of every receiver.
 fn holds(send: impl Fn(Hooks, Request<Vec<u8>>) -> StatusCode) {
     let (queue, queued) = channel();
     let hooks = Hooks { verifier: Verifier::new(secret()), queue };
@@ -102,7 +103,7 @@ fn axum_in_a_handler() {
     });
 }
 
-/// EVT-8: handled before it is answered, and once; given back, it is handled again.
+/// EVT-8: an event is handled once, before the answer. After a failure, the event is handled again.
 #[test]
 fn axum_with_an_inbox() {
     static HANDLED: AtomicU32 = AtomicU32::new(0);
@@ -129,8 +130,8 @@ fn axum_with_an_inbox() {
     }
 }
 
-/// The class: a handler that waits holds up who needs no handler. On one thread, a forged delivery is
-/// answered while the handler of a good one waits, for as long as it is.
+/// The class: a waiting handler delays requests that need no handler. On one thread, a forged
+/// delivery is answered while the handler of a valid delivery still waits.
 #[test]
 fn a_handler_that_waits_holds_up_nobody() {
     static ANSWERED: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
@@ -226,7 +227,7 @@ fn a_layer_on_tower() {
     });
 }
 
-/// As the gateway hands it over: in JSON, the body as text, or in base64.
+/// The request of the gateway: JSON, with the body as text or in base64.
 #[test]
 fn lambda_behind_a_gateway() {
     for base64 in [false, true] {

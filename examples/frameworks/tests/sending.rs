@@ -1,4 +1,4 @@
-//! The sender of the guide, as processes over one file, and what its HTTP clients make of endpoints
+//! The sender of the guide, as processes over one file, and the outcomes of its HTTP clients
 //! (DEL-3, DEL-8, D-58, D-59).
 
 #![allow(clippy::disallowed_methods)] // real sockets take real time
@@ -62,7 +62,7 @@ impl Outbox {
         tx.commit().unwrap();
     }
 
-    /// The deliveries of this state, and how many attempts they count in all.
+    /// Returns the number of deliveries in this state, and the sum of their attempts.
     fn count(&self, status: &str) -> (u32, u32) {
         let sql = "SELECT count(*), coalesce(sum(state ->> 'attempts'), 0) FROM deliveries
             WHERE state ->> 'status' = ?";
@@ -76,9 +76,9 @@ impl Outbox {
     }
 }
 
-/// Two processes share the rows, and no event is sent twice while both live. One is killed with
-/// attempts in flight: these are made again by the other when their leases have expired, as the
-/// same attempts, and nothing is lost.
+/// Two processes share the rows, and no event is sent twice while both processes live. One process
+/// is killed with attempts in flight. When the leases of these attempts have expired, the other
+/// process makes the same attempts again, and no event is lost.
 #[test]
 fn two_processes_send_each_event_and_one_is_killed() {
     let (outbox, receiver) = (Outbox::new(), Receiver::start());
@@ -113,7 +113,8 @@ fn two_processes_send_each_event_and_one_is_killed() {
     drop((other, third));
 }
 
-/// What endpoints do, as outcomes; and the waits that follow. A URL that may not be called is not.
+/// The outcome of each behaviour of an endpoint, and the following wait. A URL that is not allowed
+/// gets no request.
 #[test]
 fn what_endpoints_do_is_an_outcome() {
     let (outbox, receiver) = (Outbox::new(), Receiver::start());
@@ -152,7 +153,7 @@ fn what_endpoints_do_is_an_outcome() {
     assert_eq!(outbox.after("delivered", 2), 2);
 }
 
-/// The second secret signs at once, and the first one too.
+/// The second secret signs at once, and the first secret also signs.
 #[test]
 fn a_rotated_secret_signs_next_to_the_new_one() {
     let (outbox, receiver) = (Outbox::new(), Receiver::start());

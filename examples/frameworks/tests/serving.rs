@@ -27,7 +27,7 @@ fn every_path_and_method_reaches_the_exchange() {
     }
 }
 
-/// The guide's function is this one.
+/// The guide shows this function.
 #[test]
 fn what_is_compiled_here_is_what_the_guide_shows() {
     let page = include_str!("../../../src/guide/serving.md");

@@ -15,16 +15,16 @@ use super::Answer;
 /// The client, for requests without a body.
 pub type Http = Client<HttpConnector, Empty<Bytes>>;
 
-/// Make one, and keep it: it keeps the connections.
+/// Creates a client. Create only one client, because the client keeps the connections.
 #[must_use]
 pub fn http_client() -> Http {
     Client::builder(TokioExecutor::new()).build_http()
 }
 
-/// For [`run_async`](super::run_async).
+/// Sends a request, for [`run_async`](super::run_async).
 ///
 /// # Errors
-/// There is no answer, or not all of it.
+/// The answer is missing or incomplete.
 pub async fn send(http: &Http, request: Request<()>, limit: Duration) -> Answer {
     let answer = async {
         let (head, body) = http.request(request.map(|()| Empty::new())).await?.into_parts();

@@ -1,10 +1,11 @@
-//! Asking the API.
+//! Reading the API.
 //!
-//! A flow decides, a loop obeys: [`run`] in blocking code, [`run_async`] in async code. Either drives
-//! an account, a list and a sync over any of the four HTTP clients, each of which is one function.
+//! The loop that executes the steps of a flow is [`run`] in blocking code, and [`run_async`] in async
+//! code. Both loops read an account, a list and a sync over any of the four HTTP clients. Each client
+//! is one function.
 //!
-//! Three things are the HTTP client's to do, in each of them: a time limit for the whole request, a
-//! limit on how much of an answer is read, and no redirects, which would send the key elsewhere.
+//! Each HTTP client has a time limit for the whole request, and a limit for the length of an answer.
+//! No client follows redirects, because a redirect would send the key to another server.
 
 use std::error::Error;
 use std::thread::sleep;
@@ -20,13 +21,13 @@ pub mod reqwest_async;
 pub mod reqwest_blocking;
 pub mod ureq;
 
-/// What an HTTP client says of a request: an answer, or none.
+/// The result of a request: an answer, or the HTTP client's error.
 pub type Answer = Result<Response<Vec<u8>>, Box<dyn Error + Send + Sync>>;
 
-/// Drives a flow to its end. `store` stores a batch in one transaction.
+/// Executes the steps of a flow until its end. `store` stores a batch in one transaction.
 ///
 /// # Errors
-/// The flow ends with an error, or `store` does.
+/// The flow ends with an error, or `store` returns an error.
 pub fn run<T: FlowTask, E: From<FlowError>>(
     mut flow: Flow<T>,
     mut send: impl FnMut(Request<()>, Duration) -> Answer,
@@ -44,10 +45,10 @@ pub fn run<T: FlowTask, E: From<FlowError>>(
     }
 }
 
-/// Drives a flow to its end, as [`run`] does.
+/// Executes the steps of a flow until its end, like [`run`].
 ///
 /// # Errors
-/// The flow ends with an error, or `store` does.
+/// The flow ends with an error, or `store` returns an error.
 pub async fn run_async<T: FlowTask, E: From<FlowError>>(
     mut flow: Flow<T>,
     mut send: impl AsyncFnMut(Request<()>, Duration) -> Answer,
@@ -65,7 +66,8 @@ pub async fn run_async<T: FlowTask, E: From<FlowError>>(
     }
 }
 
-/// Eight random bytes, so that programs that failed together do not come back together.
+/// Returns eight random bytes, so that programs that failed at the same time do not retry at the same
+/// time.
 #[must_use]
 pub fn random() -> [u8; 8] {
     use std::hash::{BuildHasher as _, RandomState};

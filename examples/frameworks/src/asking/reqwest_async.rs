@@ -8,18 +8,18 @@ use http::{Request, Response};
 use reqwest::redirect::Policy;
 use reqwest::{Body, Client};
 
-/// Make one, and keep it: it keeps the connections.
+/// Creates a client. Create only one client, because the client keeps the connections.
 ///
 /// # Errors
-/// There is no TLS to be had, for instance.
+/// The client cannot be built, for example without TLS.
 pub fn http_client() -> Result<Client, reqwest::Error> {
     Client::builder().redirect(Policy::none()).build()
 }
 
-/// For [`run_async`](super::run_async).
+/// Sends a request, for [`run_async`](super::run_async).
 ///
 /// # Errors
-/// There is no answer, or not all of it.
+/// The answer is missing or incomplete.
 pub async fn send(
     http: &Client,
     request: Request<()>,

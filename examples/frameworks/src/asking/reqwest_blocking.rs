@@ -10,18 +10,18 @@ use reqwest::redirect::Policy;
 
 use super::Answer;
 
-/// Make one, and keep it: it keeps the connections.
+/// Creates a client. Create only one client, because the client keeps the connections.
 ///
 /// # Errors
-/// There is no TLS to be had, for instance.
+/// The client cannot be built, for example without TLS.
 pub fn http_client() -> Result<Client, reqwest::Error> {
     Client::builder().redirect(Policy::none()).build()
 }
 
-/// For [`run`](super::run).
+/// Sends a request, for [`run`](super::run).
 ///
 /// # Errors
-/// There is no answer, or not all of it.
+/// The answer is missing or incomplete.
 pub fn send(http: &Client, request: Request<()>, limit: Duration) -> Answer {
     let mut request = reqwest::blocking::Request::try_from(request.map(|()| ""))?;
     *request.timeout_mut() = Some(limit);

@@ -7,16 +7,16 @@ use call_assistant::json::MAX_JSON_LEN;
 use http::{Request, Response};
 use ureq::Agent;
 
-/// Make one, and keep it: it keeps the connections.
+/// Creates a client. Create only one client, because the client keeps the connections.
 #[must_use]
 pub fn http_client() -> Agent {
     Agent::config_builder().max_redirects(0).http_status_as_error(false).build().into()
 }
 
-/// For [`run`](super::run).
+/// Sends a request, for [`run`](super::run).
 ///
 /// # Errors
-/// There is no answer, or not all of it.
+/// The answer is missing or incomplete.
 pub fn send(
     http: &Agent,
     request: Request<()>,

@@ -2,8 +2,8 @@
 //!
 //! `SERVICE_API_KEY=service_live_... cargo run -p call-assistant-frameworks --bin day -- http://127.0.0.1:8080 2026-07-24 4h calls.jsonl`
 //!
-//! No call lasts longer than `4h`: for so long the program waits after the end of the day, by the service's
-//! clock. The file is there when it is complete.
+//! No call lasts longer than `4h`. The program waits for this time after the end of the day, by the
+//! service's clock. The file exists only when it is complete.
 #![allow(clippy::disallowed_methods, reason = "a host has a clock")]
 
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! The program that README begins with, from the first `use` on.
+//! The first program of README, from the first `use` on.
 #![allow(clippy::disallowed_methods, reason = "a host has a clock")]
 
 use std::sync::Arc;

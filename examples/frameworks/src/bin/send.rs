@@ -1,9 +1,9 @@
 //! A whole sender over SQLite, in one file.
 //!
-//! Your program inserts a row into `outbox` with each call that has ended. Run as many processes as you want, on
-//! one machine: `send register acct_1 https://hooks.example.com/calls whsec_...`, then `send`; `send rotate 1
-//! whsec_...` lets both secrets sign for a day. It leaves to you: encrypting secrets, telling alerts, enabling, and
-//! removing what is old.
+//! Your program inserts a row into `outbox` with each call that has ended. Run any number of processes on one
+//! machine. Run `send register acct_1 https://hooks.example.com/calls whsec_...`, then `send`. After
+//! `send rotate 1 whsec_...`, both secrets sign for a day. The program does not encrypt secrets, send alerts,
+//! enable endpoints, or delete old rows.
 #![allow(clippy::disallowed_methods, reason = "a host has a clock")]
 
 use std::error::Error;
@@ -59,7 +59,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// Relays the outbox and sends what is due, until the process is killed. Run as many as you want.
+/// Relays the outbox and sends due deliveries, until the process is killed. Run any number of processes.
 fn run() -> Result<()> {
     open()?;
     let http = &http_client();
@@ -72,7 +72,7 @@ fn run() -> Result<()> {
     Ok(())
 }
 
-/// Repeats a step, which returns whether it found something to do.
+/// Repeats a step. A step returns whether it had something to do.
 fn repeat(step: impl Fn(&mut Connection) -> Result<bool>) {
     loop {
         let ended: Result<()> = open().and_then(|mut db| {
@@ -96,7 +96,7 @@ fn open() -> Result<Connection> {
     Ok(db)
 }
 
-/// Takes the lock for writing before the first read, so that what is read stays as it is.
+/// Takes the lock for writing before the first read, so that the rows do not change after they are read.
 fn begin(db: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     db.transaction_with_behavior(TransactionBehavior::Immediate)
 }
@@ -112,7 +112,8 @@ fn register(db: &Connection, account: &str, url: &str, secret: &SigningSecret) -
     Ok(())
 }
 
-/// Replaces the secret. The one before goes on signing for a day, in which there is no other rotation.
+/// Replaces the secret. The previous secret also signs for a day. During this day, another rotation is
+/// refused.
 fn rotate(db: &Connection, endpoint: u32, secret: &SigningSecret) -> Result<()> {
     let (now, until) = (now(), now().saturating_add(Signer::OVERLAP));
     let rotated = db.execute(
@@ -126,8 +127,8 @@ fn rotate(db: &Connection, endpoint: u32, secret: &SigningSecret) -> Result<()> 
     }
 }
 
-/// Makes an event of the first row of the outbox. A row is relayed twice if somebody puts it in
-/// twice: the event's id comes from the call, so the second one changes nothing.
+/// Creates an event from the first row of the outbox. The event's id is derived from the call. So if two rows
+/// have the same call, the second row changes nothing.
 fn relay(db: &mut Connection) -> Result<bool> {
     let tx = begin(db)?;
     let first = "SELECT seq, account, call FROM outbox WHERE error IS NULL ORDER BY seq LIMIT 1";
@@ -181,7 +182,7 @@ fn accept(tx: &Transaction<'_>, event: &EventBody, now: Timestamp) -> Result<()>
     Ok(())
 }
 
-/// Makes the attempt that has waited longest.
+/// Makes the attempt that has been due for the longest time.
 fn send(db: &mut Connection, http: &Agent) -> Result<bool> {
     // Begin. The lease is committed before the request: for 30 s no other process sends this
     // delivery. If this process is killed from here on, the row is due again when the lease has
@@ -226,7 +227,7 @@ fn send(db: &mut Connection, http: &Agent) -> Result<bool> {
 
 type Begun = (Attempt, Option<Request<Vec<u8>>>);
 
-/// Begins an attempt. There is no request if the stored URL may not be called.
+/// Begins an attempt. There is no request if the stored URL is not allowed.
 fn lease(tx: &Transaction<'_>, id: i64, now: Timestamp) -> Result<Option<Begun>> {
     let (mut delivery, endpoint) = read(tx, id)?;
     let destination = "SELECT url, secret, old_secret, old_until FROM endpoints WHERE id = ?";
@@ -261,7 +262,7 @@ fn lease(tx: &Transaction<'_>, id: i64, now: Timestamp) -> Result<Option<Begun>>
     Ok(Some((attempt, request)))
 }
 
-/// Stores what an attempt means for the delivery and for the endpoint.
+/// Stores the result of an attempt in the delivery and in the endpoint.
 fn finish(
     tx: &Transaction<'_>,
     id: i64,
@@ -292,7 +293,7 @@ fn read(tx: &Transaction<'_>, id: i64) -> Result<(Delivery, EndpointHealth)> {
     Ok((delivery, EndpointHealth::from_columns(endpoint, serde_json::from_str(&health)?)?))
 }
 
-/// Writes what has changed, if the rows still have the version that was read.
+/// Writes the changed rows, if they still have the version that was read.
 fn write(
     tx: &Transaction<'_>,
     id: i64,
@@ -329,7 +330,7 @@ fn http_client() -> Agent {
     Agent::with_parts(config, DefaultConnector::default(), Checked)
 }
 
-/// A look-up that returns only addresses that may be called: the connection is made to one of them.
+/// A look-up that returns only allowed addresses. The client connects to one of these addresses.
 #[derive(Debug)]
 struct Checked;
 
@@ -364,7 +365,7 @@ fn passing(
     if passed.is_empty() { Err(refused) } else { Ok(passed) }
 }
 
-/// Sends a request. The status decides: the body of the answer is not read.
+/// Sends a request. The status decides the outcome, so the body of the answer is not read.
 fn post(http: &Agent, request: Request<Vec<u8>>, limit: Duration) -> Outcome {
     match http.run(http.configure_request(request).timeout_global(Some(limit)).build()) {
         Ok(response) => Outcome::Answered(response.status()),
@@ -388,7 +389,7 @@ fn of_io(error: &io::Error) -> Outcome {
     }
 }
 
-/// Reads a URL. Only a test on one machine sets `ALLOW_LOOPBACK=1`.
+/// Parses a URL. Set `ALLOW_LOOPBACK=1` only for a test on one machine.
 fn target(url: &str) -> std::result::Result<EndpointUrl, EndpointUrlError> {
     match env::var("ALLOW_LOOPBACK").as_deref() {
         Ok("1") => EndpointUrl::parse_allowing_loopback(url),

@@ -1,4 +1,5 @@
-//! actix-web, whose header types are those of an older `http`: names and values go in as text.
+//! actix-web has header types of an older `http`, so the names and the values are passed as text
+//! and bytes.
 
 use actix_web::http::StatusCode;
 use actix_web::web::{self, Bytes, Data, PayloadConfig, ServiceConfig};
@@ -8,7 +9,7 @@ use call_assistant::webhook::DeliveryHeaders;
 
 use super::{Hooks, LONGEST_BODY, now};
 
-/// For `App::new().configure(configure(hooks))`.
+/// Returns the argument of `App::new().configure(configure(hooks))`.
 pub fn configure(hooks: Hooks) -> impl FnOnce(&mut ServiceConfig) {
     move |app| {
         app.app_data(Data::new(hooks))

@@ -1,4 +1,5 @@
-//! axum, as an extractor: a handler that takes [`Genuine`] is called for genuine deliveries only.
+//! axum, as an extractor: a handler with an argument [`Genuine`] is called only for genuine
+//! deliveries.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use super::{Hooks, LONGEST_BODY, now};
 #[derive(Debug)]
 pub struct Genuine {
     pub receipt: Receipt,
-    /// What to store.
+    /// The bytes to store.
     pub bytes: Bytes,
 }
 

@@ -1,4 +1,4 @@
-//! axum, in a handler: store, answer, handle later. `Hooks::keep` stores, for all of these files.
+//! axum, in a handler: store, answer, handle later. `Hooks::keep` stores the event.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub fn app(hooks: Hooks) -> Router {
         .with_state(Arc::new(hooks))
 }
 
-/// `Bytes`, not `Json`: what is verified is what came.
+/// Takes `Bytes`, not `Json`, because the signature covers the received bytes.
 async fn receive(State(hooks): State<Arc<Hooks>>, headers: HeaderMap, body: Bytes) -> Response {
     match hooks.verifier.receive(&headers, &body, now()) {
         Ok(receipt) => hooks.keep(receipt, &body).into_response(),

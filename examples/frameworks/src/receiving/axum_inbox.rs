@@ -1,7 +1,7 @@
 //! axum, in the other order: claim, handle, done, answer.
 //!
-//! For a program without a queue whose handler is quick: the service waits ten seconds. The handler may
-//! block, for a database, so it runs on no thread that answers others.
+//! This order is for a program without a queue and with a quick handler, because the service waits ten
+//! seconds. The handler may block, for example on a database, so it runs on a separate thread.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +20,7 @@ use super::{LONGEST_BODY, now};
 pub struct App {
     pub verifier: Verifier,
     pub inbox: Mutex<Inbox>,
-    /// Acts on an event. An error gives it back: the service sends it again.
+    /// Handles an event. After an error, the service sends the event again.
     pub handle: fn(&Receipt) -> Result<(), String>,
 }
 

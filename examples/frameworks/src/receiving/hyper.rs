@@ -1,4 +1,4 @@
-//! hyper: for `service_fn(|request| receive(&hooks, request))`. Store, answer, handle later.
+//! hyper, for `service_fn(|request| receive(&hooks, request))`: store, answer, handle later.
 
 use std::convert::Infallible;
 
@@ -12,7 +12,7 @@ use super::{Hooks, LONGEST_BODY, now};
 type Answer = Response<Empty<&'static [u8]>>;
 
 /// # Errors
-/// None: whatever comes is answered.
+/// None, because every request gets an answer.
 pub async fn receive<B>(hooks: &Hooks, request: Request<B>) -> Result<Answer, Infallible>
 where
     B: Body<Error: std::error::Error + Send + Sync + 'static>,

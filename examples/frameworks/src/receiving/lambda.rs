@@ -1,4 +1,5 @@
-//! AWS Lambda. A body that the gateway has put into base64 is bytes again before this sees it.
+//! AWS Lambda. If the gateway has encoded a body in base64, `lambda_http` has decoded the body
+//! before this function runs.
 //!
 //! ```no_run
 //! # use call_assistant_frameworks::{Hooks, receiving::lambda::receive};

@@ -1,8 +1,8 @@
 //! Receiving webhooks.
 //!
-//! Two rules hold in all of them. The body is taken as bytes, before anything reads it as JSON.
-//! And a delivery is acknowledged once its bytes are stored, not once it has been acted on: what this
-//! program cannot read today is there to be read tomorrow. [`axum_inbox`] shows the other order.
+//! All modules follow two rules. A receiver takes the body as bytes, before any code reads the body
+//! as JSON. A receiver acknowledges a delivery when its bytes are stored, so that a later version can
+//! handle an event that this version cannot read. [`axum_inbox`] handles the event first.
 
 use std::sync::mpsc::Sender;
 use std::time::SystemTime;
@@ -23,17 +23,17 @@ pub mod tower_layer;
 /// The longest body that is read, in bytes. Events have a few kilobytes.
 pub const LONGEST_BODY: usize = 1024 * 1024;
 
-/// What every receiver holds: a verifier, made once, and the way to whatever stores events.
+/// The state of a receiver: a verifier, created once, and the queue of the store for events.
 #[derive(Clone, Debug)]
 pub struct Hooks {
     pub verifier: Verifier,
-    /// Stands for a table with a unique key. `Event::from_bytes_verified_earlier` reads what comes
-    /// out.
+    /// A placeholder for a table with a unique key. `Event::from_bytes_verified_earlier` reads the
+    /// stored bytes.
     pub queue: Sender<(EventKey, Vec<u8>)>,
 }
 
 impl Hooks {
-    /// Stores a genuine body, event or not, and says what to answer.
+    /// Stores a genuine body, even if it is no event, and returns the answer.
     pub fn keep(&self, receipt: Receipt, body: &[u8]) -> WebhookResponse {
         match self.queue.send((receipt.key().clone(), body.into())) {
             Ok(()) => receipt.stored(),
@@ -42,7 +42,7 @@ impl Hooks {
     }
 }
 
-/// The one place where these examples read a clock.
+/// Returns the time. Only this function of the examples reads a clock.
 #[must_use]
 #[allow(clippy::disallowed_methods)]
 pub fn now() -> Timestamp {

@@ -1,4 +1,5 @@
-//! A tower layer: the service within is called with genuine deliveries only, and its type says so.
+//! A tower layer. Its inner service is called only with genuine deliveries, which have the type
+//! [`Genuine`].
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -19,7 +20,7 @@ use super::{LONGEST_BODY, now};
 #[derive(Debug)]
 pub struct Genuine {
     pub receipt: Receipt,
-    /// What to store.
+    /// The bytes to store.
     pub bytes: Bytes,
 }
 
@@ -35,7 +36,7 @@ impl<S> Layer<S> for VerifyLayer {
     }
 }
 
-/// Verifies deliveries, and refuses what is none.
+/// Verifies deliveries, and refuses every other request.
 #[derive(Clone, Debug)]
 pub struct Verify<S> {
     verifier: Verifier,
