@@ -13,17 +13,18 @@ const DIGITS: usize = 64;
 
 /// A signature header that was read.
 pub(super) struct Signature<'a> {
-    /// The digits as received, which were signed.
+    /// The signed digits of `t`, as received.
     pub(super) timestamp: &'a [u8],
-    /// The value of these digits.
+    /// The value of `timestamp`.
     pub(super) seconds: u64,
     /// The first well-formed `v1`. Nearly always it is the only one.
     first: Candidate,
-    /// The parts after it.
+    /// The parts after `first`.
     others: Parts<'a>,
 }
 
-/// A well-formed `v1`. An uppercase one is not accepted, but is named if its digest is right.
+/// A well-formed `v1`. An uppercase `v1` is not accepted, but the error reports it if its digest is
+/// right.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) digest: [u8; 32],
@@ -32,7 +33,7 @@ pub(super) struct Candidate {
 }
 
 impl<'a> Signature<'a> {
-    /// Reads a header from left to right; the first fault is the one reported.
+    /// Reads a header from left to right, and reports the first fault.
     pub(super) fn parse(header: &'a [u8]) -> Result<Self, MalformedReason> {
         if header.len() > MAX_LEN {
             return Err(MalformedReason::TooLong { len: header.len() });
@@ -67,14 +68,14 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// The well-formed `v1`, in the order received. There is at least one.
+    /// Returns the well-formed `v1`, in the order received: at least one.
     pub(super) fn candidates(&self) -> impl Iterator<Item = Candidate> {
         let others = self.others.flatten().filter(|part| part.name == b"v1");
         core::iter::once(self.first).chain(others.filter_map(|part| part.candidate().ok()))
     }
 }
 
-/// The rest of a header, part by part.
+/// An iterator over the remaining parts of a header.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     rest: Option<&'a [u8]>,
@@ -113,7 +114,8 @@ impl<'a> Iterator for Parts<'a> {
 }
 
 impl Part<'_> {
-    /// The value of a `t`: 1 to 19 digits, which a `u64` holds, without a sign or a leading zero.
+    /// Reads the value of a `t`: 1 to 19 digits, without a sign or a leading zero. They fit into a
+    /// `u64`.
     fn seconds(&self) -> Result<u64, MalformedReason> {
         let plain = match self.value {
             [b'0'] | [b'1'..=b'9', ..] => self.value.len() <= 19,
@@ -126,7 +128,7 @@ impl Part<'_> {
         seconds.filter(|_| plain).ok_or(MalformedReason::Timestamp { part: self.number.into() })
     }
 
-    /// The value of a `v1`.
+    /// Reads the value of a `v1`.
     fn candidate(&self) -> Result<Candidate, MalformedReason> {
         let part = self.number.into();
         let Ok(digits) = self.value.try_into() else {
@@ -144,7 +146,7 @@ impl Part<'_> {
     }
 }
 
-/// `name=value`, with spaces and tabs around it but none within.
+/// Splits `name=value`. Spaces and tabs are allowed around the pair, but not inside.
 fn pair(text: &[u8], part: usize) -> Result<(&[u8], &[u8]), MalformedReason> {
     let text = trim(text);
     if !text.iter().fold(true, |graphic, byte| graphic & byte.is_ascii_graphic()) {
@@ -180,9 +182,9 @@ fn is_space(byte: &u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Reads the hex digits of a digest, and tells whether all letters are lowercase.
+/// Reads the hex digits of a digest, and returns whether all letters are lowercase.
 ///
-/// It has no branch and no table, so that the compiler takes sixteen digits at a time.
+/// The code has no branch and no table, so that the compiler can process sixteen digits at a time.
 fn read_hex(digits: &[u8; DIGITS]) -> Option<([u8; 32], bool)> {
     let mut is_hex = true;
     let mut is_lowercase = true;
@@ -200,9 +202,9 @@ fn read_hex(digits: &[u8; DIGITS]) -> Option<([u8; 32], bool)> {
     is_hex.then_some((bytes, is_lowercase))
 }
 
-/// A departure of a signature header from its form. Parts count from 1.
+/// The reason why a signature header is malformed. Parts are numbered from 1.
 ///
-/// Open: a stricter reader has more reasons.
+/// Open: a stricter reader may have more reasons.
 ///
 /// ```
 /// use call_assistant::webhook::{MalformedReason, VerifyError};
@@ -221,22 +223,22 @@ pub enum MalformedReason {
     },
     /// The header has more than 16 parts.
     TooManyParts,
-    /// A part is not `name=value`. An empty part is not either.
+    /// A part is empty, or is not `name=value`.
     #[non_exhaustive]
     NotPair {
-        /// The part.
+        /// The part's number.
         part: usize,
     },
-    /// A part has a space or a tab inside. Around a part they are allowed.
+    /// A part has a space or a tab inside. Both are allowed around a part.
     #[non_exhaustive]
     Space {
-        /// The part.
+        /// The part's number.
         part: usize,
     },
     /// A part has a byte that is not printable ASCII.
     #[non_exhaustive]
     NotPrintable {
-        /// The part.
+        /// The part's number.
         part: usize,
     },
     /// No `t` is present.
@@ -250,23 +252,23 @@ pub enum MalformedReason {
     /// The value of `t` is not 1 to 19 digits without a sign or a leading zero.
     #[non_exhaustive]
     Timestamp {
-        /// The part.
+        /// The part's number.
         part: usize,
     },
     /// No `v1` is present.
     NoDigest,
-    /// No `v1` is well formed, and the first one does not have 64 digits.
+    /// No `v1` is well formed, and the first `v1` does not have 64 digits.
     #[non_exhaustive]
     DigestLength {
-        /// The part.
+        /// The part's number.
         part: usize,
         /// The length of the value, in bytes.
         len: usize,
     },
-    /// No `v1` is well formed, and the first one has a byte that is not a hex digit.
+    /// No `v1` is well formed, and the first `v1` has a byte that is not a hex digit.
     #[non_exhaustive]
     DigestCharacter {
-        /// The part.
+        /// The part's number.
         part: usize,
         /// The byte's position in the value, from 0.
         at: usize,

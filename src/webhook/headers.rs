@@ -1,4 +1,4 @@
-//! The headers of a delivery that carry the product's name.
+//! The headers of a delivery that are named after the product.
 
 use core::fmt;
 
@@ -22,8 +22,8 @@ use crate::text::Occurs;
 /// assert_eq!(headers, same);
 /// ```
 ///
-/// Names are compared without regard to case. A repeated signature header is refused when the
-/// delivery is verified; a repeated event or delivery header is refused when the event is read.
+/// Names are compared without regard to case. Verifying a delivery refuses a repeated signature
+/// header. Reading the event refuses a repeated event or delivery header.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeliveryHeaders<'a> {
     signature: Occurs<&'a [u8]>,
@@ -46,8 +46,8 @@ impl<'a> DeliveryHeaders<'a> {
 
     /// Finds the three headers in pairs of name and value, from any framework.
     ///
-    /// If a framework joins repeated headers with commas, a repeated signature header still fails:
-    /// its form allows no second `t`.
+    /// If a framework joins repeated headers with commas, a repeated signature header is still
+    /// refused, because a second `t` is malformed.
     #[must_use]
     pub fn from_pairs<'n, V>(
         product: &Product,
@@ -68,25 +68,25 @@ impl<'a> DeliveryHeaders<'a> {
         })
     }
 
-    /// Adds a signature header. Call it for each one received.
+    /// Adds a received signature header. Add repeated headers, too.
     #[must_use]
     pub fn signature(self, value: &'a [u8]) -> Self {
         Self { signature: self.signature.and(value), ..self }
     }
 
-    /// Adds an event header. Call it for each one received.
+    /// Adds a received event header. Add repeated headers, too.
     #[must_use]
     pub fn event(self, value: &'a [u8]) -> Self {
         Self { event: self.event.and(value), ..self }
     }
 
-    /// Adds a delivery header. Call it for each one received.
+    /// Adds a received delivery header. Add repeated headers, too.
     #[must_use]
     pub fn delivery(self, value: &'a [u8]) -> Self {
         Self { delivery: self.delivery.and(value), ..self }
     }
 
-    /// Returns the value of a header; `None` if it is absent or repeated.
+    /// Returns the value of a header, or `None` if the header is absent or repeated.
     #[must_use]
     pub fn value(&self, header: DeliveryHeader) -> Option<&'a [u8]> {
         self.field(header).only()
@@ -107,8 +107,8 @@ impl<'a> DeliveryHeaders<'a> {
     }
 }
 
-/// Shows which headers are present. A valid signature can be replayed for five minutes, so no log gets
-/// one from here.
+/// Shows which headers are present, but no value. A valid signature in a log could be replayed for
+/// five minutes.
 impl fmt::Debug for DeliveryHeaders<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("DeliveryHeaders");
@@ -126,7 +126,7 @@ impl fmt::Debug for DeliveryHeaders<'_> {
     }
 }
 
-/// One of the three headers of a delivery that carry the product's name.
+/// One of the three headers of a delivery that are named after the product.
 ///
 /// Open: later versions may send more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Signs and verifies webhooks: the part that both sides of a delivery share.
+//! Signs and verifies webhooks. Both sides of a delivery share this module.
 //!
 //! ```
 //! use call_assistant::webhook::{SigningSecret, Verifier};
@@ -24,10 +24,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Verify before anything else touches the body: JSON middleware that parses the body and writes it
-//! again loses the signed bytes. Frameworks with header types of their own pass text: see
-//! [`DeliveryHeaders`] and [`Verifier::verify_parts`]. With the feature `client`, `Verifier::receive`
-//! also reads the event, and only its receipt answers 2xx: see `webhook::receiver`.
+//! Verify the body before any other code changes it. JSON middleware that parses the body and
+//! writes it again loses the signed bytes. If your framework has its own header types, pass text:
+//! see [`DeliveryHeaders`] and [`Verifier::verify_parts`]. With the feature `client`,
+//! `Verifier::receive` also reads the event and returns a receipt. Only the receipt creates a 2xx:
+//! see `webhook::receiver`.
 //!
 //! # The signature
 //!
@@ -41,24 +42,25 @@
 //! | `X-Service-Delivery` | the event's id; not covered by the signature |
 //!
 //! `HEX` is the lowercase hex of HMAC-SHA256 over the timestamp as written, a period, and the body
-//! byte for byte. **The key is the complete text of the secret, including `whsec_`.** It is never
-//! base64-decoded, as libraries for Standard Webhooks do with secrets that look the same; with such
-//! a library every delivery mismatches.
+//! byte for byte. **The key is the complete text of the secret, including `whsec_`.** The key is
+//! never base64-decoded. Libraries for Standard Webhooks decode secrets that look the same, so that
+//! with such a library every delivery mismatches.
 //!
 //! The header is read strictly, so that no two readers can read it differently:
 //!
-//! - The header has at most 1024 bytes and 16 parts, separated by commas. Spaces and tabs are allowed around
-//!   a part only; all other bytes are printable ASCII.
-//! - A part is `name=value`. Names are case-sensitive; names other than `t` and `v1` are ignored.
+//! - The header has at most 1024 bytes and 16 parts, separated by commas. Spaces and tabs are
+//!   allowed only around a part. All other bytes are printable ASCII.
+//! - A part is `name=value`. Names are case-sensitive. Parts with names other than `t` and `v1` are
+//!   ignored.
 //! - Exactly one `t` is present: 1 to 19 digits, without a sign or a leading zero. Its text is
 //!   signed.
-//! - At least one `v1` is required. Every `v1` is tried, and one match is enough. A malformed `v1` is
-//!   ignored if another is well formed. Uppercase hex is rejected, and the error names it if the
-//!   digest is right.
+//! - At least one `v1` is required. Every `v1` is tried, and one match is enough. A malformed `v1`
+//!   is ignored if another `v1` is well formed. Uppercase hex is rejected, and the error reports it
+//!   if the digest is right.
 //! - A second signature header is rejected.
 //!
-//! The digest is checked before the time, which may differ by 300 seconds in both directions: see the
-//! [protocol](crate::guide::protocol#signatures).
+//! The digest is checked before the time. The time may differ by 300 seconds in both directions:
+//! see the [protocol](crate::guide::protocol#signatures).
 //!
 //! # Rotating a secret
 //!
@@ -81,7 +83,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A service stores both secrets, and when the old one expires: see [`Signer`].
+//! A service stores both secrets and the time at which the old secret expires: see [`Signer`].
 
 #[cfg(feature = "events")]
 pub mod event;

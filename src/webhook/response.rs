@@ -13,10 +13,10 @@ use http::{Response, StatusCode};
 /// assert_eq!(response.status(), 503);
 /// ```
 ///
-/// Any 2xx acknowledges the delivery, and the service does not send the event again. Only a proof that the event
-/// is genuine and safe creates a 2xx. After any other status the service tries again, until the last attempt of
-/// the delivery. A response answers one request: it cannot be copied, and it ends as an HTTP response or as a
-/// status.
+/// Any 2xx acknowledges the delivery, and the service does not send the event again. A 2xx requires
+/// a proof that the event is genuine and safe. After any other status the service tries again,
+/// until the last attempt of the delivery. A response answers one request. Therefore it cannot be
+/// copied, and converting it to an HTTP response or a status consumes it.
 #[derive(Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WebhookResponse {
@@ -31,8 +31,8 @@ pub enum WebhookResponse {
     Rejected,
     /// 503: the event cannot be stored now. The service tries again later.
     Unavailable,
-    /// 410: the service disables the endpoint immediately and sends no further event. Nothing in
-    /// this crate returns it by itself.
+    /// 410: the service disables the endpoint immediately and sends no further event. This crate
+    /// never returns this variant by itself.
     DisableEndpoint,
 }
 

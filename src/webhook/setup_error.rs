@@ -1,16 +1,16 @@
-//! Why a signer or a verifier is not set up as asked.
+//! The error of setting up a signer or a verifier.
 
 use core::fmt;
 
 use super::{Signer, Verifier};
 
-/// The reason for which a [`Signer`] or a [`Verifier`] was not set up.
+/// The reason why a [`Signer`] or a [`Verifier`] was not set up.
 ///
-/// Open: a new setting can be wrong in a new way.
+/// Open: a new setting may have a new error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// A secret more than [`Signer::MAX_SECRETS`].
+    /// More secrets than [`Signer::MAX_SECRETS`].
     TooManySecrets,
     /// A tolerance of zero.
     NoTolerance,

@@ -1,4 +1,4 @@
-//! The signer, and the text it writes. `grammar.rs` reads it.
+//! The signer, and the text that it writes. `grammar.rs` reads this text.
 
 use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
@@ -14,7 +14,7 @@ use crate::secret::mac::MacKey;
 use crate::text::FixedText;
 use crate::{Product, Timestamp};
 
-/// The service's side of a signature: it signs deliveries.
+/// A signer of deliveries: the service's side of a signature.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -30,13 +30,14 @@ use crate::{Product, Timestamp};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Sign every attempt again, with its own time, over the same stored bytes. Keep a signer for each
-/// endpoint until its secrets change: it holds the key schedules, which take half the time of signing
-/// a short message. A signer that is kept after a rotation signs without the new secret.
+/// Sign the same stored bytes again for every attempt, with the attempt's own time. Keep a signer
+/// for each endpoint until the endpoint's secrets change, because it holds the key schedules.
+/// Computing them takes half the time of signing a short message. A signer that is kept after a
+/// rotation signs without the new secret.
 ///
 /// # Rotation
-/// After a rotation the replaced secret goes on signing until it expires, so that the receiver has time
-/// to switch: the header has one `v1` for each secret that signs.
+/// After a rotation, the replaced secret continues to sign until it expires, so that the receiver
+/// has time to switch. The header has one `v1` for each secret that signs.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
@@ -52,12 +53,12 @@ use crate::{Product, Timestamp};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Store [`newest`](Self::newest) and each of the [`previous`](Self::previous) secrets, encrypted,
-/// and put them together with [`new`](Self::new) and [`with_previous`](Self::with_previous).
+/// Store [`newest`](Self::newest) and each of the [`previous`](Self::previous) secrets, encrypted.
+/// Restore the signer with [`new`](Self::new) and [`with_previous`](Self::with_previous).
 #[derive(Clone, Debug)]
 pub struct Signer {
     newest: Key,
-    /// The most recently replaced one first, each with the end of its time.
+    /// The replaced secrets, the latest first, each with the time at which it expires.
     previous: Vec<(Key, Timestamp)>,
     product: Product,
 }
@@ -75,10 +76,10 @@ impl Key {
 }
 
 impl Signer {
-    /// The most secrets that sign at once: 4. Receivers read 16 parts and 1 KiB.
+    /// The most secrets that sign at once: 4. Receivers read at most 16 parts and 1 KiB.
     pub const MAX_SECRETS: usize = 4;
 
-    /// The default time for which a replaced secret goes on signing: 24 hours.
+    /// The default time for which a replaced secret continues to sign: 24 hours.
     pub const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// Creates a signer with one secret.
@@ -87,12 +88,12 @@ impl Signer {
         Self { newest: Key::new(newest), previous: Vec::new(), product: Product::default() }
     }
 
-    /// Adds a previous secret from the store, the most recently replaced one first. An expired one
-    /// is ignored.
+    /// Adds a previous secret from the store. Add the latest replaced secret first. An expired
+    /// secret is ignored.
     ///
     /// # Errors
-    /// Returns [`SetupError::TooManySecrets`] if more than [`MAX_SECRETS`](Self::MAX_SECRETS) would
-    /// sign.
+    /// Returns [`SetupError::TooManySecrets`] if more than [`MAX_SECRETS`](Self::MAX_SECRETS)
+    /// secrets would sign.
     pub fn with_previous(
         mut self,
         secret: SigningSecret,
@@ -106,12 +107,12 @@ impl Signer {
         Ok(self)
     }
 
-    /// Replaces the newest secret, which goes on signing for `overlap`. With an overlap of zero, as
-    /// after a leak, it stops at once.
+    /// Replaces the newest secret. The replaced secret continues to sign for `overlap`. With an
+    /// overlap of zero, for example after a leak, it stops at once.
     ///
     /// # Errors
-    /// Returns [`SetupError::TooManySecrets`] if more than [`MAX_SECRETS`](Self::MAX_SECRETS) would
-    /// sign. Nothing has changed.
+    /// Returns [`SetupError::TooManySecrets`] if more than [`MAX_SECRETS`](Self::MAX_SECRETS)
+    /// secrets would sign. The signer is then unchanged.
     pub fn rotate(
         &mut self,
         secret: SigningSecret,
@@ -159,7 +160,7 @@ impl Signer {
 
     /// Signs exactly these bytes, at the time `now` in whole seconds.
     ///
-    /// A clock before 1970 signs as 1970, which no receiver accepts.
+    /// A time before 1970 is signed as 1970, which no receiver accepts.
     #[must_use]
     #[expect(clippy::expect_used, reason = "there is room for all")]
     pub fn sign(&self, body: &[u8], now: Timestamp) -> SignatureHeader {
@@ -177,7 +178,7 @@ impl Signer {
         SignatureHeader(header)
     }
 
-    /// Creates the five headers of one attempt, given the values of the two unsigned ones.
+    /// Creates the five headers of one attempt, given the values of the two unsigned headers.
     pub(super) fn headers(
         &self,
         event: HeaderValue,
@@ -203,7 +204,7 @@ pub struct SignatureHeader(FixedText<CAPACITY>);
 /// The most digits of a time: 12, those of the year 9999.
 const MAX_DIGITS: usize = 12;
 
-/// The longest header: `t=` and the time, then `,v1=` and a digest for each secret, 286 bytes.
+/// The longest header: 286 bytes, for `t=` and the time, and `,v1=` and a digest for each secret.
 const CAPACITY: usize = 2 + MAX_DIGITS + (4 + 64) * Signer::MAX_SECRETS;
 
 impl SignatureHeader {
@@ -225,7 +226,7 @@ impl SignatureHeader {
     }
 }
 
-/// Without the digests: signatures in a log could be replayed.
+/// Shows no digests, because signatures in a log could be replayed.
 impl fmt::Debug for SignatureHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let timestamp = self.as_str().split(',').next().unwrap_or_default();

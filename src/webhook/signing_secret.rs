@@ -1,4 +1,4 @@
-//! The text that both sides share.
+//! The secret that both sides share.
 
 use core::fmt;
 
@@ -42,9 +42,9 @@ impl SigningSecret {
     /// Reads a secret exactly as it was shown when the endpoint was created.
     ///
     /// # Errors
-    /// Returns an error if the text does not begin with `whsec_`, has nothing after it, is longer
-    /// than [`MAX_LEN`](Self::MAX_LEN) bytes, or has a byte that is not visible ASCII. Nothing is
-    /// trimmed: a text that needs trimming is not the secret.
+    /// Returns an error if the text does not begin with `whsec_`, has nothing after this prefix, is
+    /// longer than [`MAX_LEN`](Self::MAX_LEN) bytes, or has a byte that is not visible ASCII.
+    /// Nothing is trimmed, because a text that needs trimming is not the secret.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let refused = |reason| TextError::new(WHAT, reason, Self::PREFIX);
         check_len(WHAT, text, Self::MAX_LEN)?;

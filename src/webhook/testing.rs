@@ -29,11 +29,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Test the code around the verifier with requests that are good, stale, signed with another secret,
-//! or changed on the way. With the feature `events`, `event::NewEvent` creates the body of any event
-//! and `event::EventBody::signed_request` the request. `event::EventBody::from_stored` takes an event of a type
-//! that this version does not know as JSON, and its headers then agree with its body. [`signed_request`] takes any
-//! body and any headers.
+//! Test the code around the verifier with requests that are valid, stale, signed with another
+//! secret, or changed in transit. With the feature `events`, `event::NewEvent` creates the body of
+//! any event, and `event::EventBody::signed_request` creates the request. For a type that this
+//! version does not know, pass JSON to `event::EventBody::from_stored`: the headers then agree with
+//! the body. [`signed_request`] accepts any body and any headers.
 
 use alloc::vec::Vec;
 

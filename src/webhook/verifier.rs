@@ -1,4 +1,4 @@
-//! The verifier, and its proof.
+//! The verifier, and the proof that it returns.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -40,10 +40,10 @@ use crate::{Product, Timestamp};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Create a verifier once: it keeps the key schedule of each secret. Verifying copies nothing and
-/// allocates nothing. It computes one HMAC for each secret it tries, however many `v1` the header
-/// has, compares in constant time, and checks the time last: only a sender with the secret learns
-/// that a signature is stale.
+/// Create a verifier once, because it keeps the key schedule of each secret. Verifying copies
+/// nothing and allocates nothing. It computes one HMAC for each secret that it tries, regardless of
+/// the number of `v1`, and compares in constant time. It checks the time last, so that only a
+/// sender with the secret learns that a signature is stale.
 #[derive(Clone, Debug)]
 pub struct Verifier {
     first: MacKey,
@@ -88,9 +88,9 @@ impl Verifier {
     /// exactly the tolerance is accepted.
     ///
     /// # Errors
-    /// Returns an error if the tolerance is zero, which elsewhere switches the check off, or more
-    /// than [`MAX_TOLERANCE`](Self::MAX_TOLERANCE). The check cannot be switched off: a body that
-    /// was verified before it waited in a queue is not verified again.
+    /// Returns an error if the tolerance is more than [`MAX_TOLERANCE`](Self::MAX_TOLERANCE), or
+    /// zero, which switches the check off in other libraries. This check cannot be switched off.
+    /// Verify a body before it waits in a queue, and not again afterwards.
     pub fn with_tolerance(mut self, tolerance: Duration) -> Result<Self, SetupError> {
         if tolerance.is_zero() {
             return Err(SetupError::NoTolerance);
@@ -105,7 +105,7 @@ impl Verifier {
     /// Verifies a delivery, given its headers and its body byte for byte as received.
     ///
     /// # Errors
-    /// Returns a [`VerifyError`] that names the fault. Log it, and answer with its
+    /// Returns a [`VerifyError`] that reports the fault. Log the error, and answer with its
     /// [`response`](VerifyError::response).
     pub fn verify<'a>(
         &'a self,
@@ -192,8 +192,8 @@ enum Match {
     None,
 }
 
-/// Compares all digests, without early exit: neither which one was right nor how nearly shows in
-/// the time taken.
+/// Compares all digests without early exit. The time does not depend on which digest is right, or
+/// on how many of its bytes are right.
 fn compare(digest: &[u8; 32], signature: &Signature<'_>) -> Match {
     let mut lowercase = Choice::from(0);
     let mut uppercase = Choice::from(0);
@@ -210,7 +210,7 @@ fn compare(digest: &[u8; 32], signature: &Signature<'_>) -> Match {
     verdict(lowercase, uppercase, uppercase_part)
 }
 
-/// Decides: the one branch that depends on a secret.
+/// Returns the result. Only this function branches on secret data.
 #[expect(clippy::expect_used, reason = "a header has 16 parts at most")]
 fn verdict(lowercase: Choice, uppercase: Choice, uppercase_part: u64) -> Match {
     if lowercase.into() {
@@ -252,10 +252,10 @@ pub(super) fn age(signed_at: u64, now: Timestamp, tolerance: Duration) -> Result
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Only [`Verifier`] creates this value. The signature covers the body and the time, not the other
-/// headers: the type and the id of an event are those in its body. Store the bytes before you answer
-/// 2xx: the service does not send an acknowledged event again. With the feature `client`,
-/// `Verifier::receive` returns a receipt, which makes the response.
+/// Only [`Verifier`] creates this value. The signature covers the body and the time, but not the
+/// other headers. Therefore read the type and the id of an event from its body. Store the bytes
+/// before you answer 2xx, because the service does not send an acknowledged event again. With the
+/// feature `client`, `Verifier::receive` returns a receipt, which creates the response.
 #[must_use]
 pub struct Verified<'a> {
     body: &'a [u8],
@@ -272,22 +272,22 @@ impl<'a> Verified<'a> {
         self.body
     }
 
-    /// Returns which secret matched: 0 for the one of [`Verifier::new`], then in the order of
-    /// [`Verifier::with_secret`].
+    /// Returns the index of the secret that matched: 0 for the secret of [`Verifier::new`], then in
+    /// the order of [`Verifier::with_secret`].
     #[must_use]
     pub const fn secret_index(&self) -> usize {
         self.secret_index
     }
 
-    /// Returns the whole seconds since the attempt was signed; negative if the sender's clock is
-    /// ahead.
+    /// Returns the whole seconds since the attempt was signed. The number is negative if the
+    /// sender's clock is ahead.
     #[must_use]
     pub const fn age_seconds(&self) -> i64 {
         self.age_seconds
     }
 
-    /// Returns the headers of the delivery. **Only the signature proves anything**: the two other
-    /// headers are claims, which have to agree with the body.
+    /// Returns the headers of the delivery. **Only the signature proves anything.** The two other
+    /// headers are not signed, and must agree with the body.
     #[must_use]
     pub fn headers(&self) -> DeliveryHeaders<'a> {
         match self.headers {
@@ -297,7 +297,7 @@ impl<'a> Verified<'a> {
     }
 }
 
-/// Without the body, which may hold callers' words.
+/// Shows no body, because it may contain callers' words.
 impl fmt::Debug for Verified<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verified")

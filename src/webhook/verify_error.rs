@@ -8,7 +8,7 @@ use http::Response;
 use super::grammar::MalformedReason;
 use super::response::WebhookResponse;
 
-/// The reason for which a delivery was not verified, for a log and for a branch.
+/// The reason why a delivery was not verified, for a log or a `match`.
 ///
 /// Open: a later version may distinguish more reasons.
 ///
@@ -21,10 +21,10 @@ use super::response::WebhookResponse;
 /// assert_eq!(error.into_response::<Vec<u8>>().status(), 400);
 /// ```
 ///
-/// Parts of the header count from 1. An error holds nothing of the secret, the digests or the body.
-/// A sender without the secret learns from it only the fault in the form of the header:
-/// [`TooOld`](Self::TooOld), [`TooNew`](Self::TooNew) and
-/// [`UppercaseDigest`](Self::UppercaseDigest) occur only if the digest is right.
+/// Parts of the header are numbered from 1. An error contains nothing of the secret, the digests or
+/// the body. [`TooOld`](Self::TooOld), [`TooNew`](Self::TooNew) and
+/// [`UppercaseDigest`](Self::UppercaseDigest) occur only if the digest is right. A sender without
+/// the secret therefore only learns whether the header is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VerifyError {
@@ -34,17 +34,17 @@ pub enum VerifyError {
     Repeated,
     /// A signature header that does not have the form `t=UNIX_SECONDS,v1=HEX`.
     Malformed(MalformedReason),
-    /// The right digest in uppercase hex. The protocol says lowercase.
+    /// The right digest in uppercase hex. The protocol requires lowercase.
     #[non_exhaustive]
     UppercaseDigest {
-        /// The part.
+        /// The part's number.
         part: usize,
     },
-    /// No digest of these bytes under any of the secrets: another secret, or a body that was changed
-    /// on the way. [`webhook::explain`](explain/index.html), with the feature `explain`, finds and
-    /// proves the cause.
+    /// No digest matches the body with any of the secrets. The sender has another secret, or the
+    /// body was changed in transit. With the feature `explain`,
+    /// [`webhook::explain`](explain/index.html) finds and proves the cause.
     Mismatch,
-    /// A right signature that is too old, or a local clock that is ahead.
+    /// A correct signature that is too old, or a local clock that is ahead.
     #[non_exhaustive]
     TooOld {
         /// The age of the signature.
@@ -52,12 +52,12 @@ pub enum VerifyError {
         /// The greatest age that is accepted.
         tolerance: Duration,
     },
-    /// A right signature too far in the future, or a local clock that is behind.
+    /// A correct signature that is too far in the future, or a local clock that is behind.
     #[non_exhaustive]
     TooNew {
         /// The time from `now` to the signature.
         ahead: Duration,
-        /// The longest such time that is accepted.
+        /// The longest accepted time from `now` to the signature.
         tolerance: Duration,
     },
 }
@@ -71,7 +71,7 @@ impl VerifyError {
 
     /// Creates the HTTP response: always 400 with an empty body.
     ///
-    /// The cause belongs in the receiver's log; the sender does not get it.
+    /// The response does not contain the cause, which belongs in the receiver's log.
     #[must_use]
     pub fn into_response<B: Default>(self) -> Response<B> {
         self.response().into_response()
@@ -110,7 +110,8 @@ impl fmt::Display for VerifyError {
     }
 }
 
-/// A duration for people: to the millisecond below ten minutes, longer ones also in a larger unit.
+/// A duration for people. Below ten minutes it has milliseconds. A longer duration is also shown in
+/// a larger unit.
 struct Words(Duration);
 
 impl fmt::Display for Words {
