@@ -29,9 +29,10 @@ use crate::webhook::signer::Signer;
 /// # Ok::<(), call_assistant::json::ParseError>(())
 /// ```
 ///
-/// [`NewEvent`](super::NewEvent) creates it. Store [`as_str`](Self::as_str) and restore it with
-/// [`from_stored`](Self::from_stored); with serde an event body is a string. Id, type, account and
-/// time always come from the bytes, so no event is signed under the id of another. Cloning is cheap.
+/// [`NewEvent`](super::NewEvent) creates a body. Store [`as_str`](Self::as_str), and restore the
+/// body with [`from_stored`](Self::from_stored). With serde, a body is a string. Id, type, account
+/// and time always come from the bytes, so that no event is signed with the id of another event.
+/// Cloning is cheap.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EventBody {
     text: Arc<str>,
@@ -42,12 +43,14 @@ pub struct EventBody {
 }
 
 impl EventBody {
-    /// Restores a body that was stored. Its bytes stay as they are.
+    /// Restores a stored body with unchanged bytes.
     ///
-    /// This reads `id`, `type`, `account_id` and `created_at`; the rest only has to be JSON.
+    /// This function reads `id`, `type`, `account_id` and `created_at`. Everything else only has to
+    /// be JSON.
     ///
     /// # Errors
-    /// Returns the first fault if the bytes are not an event, or if no header can carry the type.
+    /// Returns the first fault if the bytes are not an event, or if a header cannot contain the
+    /// type.
     #[expect(clippy::expect_used, reason = "what was read as JSON is UTF-8")]
     pub fn from_stored(bytes: impl AsRef<[u8]>) -> Result<Self, ParseError> {
         let bytes = bytes.as_ref();
@@ -56,7 +59,7 @@ impl EventBody {
         Ok(Self { text, id, event_type: r#type.0, account_id, created_at })
     }
 
-    /// Writes an event, for the first and only time.
+    /// Writes an event. Each event is written only once.
     #[expect(clippy::expect_used, reason = "JSON is UTF-8")]
     pub(super) fn write(event: &Event) -> Self {
         let text = String::from_utf8(event.to_json()).expect("JSON is UTF-8");
@@ -99,7 +102,7 @@ impl EventBody {
         &self.account_id
     }
 
-    /// Returns when the event was created. The 30 days of retention count from here.
+    /// Returns the time at which the event was created. The 30 days of retention begin then.
     #[must_use]
     pub fn created_at(&self) -> Timestamp {
         self.created_at
@@ -132,7 +135,7 @@ impl AsRef<[u8]> for EventBody {
     }
 }
 
-/// Everything but the body, which may hold callers' words.
+/// Shows everything but the body, because it may contain callers' words.
 impl fmt::Debug for EventBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventBody")

@@ -1,4 +1,4 @@
-//! The creation of events: the protocol's rules for each type hold by construction.
+//! Creates events. The protocol's rules for each type hold by construction.
 
 use alloc::string::String;
 
@@ -11,7 +11,7 @@ use crate::id::{AccountId, EventId};
 use crate::json::{JsonObject, MAX_JSON_LEN};
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
-/// A new event: everything but its type and data, which one method for each type adds.
+/// A new event without its type and data. One method for each type adds both.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -34,11 +34,11 @@ use crate::model::{Appointment, Call, Contact, TransferredCall};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The methods check the protocol's rules for the type, and write the event, once.
+/// The methods check the protocol's rules for the type, and write the event once.
 ///
 /// # Errors
-/// Each method returns [`NewEventError::TooLong`] if the event is longer than
-/// [`MAX_JSON_LEN`] bytes, which no receiver reads. Some check more, as they say.
+/// Each method returns [`NewEventError::TooLong`] if the event is longer than [`MAX_JSON_LEN`]
+/// bytes, because no receiver reads a longer event. Some methods check more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct NewEvent {
@@ -50,11 +50,12 @@ pub struct NewEvent {
 }
 
 impl NewEvent {
-    /// Starts an event that is created now. Draw one id per event, not one per endpoint.
+    /// Creates an event at the time `now`. Use one id for each event, not one for each endpoint.
     ///
-    /// If an outbox may relay an event twice, take the id from [`EventId::derived`], and `now` from
+    /// If an outbox may relay an event twice, take `id` from [`EventId::derived`], and `now` from
     /// the change. If a column keeps `created_at` in microseconds, pass
-    /// [`now.floor_to_micros()`](Timestamp::floor_to_micros), so that the row has the event's instant.
+    /// [`now.floor_to_micros()`](Timestamp::floor_to_micros), so that the row and the event have
+    /// the same instant.
     pub fn new(
         id: EventId,
         account_id: AccountId,
@@ -98,8 +99,8 @@ impl NewEvent {
         self.write(EventData::AppointmentCreated(appointment.clone()))
     }
 
-    /// Creates `appointment.updated`: edited, moved or restored. If the assistant moves an
-    /// appointment, use [`voice_reschedule`](Self::voice_reschedule).
+    /// Creates `appointment.updated`, for an appointment that was edited, moved or restored. If the
+    /// assistant moved it, use [`voice_reschedule`](Self::voice_reschedule).
     ///
     /// # Errors
     /// Returns an error if the event is too long.
@@ -122,13 +123,13 @@ impl NewEvent {
     }
 
     /// Creates the two events of a reschedule by the assistant: `appointment.cancelled` for the old
-    /// appointment, then `appointment.created` for the new one, which has a new id. Store both
-    /// together and send them in this order.
+    /// appointment, then `appointment.created` for the new appointment, which has a new id. Store
+    /// both events together, and send them in this order.
     ///
     /// # Errors
-    /// Returns an error if the event ids are the same, if the appointments are the same (by `id`, or
-    /// as objects if one has no `id`), if the origin is not the assistant, or if an event is too
-    /// long.
+    /// Returns an error if the origin is not the assistant, if the event ids are the same, or if an
+    /// event is too long. Also returns an error if the appointments are the same: by `id`, or as
+    /// objects if an `id` is missing.
     pub fn voice_reschedule(
         self,
         created_id: EventId,
@@ -155,8 +156,8 @@ impl NewEvent {
     /// Creates `contact.created`.
     ///
     /// # Errors
-    /// Returns an error if the name was only inferred, or if the event is too long. Once a person has
-    /// approved the name, the contact is curated, and is added by that.
+    /// Returns an error if the name was only inferred, or if the event is too long. A person who
+    /// approves the name makes the contact curated, which counts as adding it.
     pub fn contact_created(
         self,
         contact: &Contact,
@@ -179,12 +180,13 @@ impl NewEvent {
         self.write(EventData::ContactUpdated(contact.clone()))
     }
 
-    /// Creates `usage.threshold_reached`, once [`UsageWatch::record`](super::UsageWatch::record) has
-    /// returned true. The protocol does not name the counters.
+    /// Creates `usage.threshold_reached`. Call this method once
+    /// [`UsageWatch::record`](super::UsageWatch::record) has returned true. The protocol does not
+    /// define the counters' names.
     ///
     /// # Errors
-    /// Returns an error if the counters have a field `object`, which this type does not have, or if
-    /// the event is too long.
+    /// Returns an error if the counters have a field `object`, which this type of event does not
+    /// have, or if the event is too long.
     pub fn usage_threshold_reached(
         self,
         counters: &JsonObject,
@@ -222,7 +224,7 @@ impl NewEvent {
 
 /// The origin of a contact's name, which decides whether the contact has events.
 ///
-/// Closed: each new source must be judged.
+/// Closed: each new source needs a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameSource {
     /// A name that the account's owner entered or approved.
@@ -259,16 +261,16 @@ pub enum NewEventError {
     /// A call without `summary`.
     #[error("call.ended: the call has no summary")]
     SummaryNotReady,
-    /// One appointment as the old and the new one.
+    /// The same appointment as the old and the new appointment.
     #[error("voice reschedule: the new appointment is the old one")]
     SameAppointment,
-    /// One id for both events.
+    /// The same id for both events.
     #[error("voice reschedule: both events have the same id")]
     SameEventId,
     /// An origin that is not the assistant.
     #[error("voice reschedule: the origin is not voice")]
     NotVoice,
-    /// A contact whose name was inferred, and that no person has approved.
+    /// A contact whose name was inferred, and whose name no person has approved.
     #[error("contact: its name was inferred, and no person has approved it")]
     InferredName,
     /// A field `object` among the counters.

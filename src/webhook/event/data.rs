@@ -1,4 +1,4 @@
-//! The type of an event and, by type, its data.
+//! The type of an event, and the data of each type.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -14,9 +14,9 @@ use crate::json::{
 };
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
-/// Defines the types of events: text, when an event is sent, type and place of the data, sample of the data. The
-/// comment above a row belongs to `EventData`. The place is a field of `data` and, after the point, that of the
-/// variant.
+/// Defines the types of events. A row has the text, the time when an event is sent, the type and
+/// place of the data, and a sample of the data. The comment above a row documents the variant of
+/// `EventData`. The place is a field of `data` and, after the period, a field of the variant.
 macro_rules! event_types {
     ($(
         $(#[$meta:meta])*
@@ -70,7 +70,8 @@ macro_rules! event_types {
             }
         }
 
-        /// The data of an event. The variant is the type, so the two cannot disagree.
+        /// The data of an event. The variant determines the type, so that type and data cannot
+        /// disagree.
         ///
         /// ```
         /// use call_assistant::webhook::event::{EventData, EventType};
@@ -87,9 +88,10 @@ macro_rules! event_types {
                 #[doc = ""]
                 $(#[$meta])* $variant $data,
             )+
-            /// Data of a type that this version does not know. Acknowledge the event all the same.
+            /// Data of a type that this version does not know. Acknowledge such an event, too.
             Unknown(RawEventData),
-            /// An event whose data, version or origin does not have the form that this version knows.
+            /// An event whose data, API version or origin has a form that this crate's version does
+            /// not know.
             #[non_exhaustive]
             Unreadable {
                 /// The data.
@@ -143,7 +145,7 @@ macro_rules! event_types {
     };
 }
 
-/// The name of the field of `data` that has a type. `None` if `data` is one object of any fields.
+/// The name of the typed field of `data`. `None` if `data` itself is an object with any fields.
 type Place = Option<&'static str>;
 const OBJECT: Place = Some("object");
 const MESSAGE: Place = Some("message");
@@ -172,7 +174,7 @@ event_types! {
         (Appointment) at OBJECT.0, r#"{"object":{"id":"appt_7","status":"confirmed"}}"#;
     AppointmentUpdated = "appointment.updated", "an appointment is edited, moved or restored",
         (Appointment) at OBJECT.0, r#"{"object":{"id":"appt_7","status":"confirmed"}}"#;
-    /// That its status is `cancelled` is not checked.
+    /// The crate does not check that the status is `cancelled`.
     AppointmentCancelled = "appointment.cancelled", "an appointment is cancelled",
         (Appointment) at OBJECT.0, r#"{"object":{"id":"appt_7","status":"cancelled"}}"#;
     ContactCreated = "contact.created", "a curated contact is added",
@@ -196,23 +198,23 @@ event_types! {
 pub struct RawEventData {
     pub(super) event_type: EventType,
     pub(super) data: RawJson,
-    /// The whole event, if its form does not fit. `None` if only its type is not known.
+    /// The whole event, if its form is not known. `None` if only its type is not known.
     pub(super) envelope: Option<JsonObject>,
 }
 
 impl RawEventData {
-    /// Returns `data`, to the letter.
+    /// Returns the text of `data`, unchanged.
     #[must_use]
     pub fn json(&self) -> &RawValue {
         &self.data.0
     }
 }
 
-/// The fields of `data` other than the typed one, in the order received.
+/// The fields of `data` other than the typed field, in the order received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OtherFields(Vec<(Box<str>, RawJson)>);
 
-/// A reader of `data` in the form of this type. The data of an unknown type has any form.
+/// A reader of `data` in the form of this type. The data of an unknown type may have any form.
 pub(super) struct DataOf<'t, 'de>(pub(super) &'t EventType, pub(super) &'t Tracker<'de>);
 
 fn typed<'de, D: Deserializer<'de>, T: FromJson<'de>>(
@@ -229,11 +231,11 @@ fn typed<'de, D: Deserializer<'de>, T: FromJson<'de>>(
     Ok((data(value), others))
 }
 
-/// An object with one typed field, and any others.
+/// An object with one typed field and any other fields.
 struct OneField<T>(T, OtherFields);
 
 impl<'de, T: FromJson<'de>> ReadObject<'de> for OneField<T> {
-    /// The name of the typed field, its value, and the others.
+    /// The name of the typed field, its value, and the other fields.
     type Fields = (&'static str, Option<T>, OtherFields);
 
     fn read_field<A: MapAccess<'de>>(

@@ -11,8 +11,8 @@ use crate::text::{TextError, TextReason};
 use crate::time;
 
 open_enum! {
-    /// The place where a change came from. Only the assistant's value is published; the dashboard and
-    /// credentials have values that are read as [`Other`](Self::Other).
+    /// The source of a change. Only the assistant's value is published. The values of the dashboard
+    /// and of credentials are read as [`Other`](Self::Other).
     pub enum OriginSource {
         /// The voice assistant, during a call.
         Voice = "voice",
@@ -33,11 +33,11 @@ json_object! {
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     #[non_exhaustive]
     pub struct Origin {
-        /// The place where the change came from.
+        /// The source of the change.
         pub source: OriginSource,
-        /// The credential that made the change, if one did.
+        /// The credential that made the change, if any.
         pub credential_id: Option<CredentialId>,
-        /// The idempotency key of the request that made the change, if one did.
+        /// The idempotency key of the request that made the change, if any.
         pub idempotency_key: Option<String>,
     }
 }
@@ -51,7 +51,8 @@ impl Origin {
         Self::new(OriginSource::Voice)
     }
 
-    /// Creates an origin without a credential. Set its fields for a change that was made with one.
+    /// Creates an origin without a credential. Set its fields for a change that was made with a
+    /// credential.
     #[must_use]
     pub fn new(source: OriginSource) -> Self {
         Self { source, credential_id: None, idempotency_key: None }
@@ -70,8 +71,8 @@ impl Origin {
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// Versions order as their dates do. The changes between two versions, and the way to choose a
-/// version, are not published.
+/// Versions are ordered by date. The changes between two versions, and the way to choose a version,
+/// are not published.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ApiVersion([u8; Self::LEN]);
 
@@ -81,7 +82,7 @@ impl ApiVersion {
     /// Reads a date: `YYYY-MM-DD`.
     ///
     /// # Errors
-    /// Returns an error if the text has another form, or if the calendar has no such day.
+    /// Returns an error if the text has another form, or if the day does not exist.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let refused =
             TextError::new("API version", TextReason::Form, "is not a date like 2026-01-15");

@@ -32,9 +32,9 @@ use crate::webhook::verifier::Verified;
 /// # Ok::<(), call_assistant::json::ParseError>(())
 /// ```
 ///
-/// There are two ways to get an event: [`Verified::event`], and, for bodies that were verified
-/// before they were queued, [`from_bytes_verified_earlier`](Self::from_bytes_verified_earlier). A
-/// third does not compile:
+/// There are two ways to get an event: [`Verified::event`] for a delivery, and
+/// [`from_bytes_verified_earlier`](Self::from_bytes_verified_earlier) for a body that was verified
+/// before it was queued. A third way does not compile:
 ///
 /// ```compile_fail,E0277
 /// use call_assistant::webhook::event::Event;
@@ -42,10 +42,10 @@ use crate::webhook::verifier::Verified;
 /// let event: Event = serde_json::from_str(r#"{"id":"evt_1"}"#).unwrap();
 /// ```
 ///
-/// An event has no serde form either. Store the bytes of the delivery, which were signed, or write
-/// [`to_json`](Self::to_json).
+/// Serde does not write an event either. Store the bytes of the delivery, which were signed, or
+/// write [`to_json`](Self::to_json).
 ///
-/// Deliveries come at least once and in any order. Store [`id`](Self::id) before you act on an
+/// Deliveries arrive at least once and in any order. Store [`id`](Self::id) before you act on an
 /// event, ignore an event whose id is stored already, and order events by the times inside their
 /// objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,13 +56,13 @@ pub struct Event {
     pub id: EventId,
     /// The time at which the event was created.
     pub created_at: Timestamp,
-    /// The version of the API that the event follows. `None` only if it is unreadable; the
-    /// data is [`EventData::Unreadable`] then.
+    /// The version of the API that the event follows. `None` only if the version is unreadable. The
+    /// data is then [`EventData::Unreadable`].
     pub api_version: Option<ApiVersion>,
     /// The account that the event belongs to.
     pub account_id: AccountId,
-    /// The origin of the change. `None` in older events that are delivered again, and if it is
-    /// unreadable; the data is [`EventData::Unreadable`] then.
+    /// The origin of the change. `None` in older events that are delivered again. Also `None` if
+    /// the origin is unreadable; the data is then [`EventData::Unreadable`].
     pub origin: Option<Origin>,
     /// The data of the event, by type.
     pub data: EventData,
@@ -70,14 +70,15 @@ pub struct Event {
 }
 
 impl Event {
-    /// Reads a body **that was verified when it arrived** and was stored or queued since.
+    /// Reads a body **that was verified when it arrived** and was then stored or queued.
     ///
     /// This function verifies nothing: it reads bytes of any origin.
     ///
     /// # Errors
     /// Returns the first fault with its field, line and column if the body is not a JSON object, or
-    /// lacks a readable `id`, `type`, `created_at`, `account_id` or `data`. An id that does not begin with
-    /// `evt_` is not readable. Anything else that does not fit is no error: see [`EventData::Unreadable`].
+    /// lacks a readable `id`, `type`, `created_at`, `account_id` or `data`. An id that does not
+    /// begin with `evt_` is not readable. No other fault is an error: see
+    /// [`EventData::Unreadable`].
     pub fn from_bytes_verified_earlier(bytes: &[u8]) -> Result<Self, ParseError> {
         // The service writes the type before the data, so that one pass suffices.
         if let Ok(event) = whole(bytes, None) {
@@ -135,7 +136,8 @@ impl Event {
     }
 }
 
-/// Reads an event in one pass, its data as this type has it, or as the type that comes first.
+/// Reads an event in one pass. Reads its data as type `known`, or else as the type that comes
+/// before the data.
 fn whole(bytes: &[u8], known: Option<EventType>) -> Result<Event, ParseError> {
     // Names that no text can hold lead to a second pass, which is slower.
     let names = if known.is_some() { Names::Any } else { Names::Text };
@@ -205,12 +207,12 @@ struct Written<'a> {
 }
 
 impl Verified<'_> {
-    /// Reads the event. Its type and id are those of the body: the headers are not signed, and must
-    /// only agree.
+    /// Reads the event. Its type and id are those of the body. The unsigned headers only have to
+    /// agree.
     ///
     /// # Errors
     /// Returns an [`EventError`] if the body is not an event, or if a header is repeated or
-    /// contradicts the body. The body stays verified in each case, so nothing has to be lost.
+    /// contradicts the body. The body is still verified, so that you can store it.
     pub fn event(&self) -> Result<Event, EventError> {
         let headers = self.headers();
         if let Some(header) = headers.repeated() {
@@ -230,13 +232,13 @@ impl Verified<'_> {
     }
 }
 
-/// The reason why a verified body does not give an event.
+/// The reason why a verified body was not read as an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {
-    /// A genuine body that is not an event. [Keep the bytes](Verified::bytes) and
-    /// acknowledge them: another attempt brings the same, and twenty failed
-    /// deliveries in a row disable the endpoint.
+    /// A genuine body that is not an event. [Keep the bytes](Verified::bytes) and acknowledge the
+    /// delivery. Another attempt has the same body, and twenty failed deliveries in a row disable
+    /// the endpoint.
     #[error(transparent)]
     Malformed(#[from] ParseError),
     /// An unsigned header that is present more than once.
@@ -248,8 +250,8 @@ pub enum EventError {
     },
     /// An unsigned header that contradicts the body.
     ///
-    /// Somebody may replay a body with headers of their own, or a proxy is at fault. To read the
-    /// event all the same, use [`Event::from_bytes_verified_earlier`].
+    /// Somebody may have replayed the body with other headers, or a proxy changed them. To read the
+    /// event nevertheless, use [`Event::from_bytes_verified_earlier`].
     #[error("{header} header contradicts the body")]
     #[non_exhaustive]
     Contradiction {

@@ -1,4 +1,4 @@
-//! The fields that every event must have. The data stays text.
+//! The fields that every event must have. The data remains text.
 
 use serde_json::value::RawValue;
 
@@ -20,7 +20,7 @@ json_object! {
 }
 
 json_object! {
-    /// The same fields of an event that is to be sent.
+    /// The required fields of an event that is to be sent.
     pub(super) struct SendableFields<'de> {
         pub(super) id: EventId,
         pub(super) r#type: SendableType,
@@ -31,7 +31,7 @@ json_object! {
     }
 }
 
-/// A type that a header can carry.
+/// An event type that a header can contain.
 pub(super) struct SendableType(pub(super) EventType);
 
 impl SendableType {

@@ -1,10 +1,11 @@
-//! Whether an account has used 75 % of its included minutes.
+//! Checks whether an account has used 75 % of its included minutes.
 
 use crate::Timestamp;
 use crate::json::stored_object;
 
 stored_object! {
-    /// The last period in which an account's usage was reported: once per period, at 75 %.
+    /// The last period in which an account's usage was reported. A period is reported at most once,
+    /// at 75 %.
     ///
     /// ```
     /// use call_assistant::Timestamp;
@@ -28,12 +29,12 @@ stored_object! {
 
 impl UsageWatch {
     /// Records the usage in the period that began at `period_began`. Returns true the first time
-    /// that it reaches three quarters in this period.
+    /// that the usage reaches three quarters in this period.
     ///
-    /// `used` and `included` have the same unit, minutes or a finer one. If nothing is included,
-    /// there is no threshold. If the included amount changes within a period, the new one counts, but
-    /// a reported period is not reported again. A reading of a period before the last reported one is
-    /// late, and ignored.
+    /// `used` and `included` have the same unit: minutes or a finer unit. If `included` is zero,
+    /// there is no threshold. If `included` changes within a period, the new amount applies, but a
+    /// reported period is not reported again. A late reading, from a period before the last
+    /// reported period, is ignored.
     #[must_use = "true is the time to create the event"]
     pub fn record(&mut self, period_began: Timestamp, used: u64, included: u64) -> bool {
         let reported = self.reported.is_some_and(|last| period_began <= last);
@@ -45,7 +46,8 @@ impl UsageWatch {
     }
 }
 
-/// Computes in whole numbers, so that nothing is rounded: 75 % of 1001 minutes is reached with 751.
+/// Computes in integers, so that nothing is rounded. For example, 751 minutes reach 75 % of 1001
+/// minutes.
 fn is_reached(used: u64, included: u64) -> bool {
     let [used, included] = [used, included].map(u128::from);
     // Below 2^66.
