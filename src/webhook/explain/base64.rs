@@ -1,4 +1,4 @@
-//! Base64 in any form that some decoder takes.
+//! Decodes base64 in any form that some decoder accepts.
 
 use alloc::vec::Vec;
 

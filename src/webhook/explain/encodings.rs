@@ -1,4 +1,4 @@
-//! Takes a body out of the form that a gateway, an HTML form, a log or a debugger gave it.
+//! Decodes a body from the form that a gateway, an HTML form, a log or a debugger gave it.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -31,13 +31,14 @@ pub(super) fn inside(body: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     }))
 }
 
-/// Returns the bytes after the first such separator.
+/// Returns the bytes after the first `separator`.
 pub(super) fn after(body: &[u8], separator: &[u8]) -> Option<Vec<u8>> {
     let at = body.windows(separator.len()).position(|bytes| bytes == separator)?;
     Some(body.split_at_checked(at)?.1.strip_prefix(separator)?.into())
 }
 
-/// Returns the first field of a form that holds an object, or JSON that was taken for a field's name.
+/// Returns the first field of a form that contains an object, or JSON that was read as a field's
+/// name.
 pub(super) fn from_form(body: &[u8]) -> Option<Vec<u8>> {
     let is_open = |text: &&[u8]| text.starts_with(b"{") || text.starts_with(b"%7");
     let mut values = body.split(|byte| *byte == b'&').flat_map(|field| {
@@ -64,7 +65,7 @@ pub(super) fn from_html(text: &str) -> Vec<u8> {
     pairs.fold(text.into(), |text: String, (entity, c)| text.replace(entity, c)).into_bytes()
 }
 
-/// Joins the chunks of a body that has HTTP's frames around them.
+/// Joins the chunks of a body in HTTP's chunked encoding.
 pub(super) fn from_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {
@@ -81,7 +82,7 @@ pub(super) fn from_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Reads `[123,34]`, also inside an object, also with Java's signs.
+/// Reads a list such as `[123,34]`, also inside an object, and also with Java's signed bytes.
 pub(super) fn from_list(text: &str) -> Option<Vec<u8>> {
     let (_, list) = text.split_once('[')?;
     let (list, _) = list.rsplit_once(']')?;
@@ -93,7 +94,7 @@ pub(super) fn from_list(text: &str) -> Option<Vec<u8>> {
     list.split(',').map(byte).collect()
 }
 
-/// Reads digits, also as a database, a debugger or Node's console shows them.
+/// Reads hex digits, also as a database, a debugger or Node's console shows them.
 pub(super) fn from_hex(body: &[u8]) -> Option<Vec<u8>> {
     let body = body.trim_ascii();
     let marks: [&[u8]; 3] = [b"\\x", b"0x", b"<Buffer "];
@@ -112,7 +113,7 @@ pub(super) fn without_space(body: &[u8]) -> Vec<u8> {
     body.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
 }
 
-/// Returns the body with its numbers in another form: all of them, with `true`, or any of the first
+/// Returns the body with numbers in another form: all numbers, with `true`, or any of the first
 /// few.
 pub(super) fn numbers(body: &[u8]) -> impl Iterator<Item = (bool, Vec<u8>)> {
     let parts = parts(body);
@@ -152,7 +153,7 @@ impl Chosen {
         }
     }
 
-    /// Returns the digits that are kept of a number, and those that are written after them.
+    /// Returns the digits of a number that are kept, and the digits that are written after them.
     fn other_form(self, number: &[u8]) -> (&[u8], &'static [u8]) {
         let is_whole = !number.iter().any(|byte| b".eE".contains(byte));
         match (number.strip_suffix(b".0"), self) {

@@ -23,7 +23,7 @@ use crate::webhook::verifier::Verifier;
 pub struct Evidence<'a> {
     pub(super) headers: DeliveryHeaders<'a>,
     pub(super) body: &'a [u8],
-    /// First the accepted secrets, then the known ones.
+    /// First the accepted secrets, then the known secrets.
     pub(super) secrets: Vec<&'a str>,
     pub(super) accepted: usize,
     pub(super) deliveries: Vec<(DeliveryHeaders<'a>, &'a [u8])>,
@@ -33,13 +33,14 @@ pub struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// The longest body that is searched for changes: 256 KiB.
     ///
-    /// For longer bodies, only changes of the secret and the header are tried. JSON styles that take
-    /// more than four times as much are not tried either. For bodies near this length, only some
-    /// combinations of several changes are tried: see [`Explanation::work`](super::Explanation::work).
+    /// For longer bodies, only changes of the secret and the header are tried. JSON styles with
+    /// texts longer than four times this length are not tried either. For bodies near this length,
+    /// only some combinations of several changes are tried: see
+    /// [`Explanation::work`](super::Explanation::work).
     pub const MAX_SEARCHED: usize = 256 * 1024;
 
-    /// Creates the evidence from the headers and the body as the handler has them, and the text of the secret as it is
-    /// in the configuration, before any parsing or trimming.
+    /// Creates the evidence from the headers and the body as the handler has them. `secret` is the
+    /// text in the configuration, before any parsing or trimming.
     #[must_use]
     pub fn new(headers: DeliveryHeaders<'a>, body: &'a [u8], secret: &'a str) -> Self {
         Self {
@@ -52,7 +53,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Adds another secret that the verifier accepts, as during a rotation: see
+    /// Adds another secret that the verifier accepts, for example during a rotation: see
     /// [`Verifier::with_secret`].
     #[must_use]
     pub fn with_accepted_secret(mut self, secret: &'a str) -> Self {
@@ -61,27 +62,30 @@ impl<'a> Evidence<'a> {
         self
     }
 
-    /// Adds a secret that you know and the verifier does not accept: a previous secret, or one of another endpoint
-    /// or environment. The calls are numbered from 1: see [`Cause::number`](super::Cause::number).
+    /// Adds a secret that you know and the verifier does not accept: a previous secret, or a secret
+    /// of another endpoint or environment. The calls are numbered from 1: see
+    /// [`Cause::number`](super::Cause::number).
     #[must_use]
     pub fn with_known_secret(mut self, secret: &'a str) -> Self {
         self.secrets.push(secret);
         self
     }
 
-    /// Adds another delivery that was received at about the same time: its header or body may have
-    /// been exchanged with this one's. The calls are numbered from 1: see [`Cause::number`](super::Cause::number).
+    /// Adds another delivery that was received at about the same time. Its header or body may have
+    /// been swapped with this delivery's. The calls are numbered from 1: see
+    /// [`Cause::number`](super::Cause::number).
     ///
-    /// Each delivery takes at most two digests for each secret. Explaining all deliveries of a file, each with
-    /// all others, therefore takes quadratic time: give only the deliveries of the same minutes.
+    /// Each delivery takes at most two digests for each secret. Explaining all deliveries of a
+    /// file, each with all others, therefore takes quadratic time. Add only the deliveries of the
+    /// same minutes.
     #[must_use]
     pub fn with_known_delivery(mut self, headers: DeliveryHeaders<'a>, body: &'a [u8]) -> Self {
         self.deliveries.push((headers, body));
         self
     }
 
-    /// Sets the tolerance of the time, if the verifier has
-    /// [another one](Verifier::with_tolerance).
+    /// Sets the tolerance of the time, if the verifier has [another
+    /// tolerance](Verifier::with_tolerance).
     #[must_use]
     pub fn with_tolerance(mut self, tolerance: Duration) -> Self {
         self.tolerance = tolerance;
@@ -89,7 +93,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Without secrets and bodies.
+/// Shows no secrets and no bodies.
 impl fmt::Debug for Evidence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Evidence")

@@ -37,26 +37,26 @@ impl Explanation {
         Self { causes, proven, work }
     }
 
-    /// Returns whether the causes, taken together, are confirmed: undoing them gave the digest that
-    /// was received, or the header alone shows them. Otherwise each cause is a separate guess, that of
-    /// the secret first.
+    /// Returns whether the causes together are proven, because undoing them gave the received
+    /// digest, or because the header alone shows them. Otherwise each cause is a separate guess,
+    /// with the guess about the secret first.
     ///
-    /// This proves the signed bytes and the key, but not who changed a body: anybody who
-    /// has seen a delivery can send its header again, with another body.
+    /// A proof shows the signed bytes and the key, but not who changed a body. Anybody who has seen
+    /// a delivery can send its header again with another body.
     #[must_use]
     pub const fn is_proven(&self) -> bool {
         self.proven
     }
 
-    /// Returns the causes. If there are none, either the signature is right, which is proven, or no
-    /// cause was found.
+    /// Returns the causes. If there are no causes, either the signature is right, and
+    /// [`is_proven`](Self::is_proven) returns true, or no cause was found.
     #[must_use]
     pub fn causes(&self) -> &[Cause] {
         &self.causes
     }
 
-    /// Returns how many bytes were hashed and compared to find the causes: at most 64 times those
-    /// of the evidence (headers and bodies), of which the first 2 MiB count in any case.
+    /// Returns the number of bytes that were hashed and compared: at most 64 times the bytes of the
+    /// evidence (headers and bodies). Evidence below 2 MiB counts as 2 MiB.
     #[must_use]
     pub const fn work(&self) -> usize {
         self.work
@@ -96,8 +96,8 @@ impl fmt::Display for Explanation {
 /// }
 /// ```
 ///
-/// Later versions add codes; the meaning of a code does not change. `Display` writes the sentence,
-/// which may change.
+/// Later versions add codes, but the meaning of a code does not change. `Display` writes the
+/// sentence, which may change.
 ///
 /// | code | the header |
 /// |---|---|
@@ -106,10 +106,10 @@ impl fmt::Display for Explanation {
 /// | `signature_malformed` | the signature header is not `t=UNIX_SECONDS,v1=HEX` |
 /// | `signature_digest_malformed` | no `v1` is 64 lowercase hex digits |
 /// | `signature_label` | the value begins with the header's name |
-/// | `signature_quoted` | quotes or brackets surround the value, as of a list in another language |
+/// | `signature_quoted` | quotes or brackets surround the value, such as those of a printed list |
 /// | `digest_uppercase` | the digest is in uppercase hex |
 /// | `digest_base64` | the digest is in base64 |
-/// | `digest_surrounded` | something surrounds the digest: quotes, `0x` |
+/// | `digest_surrounded` | quotes, `0x` or other text surround the digest |
 /// | `digest_cut` | the digest was cut off |
 /// | `time_milliseconds` | `t` is in milliseconds |
 /// | `time_too_old` | the signature is too old |
@@ -118,7 +118,7 @@ impl fmt::Display for Explanation {
 /// | `signed_without_time` | the body was signed without the time |
 /// | `signed_without_period` | time and body were signed without the period between them |
 /// | `signed_with_id` | the event's id was signed too, as Standard Webhooks does |
-/// | `delivery_other` | header and body are not of one delivery: one of them is that of a known one |
+/// | `delivery_other` | header and body are not of one delivery: one of them is that of a known delivery |
 /// | `delivery_id_differs` | the delivery header is not the body's id; always a guess |
 ///
 /// | code | the secret |
@@ -127,12 +127,12 @@ impl fmt::Display for Explanation {
 /// | `secret_quotes` | the secret given is in quotes |
 /// | `secret_punctuation` | the secret given has a comma, a semicolon or a bracket after it |
 /// | `secret_literal_line_end` | the secret given ends in `\n`, written as two characters |
-/// | `secret_space_inside` | the secret given has a space, a line break or a character without width inside |
+/// | `secret_space_inside` | the secret given has a space, a line break or a zero-width character inside |
 /// | `secret_base64` | the secret given is the base64 of the whole secret, as in a manifest of Kubernetes |
 /// | `secret_prefix_missing` | the secret given lacks its prefix `whsec_` |
 /// | `secret_label` | the secret given has text before `whsec_`: a variable's name, a label |
 /// | `secret_other` | another [known secret](super::Evidence::with_known_secret) signed the body |
-/// | `secret_unusable` | the text given signed, but no [`SigningSecret`](crate::webhook::SigningSecret) accepts it: whoever guesses it can sign |
+/// | `secret_unusable` | the text given signed, but no [`SigningSecret`](crate::webhook::SigningSecret) accepts it; anybody who guesses this text can sign |
 /// | `secret_empty` | the secret given is empty; a guess |
 /// | `secret_not_expanded` | the secret given is a variable's name, such as `${WEBHOOK_SECRET}`; a guess |
 /// | `secret_api_key` | the secret given is an API key; a guess |
@@ -168,14 +168,14 @@ impl fmt::Display for Explanation {
 /// | `body_html_escaped` | it was escaped for HTML |
 /// | `body_chunked` | the chunk sizes of the HTTP connection are in it |
 /// | `body_request` | the head of the request is in it |
-/// | `body_wrapped` | it is inside something larger: an envelope, a log line |
+/// | `body_wrapped` | it is inside a larger text, such as an envelope or a log line |
 /// | `body_time_prepended` | the time and a period were put in front of it, as for signing |
 /// | `body_period_prepended` | a period was put in front of it |
-/// | `body_rewritten` | it was read as JSON and written again in another style. Members in another order are put into the protocol's; of objects that the protocol does not name, their order is known from a known delivery alone |
+/// | `body_rewritten` | it was read as JSON and written again in another style. Reordered members are also tried in the protocol's order. For an object that the protocol does not define, only a known delivery shows the order |
 /// | `body_numbers_rewritten` | its numbers were written in another form: `750` for `750.0` |
-/// | `body_changed` | it is not what was signed: that is a [known delivery](super::Evidence::with_known_delivery) of the same event |
-/// | `body_empty` | it is empty, perhaps because something has read it before; a guess unless the body that was signed is known |
-/// | `body_cut_off` | it is JSON that ends too soon; a guess unless the body that was signed is known |
+/// | `body_changed` | it is not the signed body, which is that of a [known delivery](super::Evidence::with_known_delivery) of the same event |
+/// | `body_empty` | it is empty, perhaps because other code has read it before; a guess unless the signed body is known |
+/// | `body_cut_off` | it is JSON that ends too soon; a guess unless the signed body is known |
 /// | `body_gzip` | it is compressed with gzip; a guess, because the crate does not decompress it |
 /// | `body_replacement_characters` | it was decoded with the wrong charset, which lost bytes; a guess |
 /// | `body_not_json` | it is not JSON; a guess |
@@ -195,7 +195,7 @@ impl Cause {
         Self { code, sentence: Cow::Owned(sentence), number: None }
     }
 
-    /// Sets the number of the call that gave the known secret or delivery.
+    /// Sets the number of the call that added the known secret or delivery.
     pub(super) const fn with_number(mut self, number: usize) -> Self {
         self.number = Some(number);
         self
@@ -224,11 +224,11 @@ impl Cause {
         self.code
     }
 
-    /// Returns which known secret or delivery the cause names, if it names one: with `secret_other`
-    /// that of the nth call of
-    /// [`with_known_secret`](super::Evidence::with_known_secret), with any other code that of the nth
-    /// call of [`with_known_delivery`](super::Evidence::with_known_delivery), from 1. Accepted secrets
-    /// are not counted.
+    /// Returns the number of the known secret or delivery of the cause, if any. For `secret_other`,
+    /// this is the number of the call of [`with_known_secret`](super::Evidence::with_known_secret).
+    /// For any other code, it is the number of the call of
+    /// [`with_known_delivery`](super::Evidence::with_known_delivery). The first call is 1. Accepted
+    /// secrets are not counted.
     #[must_use]
     pub const fn number(&self) -> Option<usize> {
         self.number

@@ -1,4 +1,4 @@
-//! Guesses from the look of the body, if nothing could be proven.
+//! Guesses from the form of the body, if nothing was proven.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -27,7 +27,7 @@ const REPLACEMENT_CHARACTERS: Cause = Cause::new(
 const NOT_JSON: Cause =
     Cause::new("body_not_json", "the body is not what was sent: it is not JSON");
 
-/// Returns guesses about the body: each cause is separate from the others.
+/// Returns guesses about the body. Each cause is a separate guess.
 pub(super) fn guesses(evidence: &Evidence<'_>) -> Vec<Cause> {
     let body = evidence.body;
     if body.is_empty() {
@@ -60,8 +60,8 @@ pub(super) fn id(body: &[u8]) -> Option<String> {
     id.filter(|id| id.len() <= MAX_ID_LEN)
 }
 
-/// Describes how a body differs from the one that its header signs, that of delivery `number`.
-/// Nothing shows who made this body.
+/// Describes how a body differs from the body that its header signs, which is that of delivery
+/// `number`. Nothing proves who created this body.
 pub(super) fn changed(body: &[u8], signed: &[u8], number: usize) -> Cause {
     let known = alloc::format!("the header is that of known delivery number {number}");
     let same = body.iter().zip(signed).take_while(|(one, other)| one == other).count();

@@ -29,19 +29,19 @@ pub(super) struct Reading<'a> {
     /// The text of `t`.
     pub(super) timestamp: &'a str,
     digests: Vec<ReceivedDigest>,
-    /// The causes for what surrounds the header's value; `value` is without it.
+    /// The causes for text around the header's value. `value` has no such text.
     pub(super) around: Vec<Cause>,
     pub(super) value: &'a [u8],
 }
 
-/// The first digits of a digest, in lowercase, and the causes undone to read them.
+/// The first digits of a digest, in lowercase, and the causes that were undone to read them.
 struct ReceivedDigest {
     digits: String,
     causes: Vec<Cause>,
 }
 
 impl<'a> Reading<'a> {
-    /// Reads what can be read, possibly nothing.
+    /// Reads as much as possible, perhaps nothing.
     pub(super) fn new(header: &'a [u8]) -> Self {
         // There is only one way to take a well-formed header apart.
         let strict = Signature::parse(header).ok().map(|signature| signature.timestamp);
@@ -67,7 +67,7 @@ impl<'a> Reading<'a> {
         Self { timestamp: timestamp.unwrap_or_default(), digests, around, value }
     }
 
-    /// Returns whether there is no `t` or nothing that could be a digest.
+    /// Returns whether the header has no `t` or no possible digest.
     pub(super) fn is_empty(&self) -> bool {
         self.timestamp.is_empty() || self.digests.is_empty()
     }
@@ -77,7 +77,7 @@ impl<'a> Reading<'a> {
         self.digests.len().saturating_mul(DIGITS)
     }
 
-    /// Returns what had to be undone to find this digest among those received, if it is there.
+    /// Returns the causes that were undone to find this digest in the header, if the header has it.
     pub(super) fn find(&self, digest: &[u8; 32]) -> Option<&[Cause]> {
         let digits = hex::encode(digest);
         let same = |received: &&ReceivedDigest| digits.starts_with(&received.digits);
@@ -87,8 +87,8 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Removes the name that a value was pasted with, and the marks with which another language prints a
-/// list or a map.
+/// Removes a name that was pasted with the value, and the marks with which another language prints
+/// a list or a map.
 fn without_surroundings(header: &str) -> (Vec<Cause>, &str) {
     let is_mark = |c: char| " \t\r\n'\"`[](){}<>\\".contains(c);
     let (before, value) = header.split_at(header.find("t=").unwrap_or(0));

@@ -10,7 +10,7 @@ use super::evidence::Evidence;
 use super::explanation::Cause;
 use crate::json::{Name, fields};
 
-/// Finds the style in which this JSON was signed, and what else `is_signed` found.
+/// Finds the style in which this JSON was signed, and returns it with the result of `is_signed`.
 pub(super) fn find_style<T>(
     body: &[u8],
     is_signed: impl Fn(&[u8]) -> Option<T>,
@@ -62,7 +62,8 @@ impl Style {
     }
 }
 
-/// The text of a colon and of a comma, the indentation if each value has a line, and words.
+/// The text of a colon and of a comma, the indentation if each value has its own line, and a
+/// description.
 struct Layout(&'static str, &'static str, Option<&'static str>, &'static str);
 
 const LAYOUTS: [Layout; 5] = [
@@ -73,8 +74,8 @@ const LAYOUTS: [Layout; 5] = [
     Layout(": ", ",", Some("\t"), "indented by tabs"),
 ];
 
-/// The characters of a string that are escaped beyond those that must be, whether in uppercase, and
-/// words.
+/// The additional characters of a string that are escaped, whether in uppercase hex, and a
+/// description.
 struct Escapes(fn(char) -> bool, bool, &'static str);
 
 const ESCAPES: [Escapes; 5] = [
@@ -93,7 +94,7 @@ const ESCAPES: [Escapes; 5] = [
     ),
 ];
 
-/// An order of an object's keys, and its words.
+/// An order of an object's keys, and its description.
 type Order = (fn(&mut [Member<'_>]), &'static str);
 
 const ORDERS: [Order; 3] = [
@@ -102,7 +103,7 @@ const ORDERS: [Order; 3] = [
     (|members| members.sort_by(|(one, _), (other, _)| one.cmp(other)), ", its keys sorted"),
 ];
 
-/// A JSON text taken apart, with its numbers as they were written.
+/// A parsed JSON text, with its numbers as they were written.
 enum Json<'a> {
     Object(Vec<Member<'a>>),
     Array(Vec<Self>),
@@ -176,12 +177,12 @@ struct Writer {
     depth: usize,
 }
 
-/// The longest text that is written: 1 MiB. Each is written hundreds of times, and indentation can
-/// make deeply nested JSON sixty times as long.
+/// The longest text that is written: 1 MiB. Each text is written hundreds of times, and indentation
+/// can make deeply nested JSON sixty times as long.
 const MAX_WRITTEN: usize = 4 * Evidence::MAX_SEARCHED;
 
 impl Writer {
-    /// Writes the text; `None` if it grows too long.
+    /// Writes the text, or returns `None` if it becomes too long.
     fn write(json: &Json<'_>, style: Style) -> Option<String> {
         let mut writer = Self { text: String::new(), style, depth: 0 };
         writer.value(json);

@@ -1,4 +1,4 @@
-//! The changes that may have happened to the secret, at either end.
+//! The changes that may have happened to the secret, on either side.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -51,14 +51,14 @@ const UPPERCASE: Cause = Cause::new("secret_uppercase", "the secret given was pu
 const PLACEHOLDER: Cause =
     Cause::new("secret_placeholder", "the secret given is a placeholder of some documentation");
 
-/// A key that may have signed, and how it comes from the text given.
+/// A key that may have signed, and the causes that turned the text given into it.
 pub(super) struct KeyCandidate {
     pub(super) key: MacKey,
     pub(super) causes: Vec<Cause>,
 }
 
 impl KeyCandidate {
-    /// Creates a candidate from a key's bytes, and wipes them.
+    /// Creates a candidate from a key's bytes, and wipes the bytes.
     fn new(mut bytes: Vec<u8>, causes: &[Cause]) -> Self {
         let key = MacKey::new(&bytes);
         bytes.as_mut_slice().zeroize();
@@ -66,7 +66,7 @@ impl KeyCandidate {
     }
 }
 
-/// Returns the keys that may come of this text: first the text itself.
+/// Returns the keys that this text may have become: first the text itself.
 pub(super) fn candidates(given: &str) -> Vec<KeyCandidate> {
     let mut found = alloc::vec![as_given(given)];
     let mut causes = Vec::new();
@@ -92,7 +92,7 @@ pub(super) fn candidates(given: &str) -> Vec<KeyCandidate> {
     found
 }
 
-/// Returns the keys that a signer makes of this secret, if it does not take the text.
+/// Returns the keys that a signer may derive from this secret instead of using its text.
 fn signers(text: &str) -> [(Option<Vec<u8>>, Cause); 6] {
     let rest = text.strip_prefix(SigningSecret::PREFIX);
     let decoded = base64::decode(rest.unwrap_or(text).as_bytes());
@@ -130,10 +130,10 @@ fn unusable(error: TextError) -> Cause {
     Cause::with_details("secret_unusable", sentence)
 }
 
-/// A thing that may not belong to a secret, and the function that removes it, if it is there.
+/// A fault in a secret's text, and the function that removes it, if present.
 type Step = (Cause, fn(&str) -> Option<Secret>);
 
-/// The most things that are removed from a text, one after another: 8.
+/// The most faults that are removed from a text, one after another: 8.
 const MAX_STEPS: usize = 8;
 
 const STEPS: [Step; 7] = [
@@ -162,7 +162,7 @@ fn shorter(text: &str, without: &str) -> Option<Secret> {
     (without.len() < text.len()).then(|| Secret::new(without))
 }
 
-/// Returns the bytes as a secret if they are the text that was looked for, and wipes them.
+/// Returns the bytes as a secret if `is_it` accepts their text, and wipes the bytes.
 fn kept(mut bytes: Vec<u8>, is_it: impl Fn(&str) -> bool) -> Option<Secret> {
     let text = core::str::from_utf8(&bytes).ok();
     let secret = text.filter(|text| is_it(text)).map(Secret::new);
@@ -174,7 +174,7 @@ fn trim(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// Returns whether a character is space, also one without width.
+/// Returns whether a character is a space, a zero-width character or a control character.
 fn is_space(c: char) -> bool {
     let has_no_width = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
     has_no_width || c.is_whitespace() || c.is_control()
@@ -184,7 +184,7 @@ fn joined(before: &str, text: &str, after: &str) -> Vec<u8> {
     [before, text, after].concat().into_bytes()
 }
 
-/// Returns what is wrong with a text that no service has shown as a secret. No digest proves it.
+/// Returns the fault of a text that no service has shown as a secret. No digest proves this fault.
 pub(super) fn looks_wrong(given: &str) -> Option<Cause> {
     let text = trim(given);
     let prefix = text.get(..SigningSecret::PREFIX.len());

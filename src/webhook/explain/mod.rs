@@ -1,4 +1,5 @@
-//! Explains why a signature does not match, in words. For logs and support, never for the sender.
+//! Explains why a signature does not match. Explanations are for logs and support, never for the
+//! sender.
 //!
 //! ```
 //! use call_assistant::webhook::explain::Evidence;
@@ -25,20 +26,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A mismatch alone does not show the signed bytes. But nearly every mismatch has one of a few dozen
-//! causes, and each of them can be undone: remove the line end, write the JSON as the service writes
-//! it, remove the quotes around the secret. **If that gives the received digest, the cause is proven.**
-//! Causes that cannot be proven are reported as guesses, or not at all. [`Cause`] lists them. A
-//! rewritten body is searched under the secrets as given. If a secret's text is wrong too, only the
-//! secret is guessed: correct it, and explain again.
+//! A mismatch alone does not show the signed bytes. But nearly every mismatch has one of a few
+//! dozen causes, and each cause can be undone. For example, remove the line end, write the JSON as
+//! the service writes it, or remove the quotes around the secret. **If undoing a cause gives the
+//! received digest, the cause is proven.** Causes that cannot be proven are reported as guesses, or
+//! not at all. [`Cause`] lists the causes.
 //!
-//! This is the cold path. It computes up to a few hundred digests of the body as it is, and thousands
-//! of changed bodies. It hashes and compares at most 64 times the bytes given, which count as 2 MiB
-//! at least: at worst seconds. Do not run it for every bad signature. The
-//! [protocol](crate::guide::protocol) defines a right signature.
+//! A rewritten body is only tried with the secrets as given. If a secret's text is wrong, too, the
+//! result is a guess about the secret. Correct the secret, and explain again.
 //!
-//! The repository has the same explanations without a program: its tool `verify explain` takes a
-//! captured request, and `explain.html` is a page for a browser that sends nothing anywhere.
+//! The search is slow. It computes up to a few hundred digests of the body as it is, and thousands
+//! of digests of changed bodies. It hashes and compares at most 64 times the bytes given, which
+//! count as at least 2 MiB. At worst, the search takes seconds, so do not run it for every bad
+//! signature. The [protocol](crate::guide::protocol) defines a correct signature.
+//!
+//! The repository has the same explanations without a program. Its tool `verify explain` reads a
+//! captured request, and its page `explain.html` works in a browser and sends nothing.
 
 // Each file uses only those named before it: evidence, explanation, base64, encodings, header,
 // key_candidates, body, json, guess, search.

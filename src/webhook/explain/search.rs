@@ -1,4 +1,4 @@
-//! The search: undo one thing after another, the likeliest first, until the digest is right.
+//! Undoes one change after another, the likeliest first, until the digest is right.
 
 use alloc::string::String;
 use alloc::vec;
@@ -40,19 +40,20 @@ const TIME_PREPENDED: Cause =
 /// The longest body for which each millisecond of a second is tried: 16 KiB.
 const MAX_MILLISECONDS: usize = 16 * 1024;
 
-/// The most work, in times the bytes given: 64. The rest of the search is then omitted.
+/// The most work: 64 times the bytes given. The rest of the search is then omitted.
 const MAX_TIMES: usize = 64;
-/// The share of the search before known deliveries: 48 times.
+/// The most work before known deliveries are tried: 48 times the bytes given.
 const SEARCH_TIMES: usize = 48;
 /// The fewest bytes that count as given: 2 MiB.
 const LEAST_GIVEN: usize = 2 * 1024 * 1024;
 
-/// The least work of a digest, however short its message: 256 bytes.
+/// The least work of a digest: 256 bytes, even if its message is shorter.
 const LEAST_WORK: usize = 256;
 
 impl Evidence<'_> {
-    /// Finds the cause. `now` is when the delivery was received: for a later one the signature is too
-    /// old besides. This may take thousands of digests: see [`Explanation::work`].
+    /// Finds the cause. `now` is the time at which the delivery was received. If `now` is much
+    /// later, the signature is also reported as too old. The search may compute thousands of
+    /// digests: see [`Explanation::work`].
     #[must_use]
     pub fn explain(&self, now: Timestamp) -> Explanation {
         let refused = |error| Explanation::new(vec![Cause::refused(error)], true, 0);
@@ -97,15 +98,15 @@ impl Evidence<'_> {
 
 /// The number of keys of each secret that are tried: 1, the text as given.
 const AS_GIVEN: usize = 1;
-/// The number of keys of each secret that are tried: also those that changes made of the text.
+/// The number of keys of each secret that are tried: all, including the keys of a changed text.
 const ALL: usize = usize::MAX;
 
 struct Search<'a> {
     evidence: &'a Evidence<'a>,
     reading: Reading<'a>,
-    /// The keys that may come of each secret: first the one that should.
+    /// The keys that each secret may have become: first the secret as given.
     keys: Vec<Vec<KeyCandidate>>,
-    /// The number of bytes that were hashed and compared, and the most that may be.
+    /// The number of bytes that were hashed and compared. The next field is its maximum.
     work: Cell<usize>,
     limit: Cell<usize>,
     given: usize,
@@ -121,12 +122,12 @@ struct Try {
     question: Question,
 }
 
-/// A question about a body once its changes are undone.
+/// A question about a body whose changes are undone.
 #[derive(Clone, Copy)]
 enum Question {
-    /// Whether a secret signed it as it is.
+    /// Whether a secret signed the body as it is.
     AsGiven,
-    /// The same, with possible changes of the secret.
+    /// Whether a secret signed the body, with possible changes of the secret.
     AnyKey,
     /// Whether the same JSON was signed in another style.
     Style,
@@ -146,8 +147,8 @@ const TRIES: [Try; 8] = [
     Try { changes: 0, only_encodings: false, question: Question::Millisecond },
 ];
 
-/// A way in which the message may have been built of the time, the id and the body. The right one has
-/// no cause; a builder returns `None` where the parts rule its way out.
+/// A way to build the message from the time, the id and the body. The right way has no cause. A
+/// builder returns `None` if the parts exclude its way.
 type Construction = (Option<Cause>, fn([&[u8]; 3]) -> Option<Vec<&[u8]>>);
 
 const CONSTRUCTIONS: [Construction; 8] = [
@@ -222,7 +223,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns whether this much more work may be done; if so, counts it.
+    /// Returns whether this much more work is allowed. If it is, counts the work.
     fn can_do(&self, bytes: usize) -> bool {
         let work = self.work.get().saturating_add(bytes.max(LEAST_WORK));
         let is_possible = work <= self.limit.get();
@@ -232,8 +233,8 @@ impl<'a> Search<'a> {
         is_possible
     }
 
-    /// Looks for the body as it is, signed at another time or in another construction, under possible
-    /// changes of the secret.
+    /// Tries the body as it is, with another time or construction, and with possible changes of the
+    /// secret.
     fn any_construction(&self, body: &[u8]) -> Option<Vec<Cause>> {
         let id = self.evidence.headers.value(DeliveryHeader::Delivery).unwrap_or_default();
         let parts = [self.reading.timestamp.as_bytes(), id, body];
@@ -246,7 +247,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Looks for a sender that signs its clock's milliseconds and sends its seconds.
+    /// Tries each millisecond, for a sender that signs milliseconds and sends seconds.
     fn any_millisecond(&self, body: &[u8]) -> Option<Vec<Cause>> {
         if body.len() > MAX_MILLISECONDS {
             return None;
@@ -258,7 +259,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Looks for this header over another delivery's body, or this body under another delivery's header.
+    /// Tries this header with another delivery's body, and this body with another delivery's
+    /// header.
     fn any_delivery(&self) -> Option<Vec<Cause>> {
         let Evidence { body: own_body, deliveries, .. } = self.evidence;
         self.limit.set(self.given.saturating_mul(MAX_TIMES));
@@ -284,8 +286,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Returns whether a delivery is another attempt of the same event. The bodies decide, also where
-    /// one of them is no longer JSON; the delivery headers only where the bodies cannot.
+    /// Returns whether a delivery is another attempt of the same event. The bodies decide, even if
+    /// one body is no longer JSON. The delivery headers decide only if the bodies cannot.
     fn is_same_event(&self, headers: &DeliveryHeaders<'_>, body: &[u8]) -> bool {
         let Evidence { headers: own_headers, body: own_body, .. } = self.evidence;
         let own = own_headers.value(DeliveryHeader::Delivery);
@@ -301,12 +303,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks for these bytes at the time received, under the first keys of each secret.
+    /// Tries these bytes at the received time, with the first keys of each secret.
     fn signed(&self, body: &[u8], keys: usize) -> Option<Vec<Cause>> {
         self.sign(&[self.reading.timestamp.as_bytes(), b".", body], keys)
     }
 
-    /// Returns the causes undone to read the digest of this message, if it is there.
+    /// Returns the causes that were undone to read this message's digest, if the header has it.
     fn find<'r>(
         &self,
         reading: &'r Reading<'_>,
@@ -318,8 +320,9 @@ impl<'a> Search<'a> {
         self.can_do(work).then(|| reading.find(&candidate.key.digest(message)))?
     }
 
-    /// Returns the causes with which one of the keys signed this. If several did, the one whose digest
-    /// is written best: a message that verifies is genuine, even beside other parts of the header.
+    /// Returns the causes with which one of the keys signed this message. If several keys signed
+    /// it, the digest with the fewest faults of notation counts, because a message that verifies is
+    /// genuine, whatever other parts the header has.
     fn sign(&self, message: &[&[u8]], keys: usize) -> Option<Vec<Cause>> {
         let mut best: Option<(usize, Vec<Cause>)> = None;
         for (number, candidates) in self.keys.iter().enumerate() {
@@ -343,8 +346,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Creates the cause for a mix of two deliveries. Only one part is known to be genuine: anybody can
-/// send a header again that was seen.
+/// Creates the cause for a mix of two deliveries. Only one part is known to be genuine, because
+/// anybody who has seen a header can send it again.
 fn other_delivery(part: &str, number: usize) -> Cause {
     let sentence = alloc::format!(
         "header and body are not of one delivery: the {part} is that of known delivery number {number}"
@@ -356,10 +359,11 @@ fn after(first: Cause, rest: Vec<Cause>) -> Vec<Cause> {
     core::iter::once(first).chain(rest).collect()
 }
 
-/// The least time that is taken for milliseconds: in seconds the year 5138, in milliseconds 1973.
+/// The least time that is read as milliseconds: 100,000,000,000. In seconds it is in the year 5138,
+/// in milliseconds in 1973.
 const FIRST_MILLISECONDS: u64 = 100_000_000_000;
 
-/// Returns the causes in the time of a signature that is right.
+/// Returns the causes in the time of a correct signature.
 fn window(seconds: u64, now: Timestamp, tolerance: Duration) -> Vec<Cause> {
     let judge = |seconds| verifier::age(seconds, now, tolerance).err().map(Cause::refused);
     let Some(off) = judge(seconds) else { return Vec::new() };
