@@ -8,8 +8,8 @@ use super::receipt::{ActiveClaim, ClaimOutcome, EventKey, Receipt};
 use crate::Timestamp;
 use crate::webhook::WebhookResponse;
 
-/// An inbox in memory, for programs without a store that may process an event twice when they are
-/// restarted.
+/// An inbox in memory, for programs that have no store and may process an event twice after a
+/// restart.
 ///
 /// ```
 /// use std::fs::File;
@@ -51,17 +51,17 @@ use crate::webhook::WebhookResponse;
 /// **An inbox keeps keys and no bodies.** An acknowledged event is never sent again, so the handler
 /// must keep the body of an event that it cannot read.
 ///
-/// Choose a capacity of at least the number of events that arrive within seven and a half hours:
-/// then every automatic retry is recognised.
+/// Choose a capacity of at least the number of events that arrive within seven and a half hours.
+/// The inbox then recognises every automatic retry.
 ///
-/// A full inbox makes room for a new event: it removes an expired claim or else the event that was
+/// If the inbox is full, a new event replaces an expired claim, or else the event that was
 /// processed first. If handlers hold all entries, a new event is answered 503, and the service
-/// sends it again. Each call takes time that grows with the logarithm of the capacity.
+/// sends it again. The time of each call grows with the logarithm of the capacity.
 ///
 /// # An inbox over SQL
 ///
-/// A table does the same for several processes, and across restarts. It needs no limit: its rows are
-/// deleted after 31 days. These are the statements for PostgreSQL:
+/// A table does the same for several processes, and survives restarts. It needs no limit, because
+/// its rows are deleted after 31 days. These are the statements for PostgreSQL:
 ///
 /// ```sql
 #[doc = include_str!("../../guide/sql/receiver/inbox.sql")]
@@ -69,14 +69,15 @@ use crate::webhook::WebhookResponse;
 #[derive(Clone, Debug)]
 pub struct Inbox {
     capacity: usize,
-    /// The entries, each with the number under which it was put in.
+    /// The entries, each with the number of its insertion.
     entries: BTreeMap<EventKey, (InboxEntry, u64)>,
-    /// The keys of the claims by the end of their lease, then by number: each is in `entries` as
-    /// taken.
+    /// The keys of the claims, by the end of their lease and then by number. Each key is in
+    /// `entries` as taken.
     claims: BTreeMap<(Timestamp, u64), EventKey>,
-    /// The keys of the processed events, first come first: each is in `entries` as done.
+    /// The keys of the processed events, in the order of processing. Each key is in `entries` as
+    /// done.
     done: VecDeque<EventKey>,
-    /// The number of the entry that was put in last.
+    /// The number of the last insertion.
     last: u64,
 }
 
@@ -123,8 +124,8 @@ impl Inbox {
         response
     }
 
-    /// Gives back an event that could not be handled, so that the next copy will be, and returns
-    /// 503. Changes nothing if the claim had expired and another handler holds the event.
+    /// Releases an event that could not be handled, so that the next copy is handled, and returns
+    /// 503. Changes nothing if the claim has expired and another handler holds the event.
     pub fn failed(&mut self, claimed: ActiveClaim) -> WebhookResponse {
         let key = claimed.receipt().key().clone();
         if self.stored(&key) == Some(&claimed.entry()) {
@@ -145,7 +146,7 @@ impl Inbox {
         self.entries.is_empty()
     }
 
-    /// Removes one entry if the inbox is full. Returns false if handlers hold all of them.
+    /// Removes one entry if the inbox is full. Returns false if handlers hold all entries.
     fn make_room(&mut self, now: Timestamp) -> bool {
         if self.entries.len() < self.capacity {
             return true;

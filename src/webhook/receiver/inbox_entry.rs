@@ -1,4 +1,4 @@
-//! The entry that a store keeps of one event.
+//! The entry that a store keeps for one event.
 
 use core::time::Duration;
 
@@ -45,13 +45,13 @@ pub enum InboxEntry {
 impl InboxEntry {
     /// The time for which a store keeps the entry of a processed event: 31 days.
     ///
-    /// A delivery can be repeated manually for 30 days; the last day covers attempts that are then
-    /// still running.
+    /// A delivery can be repeated manually for 30 days. The last day covers attempts that are still
+    /// running then.
     pub const RETENTION: Duration = Duration::from_secs(31 * 86_400);
 
-    /// Returns whether a store may delete the entry: no copy of the event can arrive after
-    /// [`RETENTION`](Self::RETENTION). The entry of an event that was never processed is never
-    /// deletable: that event was not acknowledged either.
+    /// Returns whether a store may delete the entry, because no copy of the event can arrive after
+    /// [`RETENTION`](Self::RETENTION). The entry of an unprocessed event is never deletable,
+    /// because that event was not acknowledged.
     #[must_use]
     pub fn is_deletable(&self, now: Timestamp) -> bool {
         match self {

@@ -48,8 +48,8 @@ side_metrics! {
 }
 
 impl ReceiverMetrics {
-    /// Counts a delivery: the result of [`Verifier::receive`](crate::webhook::Verifier::receive), and
-    /// [which secret](Receipt::secret_index) matched.
+    /// Counts a delivery: the result of [`Verifier::receive`](crate::webhook::Verifier::receive),
+    /// and [the secret](Receipt::secret_index) that matched.
     pub fn received(&mut self, result: &Result<Receipt, ReceiptError>) {
         self.verifications.count(result.as_ref().err());
         if let Ok(receipt) = result {

@@ -25,14 +25,14 @@
 //! ```
 //!
 //! The service repeats an event until it is acknowledged, and never after. Acknowledge an event
-//! only when it is stored: [`Receipt::stored`] and [`ActiveClaim::done`] are the only ways to do
-//! so. There are two orders.
+//! only when it is stored. Only [`Receipt::stored`] and [`ActiveClaim::done`] acknowledge an event.
+//! There are two orders of the steps.
 //!
 //! # Store, answer, handle later
 //!
-//! This is the order of the example above, and right for most programs: the service waits ten
-//! seconds at most, and a slow or broken handler does not prevent storing. A worker then reads each
-//! row with [`Event::from_bytes_verified_earlier`](super::event::Event) and handles it.
+//! The example above uses this order. It suits most programs, because the service waits at most ten
+//! seconds, and a slow or broken handler does not prevent storing. A worker then reads each row
+//! with [`Event::from_bytes_verified_earlier`](super::event::Event) and handles the event.
 //! [`ReceiverMetrics`] counts in either order. In PostgreSQL:
 //!
 //! ```sql
@@ -41,8 +41,8 @@
 //!
 //! # Claim, handle, done, answer
 //!
-//! This order needs no worker. It handles an event before acknowledging it, so the handler must take
-//! much less than ten seconds:
+//! This order needs no worker. It handles an event before it acknowledges the event. Therefore the
+//! handler must take much less than ten seconds:
 //!
 //! ```
 //! use call_assistant::Timestamp;
@@ -85,11 +85,12 @@
 //! }
 //! ```
 //!
-//! [`Inbox`] is such a store in memory, and its page has the statements of one in SQL. **A program
-//! that dies after it has handled an event and before `done` is stored handles that event again**,
-//! once the lease has expired: share a transaction between the effects and `done`, or give the
-//! event's id as the idempotency key. If two copies arrive together, one is handled and the other is
-//! answered 503, in case the first one fails.
+//! [`Inbox`] is such a store in memory. Its page has the SQL statements of such a store.
+//!
+//! **If a program dies after it has handled an event and before `done` is stored, the event is
+//! handled again**, once the lease has expired. Therefore store the effects and `done` in one
+//! transaction, or use the event's id as the idempotency key. If two copies arrive together, one
+//! copy is handled. The other copy is answered 503, because the first may fail.
 //!
 //! ```text
 //!            claim                      done
@@ -103,7 +104,7 @@
 //!
 //! # What does not compile
 //!
-//! An acknowledgement out of nothing:
+//! An acknowledgement without a receipt:
 //!
 //! ```compile_fail,E0603
 //! # use call_assistant::webhook::WebhookResponse;
@@ -154,15 +155,15 @@
 //!
 //! # Wrong clocks
 //!
-//! Every claim is compared with `now`, so hosts that share a store should agree on the time to well
-//! within a lease. The cost of a wrong clock is bounded:
+//! Every claim is compared with `now`. Therefore the clocks of hosts that share a store should
+//! differ by much less than a lease. The effect of a wrong clock is bounded:
 //!
 //! | step of the clock | effect |
 //! |---|---|
-//! | forward, past the end of a lease | claims made before count as expired: copies that arrive while a handler works are processed twice |
+//! | forward, past the end of a lease | earlier claims count as expired, so that copies that arrive while a handler works are processed twice |
 //! | back by less than a lease | an abandoned event is held for up to twice its lease |
-//! | back by more than a lease | claims made before end more than twice their own length after `now`: they count as expired, as above |
-//! | back or forward, by any amount | processed events stay processed; a cleanup with [`InboxEntry::is_deletable`] on a clock that is ahead deletes entries too early, so that copies of these events are processed again |
+//! | back by more than a lease | earlier claims end more than twice their own length after `now`, and therefore count as expired, as above |
+//! | back or forward, by any amount | processed events stay processed. If the clock is ahead, a cleanup with [`InboxEntry::is_deletable`] deletes entries too early, so that copies of these events are processed again |
 
 mod inbox;
 mod inbox_entry;

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use crate::model::Appointment;
 use crate::webhook::event::{Event, EventData, OriginSource};
 
-/// The two events of an appointment that the assistant moved: it cancels the old appointment and
-/// creates one with a new id.
+/// The two events of an appointment that the assistant moved. The assistant cancels the old
+/// appointment and creates an appointment with a new id.
 ///
 /// ```
 /// use call_assistant::webhook::event::Event;
@@ -22,11 +22,13 @@ use crate::webhook::event::{Event, EventData, OriginSource};
 /// }
 /// ```
 ///
-/// Neither event names the other event, so the pair is a judgement. Both events belong to the same
-/// account and come from the voice assistant. The new appointment was created after the old one was
-/// cancelled and within a span. The ids differ, and no field that the caller names differs (for
-/// example, the contact). Each event is correct by itself; pair them to tell a person "moved" instead
-/// of "cancelled" and "booked".
+/// Neither event refers to the other event, so that the pair is inferred. Both events belong to the
+/// same account and come from the voice assistant. The new appointment was created after the old
+/// appointment was cancelled, and within a span. The ids differ, but the fields that the caller
+/// lists do not differ (for example, the contact).
+///
+/// Each event is correct by itself. Pair the events to show a person "moved" instead of "cancelled"
+/// and "booked".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MovedAppointment<'e> {
@@ -37,15 +39,15 @@ pub struct MovedAppointment<'e> {
 }
 
 impl<'e> MovedAppointment<'e> {
-    /// The longest time from the cancellation to the creation, unless the host chooses another one:
-    /// one minute. The assistant does both in one conversation.
+    /// The longest time from the cancellation to the creation, unless the host chooses another
+    /// span: one minute. The assistant does both in one conversation.
     pub const SPAN: Duration = Duration::from_secs(60);
 
-    /// Finds the other event of a reschedule among `others`. `fields` names the fields of an
-    /// appointment that must be equal where both appointments have them.
+    /// Finds the other event of a reschedule among `others`. `fields` lists the fields that must be
+    /// equal if both appointments have them.
     ///
-    /// Returns `None` if no event fits, and also if several do: the pair is then unknown. A copy of
-    /// an event is not another event.
+    /// Returns `None` if no event fits, or if several events fit, because the pair is then unknown.
+    /// A copy of an event is not another event.
     #[must_use]
     pub fn find(
         event: &'e Event,
@@ -60,7 +62,7 @@ impl<'e> MovedAppointment<'e> {
         pairs.all(|other| ids(&other) == ids(&pair)).then_some(pair)
     }
 
-    /// Pairs two events, in either order, if they are one reschedule.
+    /// Pairs two events, in either order, if they belong to one reschedule.
     fn pair(one: &'e Event, other: &'e Event, fields: &[&str], span: Duration) -> Option<Self> {
         let (cancelled, old, created, new) = match (&one.data, &other.data) {
             (EventData::AppointmentCancelled(old), EventData::AppointmentCreated(new)) => {

@@ -1,4 +1,4 @@
-//! From a verified delivery to its receipt, and to the responses that acknowledge it.
+//! The receipt of a verified delivery, and the responses that acknowledge the delivery.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -39,9 +39,9 @@ use crate::webhook::{DeliveryHeaders, Verified, Verifier, VerifyError, WebhookRe
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A receipt is spent by one of two methods, and they are the only way to an acknowledgement:
-/// [`stored`](Self::stored), or [`claim`](Self::claim) and then [`ActiveClaim::done`]. Drop it to answer
-/// something else, such as [`WebhookResponse::Unavailable`].
+/// There are only two ways to acknowledge a delivery, and both consume the receipt:
+/// [`stored`](Self::stored), or [`claim`](Self::claim) and then [`ActiveClaim::done`]. Drop the
+/// receipt to answer something else, such as [`WebhookResponse::Unavailable`].
 #[derive(Debug)]
 #[must_use = "store the event, or claim it"]
 pub struct Receipt {
@@ -51,10 +51,10 @@ pub struct Receipt {
 }
 
 stored_object! {
-    /// The key of an event: of its row in a store.
+    /// The key of an event's row in a store.
     ///
-    /// An event has one id, unique within its account. A genuine body that is not an event has no
-    /// account, and the SHA-256 of its bytes as its id: `sha256:` and 64 hex digits.
+    /// The id of an event is unique within its account. A genuine body that is not an event has no
+    /// account. Its id is the SHA-256 of its bytes: `sha256:` and 64 hex digits.
     #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct EventKey {
         account: Option<AccountId>,
@@ -64,15 +64,15 @@ stored_object! {
 
 /// The decision about an event that arrived: see [`Receipt::claim`].
 ///
-/// Closed: a host has to act on each of the two.
+/// Closed: a host has to handle each of the two outcomes.
 #[derive(Debug)]
 #[must_use]
 pub enum ClaimOutcome {
-    /// Store [the entry](ActiveClaim::entry) if the row is still the one that was read, then handle the
-    /// event.
+    /// An event to handle. First store [the entry](ActiveClaim::entry), if the row has not changed
+    /// since it was read.
     Process(ActiveClaim),
-    /// Answer this: 204 to an event that was processed before, 503 while another handler holds it
-    /// and may still fail.
+    /// The answer to send: 204 for an event that was processed before, or 503 while another handler
+    /// holds the event and may still fail.
     Answer(WebhookResponse),
 }
 
@@ -103,9 +103,9 @@ impl Verifier {
     ///
     /// # Errors
     /// Returns a [`ReceiptError`] if the delivery is not genuine, or if a header that is not signed
-    /// is repeated or contradicts the body. Log it, and answer with its
-    /// [`response`](ReceiptError::response). A genuine body that is not an event is no
-    /// error: every further attempt brings the same body, so store it, too.
+    /// is repeated or contradicts the body. Log the error, and answer with its
+    /// [`response`](ReceiptError::response). A genuine body that is not an event is no error. Store
+    /// this body, too, because every further attempt has the same body.
     pub fn receive(
         &self,
         headers: &HeaderMap,
@@ -141,7 +141,7 @@ impl Receipt {
         Ok(Self { key, event: Box::new(event), secret_index: verified.secret_index() })
     }
 
-    /// Returns the key to store the body under.
+    /// Returns the key under which the body is stored.
     #[must_use]
     pub fn key(&self) -> &EventKey {
         &self.key
@@ -150,27 +150,28 @@ impl Receipt {
     /// Returns the event.
     ///
     /// # Errors
-    /// Returns why the body is not an event: its envelope cannot be read, for example because its id does not
-    /// begin with `evt_`. The body is genuine all the same: keep the bytes for a person or for a later version of this
-    /// crate. Data that cannot be read is no error: see [`EventData::Unreadable`](crate::webhook::event::EventData).
+    /// Returns an error if the body is not an event, because its envelope cannot be read. For
+    /// example, its id does not begin with `evt_`. The body is still genuine, so keep the bytes for
+    /// a person or for a later version of this crate. Unreadable data is no error: see
+    /// [`EventData::Unreadable`](crate::webhook::event::EventData).
     pub fn event(&self) -> Result<&Event, &ParseError> {
         Result::as_ref(&self.event)
     }
 
-    /// Returns which secret matched, as [`Verified::secret_index`] does.
+    /// Returns the index of the secret that matched, as [`Verified::secret_index`] does.
     #[must_use]
     pub fn secret_index(&self) -> usize {
         self.secret_index
     }
 
-    /// Acknowledges the delivery. Call it once the body is stored under [its key](Self::key), now or
-    /// by an earlier copy.
+    /// Acknowledges the delivery. Call this method once the body is stored under [its
+    /// key](Self::key), now or by an earlier copy.
     pub fn stored(self) -> WebhookResponse {
         WebhookResponse::Accepted
     }
 
-    /// Decides whether the event is to be handled now, given the entry that is stored under
-    /// [its key](Self::key). The handler then has `lease` to finish, for example
+    /// Decides whether the event is to be handled now, given the entry that is stored under [its
+    /// key](Self::key). The handler then has the time `lease` to finish, for example
     /// [`ActiveClaim::LEASE`].
     ///
     /// A stored claim that ends more than twice its own length after `now` was written by a host
@@ -193,9 +194,10 @@ impl Receipt {
 }
 
 impl ActiveClaim {
-    /// The lease of a handler unless the host chooses another one: one minute.
+    /// The lease of a handler unless the host chooses another lease: one minute.
     ///
-    /// The service gives an attempt ten seconds and makes its third attempt a minute after the second.
+    /// The service ends an attempt after ten seconds, and begins the third attempt a minute after
+    /// the second.
     pub const LEASE: Duration = Duration::from_secs(60);
 
     /// Returns the receipt of the event.
@@ -210,15 +212,15 @@ impl ActiveClaim {
     }
 
     /// Acknowledges an event that was handled. Store the entry before the response is sent, even if
-    /// the row has changed meanwhile; ideally in one transaction with the effects.
+    /// the row has changed meanwhile. Ideally, store the entry and the effects in one transaction.
     #[must_use = "store the entry, then send the response"]
     pub fn done(self, now: Timestamp) -> (InboxEntry, WebhookResponse) {
         (InboxEntry::Done { at: now }, WebhookResponse::Accepted)
     }
 
-    /// Gives the event back, because it could not be handled. Store the entry if the row still is
-    /// [the claim](Self::entry): the next copy is then handled at once, not only when the lease has
-    /// expired.
+    /// Releases the event, because it could not be handled. Store the entry if the row still is
+    /// [the claim](Self::entry). The next copy is then handled at once, not only after the lease
+    /// has expired.
     #[must_use = "store the entry, then send the response"]
     pub fn failed(self) -> (InboxEntry, WebhookResponse) {
         let entry = InboxEntry::Taken { at: Timestamp::MIN, until: Timestamp::MIN };
@@ -260,7 +262,7 @@ impl ReceiptError {
 
     /// Creates the HTTP response: always 400 with an empty body.
     ///
-    /// The cause belongs in the receiver's log; the sender does not get it.
+    /// The response does not contain the cause, which belongs in the receiver's log.
     #[must_use]
     pub fn into_response<B: Default>(self) -> Response<B> {
         self.response().into_response()

@@ -4,8 +4,8 @@ use crate::Timestamp;
 use crate::json::{JsonObject, stored_object};
 
 stored_object! {
-    /// The place of a state among those of its object: by the object's own time, then by that of the
-    /// event that carried it.
+    /// The position of a state among the states of its object: by the object's own time, then by
+    /// the time of the event that carried the state.
     ///
     /// ```
     /// # use call_assistant::Timestamp;
@@ -23,9 +23,9 @@ stored_object! {
     /// # Ok::<(), call_assistant::json::ParseError>(())
     /// ```
     ///
-    /// Events arrive in any order, so apply an update only if it is not older than the stored state.
-    /// Store the version with the object. Keep the version when the object is deleted, too: otherwise
-    /// a late update restores the object.
+    /// Events arrive in any order, so apply an update only if it is not older than the stored
+    /// state. Store the version with the object. Keep the version even if the object is deleted,
+    /// because otherwise a late update restores the object.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub struct ObjectVersion {
         object: Timestamp,
@@ -34,9 +34,9 @@ stored_object! {
 }
 
 impl ObjectVersion {
-    /// Creates the version of an object whose fields the [protocol](crate::guide::protocol) leaves
-    /// open. The first of `fields` that holds an RFC 3339 time is the object's time; without one, the
-    /// object is as recent as its event.
+    /// Creates the version of an object whose fields the [protocol](crate::guide::protocol) does
+    /// not define. The first of `fields` that contains an RFC 3339 time is the object's time. If no
+    /// field contains one, the event's time is the object's time.
     #[must_use]
     pub fn from_fields(object: &JsonObject, fields: &[&str], event_created_at: Timestamp) -> Self {
         let time = |field: &&str| Timestamp::parse(&object.get_str(field)?).ok();
@@ -44,10 +44,10 @@ impl ObjectVersion {
         Self { object: own.unwrap_or(event_created_at), event: event_created_at }
     }
 
-    /// Returns whether a state of this version replaces the stored one.
+    /// Returns whether a state of this version replaces the stored state.
     ///
-    /// If two states are equally recent, as times in whole seconds often are, the later arrival is
-    /// applied. Arrival proves no order, but it is the best guess available.
+    /// If two versions are equal, as times in whole seconds often are, the state that arrives later
+    /// is applied. The order of arrival proves nothing, but it is the best guess available.
     #[must_use]
     pub fn replaces(self, stored: Option<Self>) -> bool {
         stored.is_none_or(|stored| stored <= self)
