@@ -1,4 +1,4 @@
-//! HMAC-SHA256 with its key schedule kept, and how digests are compared.
+//! HMAC-SHA256 with a stored key schedule, and the comparison of digests.
 
 use core::fmt;
 
@@ -11,10 +11,11 @@ use subtle::{Choice, ConstantTimeEq as _};
 
 type Core = HmacCore<Sha256>;
 
-/// A key's schedule: two of the compressions that every message would otherwise repeat.
+/// A key's schedule: the result of two compressions that every message would otherwise repeat.
 ///
-/// It is the core of `hmac`'s hasher without its buffer, which would be cloned and wiped with it
-/// for each message: that costs as much as half a compression. The core wipes itself when dropped.
+/// The schedule is the core of `hmac`'s hasher, without the hasher's buffer. Cloning and wiping the
+/// buffer for each message would cost as much as half a compression. The core wipes itself when
+/// dropped.
 #[derive(Clone)]
 pub(crate) struct MacKey(Core);
 
@@ -41,8 +42,8 @@ impl MacKey {
 
 /// Returns whether two digests are the same, in time that does not depend on where they differ.
 ///
-/// Folding the difference into one word leaves `subtle` a single word to judge: its loop over
-/// bytes costs as much as a compression.
+/// The difference is folded into one word, so that `subtle` compares a single word. The loop of
+/// `subtle` over bytes costs as much as a compression.
 pub(crate) fn same<const LEN: usize>(ours: &[u8; LEN], theirs: &[u8; LEN]) -> Choice {
     const { assert!(LEN.is_multiple_of(8), "whole words, so that no byte is left out") };
     let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);

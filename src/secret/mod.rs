@@ -1,5 +1,4 @@
-//! Text that must not be seen: wiped when dropped, never shown by `Debug`, and removed from texts
-//! of others.
+//! Secret text: wiped when dropped, never shown by `Debug`, and removed from received texts.
 
 pub(crate) mod mac;
 
@@ -8,8 +7,8 @@ use core::fmt;
 
 use hmac::digest::zeroize::Zeroize;
 
-/// The text of a secret. `hmac` and `sha2` wipe the values that they derive from it; this wipes the
-/// text.
+/// The text of a secret. `hmac` and `sha2` wipe the values that they derive from the text. This
+/// type wipes the text.
 #[derive(Clone)]
 pub(crate) struct Secret(Box<[u8]>);
 
@@ -18,8 +17,8 @@ impl Secret {
         Self(Box::from(text.as_bytes()))
     }
 
-    /// Creates a secret from a prefix and 32 random bytes in hex, without leaving copies of them
-    /// behind.
+    /// Creates a secret from a prefix and 32 random bytes in hex, without leaving copies of the
+    /// bytes behind.
     #[expect(clippy::expect_used, reason = "there are two digits for each byte")]
     pub(crate) fn from_random(prefix: &str, mut bytes: [u8; 32]) -> Self {
         let mut digits = [0; 64];
@@ -57,8 +56,8 @@ pub(crate) use excerpt::excerpt;
 #[cfg(feature = "events")]
 pub(crate) use excerpt::one_line;
 
-/// A response may hold a secret of ours: an error page may echo a request's headers, or show a
-/// configuration.
+/// Excerpts of texts that may contain our secrets. For example, an error page may repeat a
+/// request's headers, or show a configuration.
 #[cfg(feature = "events")]
 mod excerpt {
     use alloc::string::String;
@@ -77,7 +76,7 @@ mod excerpt {
     }
 
     /// Returns at most the first `max` bytes of a text, as a part of a line. Characters that would
-    /// end the line or hide in it are escaped, and texts that look like a secret are replaced.
+    /// end the line or are invisible in it are escaped. Texts that look like a secret are replaced.
     pub(crate) fn one_line(text: &str, max: usize) -> String {
         // Marks that direct the text are no control characters, and yet can turn a line around.
         let hidden = |c: char| {
@@ -94,13 +93,13 @@ mod excerpt {
         line
     }
 
-    /// Removes a truncated character at the end, which is not the sender's fault.
+    /// Removes a character at the end that the cut has truncated.
     fn whole_characters(cut: &[u8]) -> &[u8] {
         let broken = cut.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
         cut.get(..cut.len().saturating_sub(broken)).unwrap_or(cut)
     }
 
-    /// Replaces the text behind each mark, up to a character that ends a secret in every text
+    /// Replaces the text after each mark, up to a character that ends a secret in every text
     /// format.
     fn redacted(text: &str) -> String {
         let ends = |c: char| !c.is_ascii_graphic() || "\"'<>,;&\\()[]{}".contains(c);

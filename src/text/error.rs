@@ -1,9 +1,9 @@
-//! Why a text is refused: the same for all that is parsed from one.
+//! The error of all types that are parsed from a text.
 
 use core::fmt;
 
-/// The reason why a text is not an id, an API key, a signing secret, a base URL, a version or a name.
-/// It never holds the text, which may be a secret.
+/// The reason why a text is not an id, an API key, a signing secret, a base URL, a version or a
+/// name. The error never contains the text, which may be a secret.
 ///
 /// ```
 /// use call_assistant::TextReason;
@@ -44,7 +44,7 @@ pub enum TextReason {
         /// The byte's position, from 0.
         at: usize,
     },
-    /// A text that does not have the form of its kind: the message says why.
+    /// A text that does not have the form of its kind. The message gives the reason.
     Form,
 }
 

@@ -1,8 +1,8 @@
-//! A place to write a short text without allocating.
+//! A buffer for a short text, without allocation.
 
 use core::fmt;
 
-/// A text, or other bytes, of at most `MAX` bytes, in place.
+/// A text, or other bytes, of at most `MAX` bytes, stored inline.
 #[derive(Clone, Copy)]
 pub(crate) struct FixedText<const MAX: usize> {
     bytes: [u8; MAX],
@@ -19,14 +19,14 @@ impl<const MAX: usize> FixedText<MAX> {
         self.room(bytes.len()).copy_from_slice(bytes);
     }
 
-    /// Makes room for bytes to be written.
+    /// Appends `len` bytes, and returns them to be written.
     pub(crate) fn room(&mut self, len: usize) -> &mut [u8] {
         let (_, free) = self.bytes.split_at_mut(self.len);
         self.len = self.len.wrapping_add(len);
         free.get_mut(..len).expect("no text is longer than `MAX`")
     }
 
-    /// Drops this many bytes from the end.
+    /// Removes this many bytes from the end.
     pub(crate) fn shorten(&mut self, by: usize) {
         self.len = self.len.saturating_sub(by);
     }

@@ -1,6 +1,6 @@
 //! Values that may be given once.
 
-/// A value that a message gives at most once, such as a header: two are ambiguous.
+/// A value that a message has at most once, such as a header. Two values are ambiguous.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Occurs<T> {
     #[default]
@@ -10,7 +10,7 @@ pub(crate) enum Occurs<T> {
 }
 
 impl<T> Occurs<T> {
-    /// Counts one more.
+    /// Adds a value.
     pub(crate) fn and(self, value: T) -> Self {
         match self {
             Self::Absent => Self::Once(value),
