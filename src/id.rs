@@ -1,9 +1,5 @@
 //! Ids: opaque text, with one type for each kind of object.
 //!
-//! JSON readers are more tolerant: an [`AccountId`], [`CallId`], [`ContactId`] or
-//! [`AppointmentId`] there is any text of 1 to [`MAX_ID_LEN`] bytes, so that one odd id does not
-//! make a call unreadable. `Display` escapes control characters; `as_str` returns the text.
-//!
 //! ```
 //! use call_assistant::TextReason;
 //! use call_assistant::id::{CallId, EventId};
@@ -21,11 +17,17 @@
 //! # Ok::<(), call_assistant::TextError>(())
 //! ```
 //!
-//! An id is 1 to [`MAX_ID_LEN`] bytes of visible ASCII (`!` to `~`), so that headers, paths and logs
-//! carry it unchanged. Ids compare bytewise, which is the order of the call list. Cloning is cheap.
+//! An id is 1 to [`MAX_ID_LEN`] bytes of visible ASCII (`!` to `~`), so that headers, paths and
+//! logs carry it unchanged. Ids are compared byte by byte, as in the order of the call list.
+//! Cloning is cheap.
+//!
+//! JSON readers are more tolerant. In JSON, an [`AccountId`], [`CallId`], [`ContactId`] or
+//! [`AppointmentId`] is any text of 1 to [`MAX_ID_LEN`] bytes, so that one unusual id does not make
+//! a call unreadable. `Display` escapes control characters. `as_str` returns the text.
 //!
 //! The [protocol](crate::guide::protocol) gives a prefix to [`EventId`] (`evt_`) and [`RequestId`]
-//! (`req_`) only, so only these two are checked. Do not derive anything else from an id.
+//! (`req_`) only. Therefore only these two prefixes are checked. Do not derive anything else from
+//! an id.
 
 use alloc::string::ToString;
 use alloc::sync::Arc;
@@ -94,7 +96,7 @@ macro_rules! id {
             }
         }
 
-        /// Lookups by `&str` in maps with ids as keys: ids compare as their text.
+        /// Allows lookups by `&str` in maps with ids as keys, because ids compare as their text.
         impl core::borrow::Borrow<str> for $name {
             fn borrow(&self) -> &str {
                 &self.0
@@ -143,7 +145,7 @@ id!(/// The id of the delivery of one event to one endpoint.
 
 impl EventId {
     /// Creates the id of an event from the occurrence that it reports, so that the same occurrence
-    /// always has the same id: an outbox may then relay it twice.
+    /// always has the same id. An outbox may then relay the event twice.
     ///
     /// ```
     /// use call_assistant::id::EventId;
@@ -153,10 +155,11 @@ impl EventId {
     /// assert_ne!(id, EventId::derived(&["acct_1", "call.ended", "call_", "8fK2"]));
     /// ```
     ///
-    /// Name the account, the type, the subject, and which occurrence it is if there can be several
-    /// (the version of the record, for example). Insert the event only if its id is new (`ON
-    /// CONFLICT DO NOTHING`), and take its `created_at` from the change, not from the relay: then
-    /// the bytes are the same as well. The id can be computed from the parts, so it is no secret.
+    /// Pass the account, the type and the subject. If the subject can have several occurrences,
+    /// also pass which occurrence it is (for example, the version of the record). Insert the event
+    /// only if its id is new (`ON CONFLICT DO NOTHING`). Take its `created_at` from the change, not
+    /// from the relay, so that the bytes are the same, too. The id is no secret, because it can be
+    /// computed from the parts.
     ///
     /// The id is the first 16 bytes of the SHA-256 of all parts, each preceded by its length in
     /// bytes as eight bytes, big-endian. This never changes.

@@ -56,29 +56,29 @@
 //! | serve the API | [`rest::server`] | `service` |
 //! | send webhooks | [`webhook::event::NewEvent`], then [`webhook::sender`] | `service` |
 //! | rotate signing secrets, API keys, cursor keys | [`guide::security`](guide::security#rotations) | none |
-//! | watch a service or a receiver | [`metrics`] | `client` or `service` |
+//! | monitor a service or a receiver | [`metrics`] | `client` or `service` |
 //! | write another language than Rust | [`guide::languages`] | none |
 //!
 //! The pages on [receiving](guide::receiving#axum) and [reading](guide::reading#http-clients) have
-//! programs to be pasted, and the [glossary](guide::glossary) has the words.
+//! programs to copy, and the [glossary](guide::glossary) defines the terms.
 //!
 //! [`guide`] has a page for each task: receiving, reading, serving, sending, storing, testing.
 //! [`guide::protocol`] has every rule and every limit of the protocol.
 //!
 //! # Four shapes
 //!
-//! - An *exchange* is one request, handled in steps. Each step consumes the previous one, so that a
-//!   skipped step does not compile. Example: [`rest::server::Received`].
+//! - An *exchange* is one request, handled in steps. Each step consumes the previous step, so that
+//!   a skipped step does not compile. Example: [`rest::server::Received`].
 //! - A *durable machine* is a small value that the host stores. Its methods take an outcome and the
 //!   time, and return a decision. Example: [`webhook::sender::Delivery`].
-//! - A *pure check* returns a `Result` and keeps nothing. Example: [`webhook::Verifier`].
-//! - A *flow* is a loop as a value: the host asks it for the next step. Example:
+//! - A *pure check* returns a `Result` and keeps no state. Example: [`webhook::Verifier`].
+//! - A *flow* is a loop as a value. The host asks the flow for the next step. Example:
 //!   [`rest::client::Flow`].
 //!
 //! # Features
 //!
-//! `client` and `std` are on by default. The service's side is `cargo add call-assistant --features
-//! service`.
+//! `client` and `std` are on by default. Add the service's side with
+//! `cargo add call-assistant --features service`.
 //!
 //! | feature | adds |
 //! |---|---|
@@ -89,10 +89,10 @@
 //! | `explain` | [`webhook::explain`]; implies `events` |
 //! | `std` | `Timestamp::from(SystemTime::now())` |
 //!
-//! Features only add: no type or function changes with them. The crate is `no_std` in itself, but needs a
-//! target with `std`: the crate `http` does.
+//! Features only add: no type or function changes with them. The crate itself is `no_std`, but
+//! needs a target with `std`, because the crate `http` needs `std`.
 //!
-//! [`json`] says which public enums can grow, and how unknown fields and values are read.
+//! [`json`] describes which public enums can grow, and how unknown fields and values are read.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

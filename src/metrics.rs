@@ -19,51 +19,54 @@
 //! # Ok::<(), std::fmt::Error>(())
 //! ```
 //!
-//! Each side has metrics of its own: [`SenderMetrics`](crate::webhook::sender::SenderMetrics),
+//! Each side has its own metrics: [`SenderMetrics`](crate::webhook::sender::SenderMetrics),
 //! [`ReceiverMetrics`](crate::webhook::receiver::ReceiverMetrics) and
-//! [`ApiMetrics`](crate::rest::server::ApiMetrics). A host counts each transition when it is stored,
-//! so that no store is searched for a number. Each takes a few hundred bytes, and counting allocates
-//! nothing. Serve the text as `application/openmetrics-text; version=1.0.0; charset=utf-8`.
+//! [`ApiMetrics`](crate::rest::server::ApiMetrics). A host counts each transition when it stores
+//! the transition, so that no query of the store is needed. Each type takes a few hundred bytes,
+//! and counting allocates nothing. Serve the text as
+//! `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 //!
 //! # Names
-//! A service has the metrics of its senders and its API; a receiver has its own. Add up the counters of all processes
-//! (`_total`, `_bucket`). The other metrics are gauges of the store, equal in each process: take their maximum. Alert
-//! on `oldest_due_seconds` above a minute, on 5xx of the API, and at a receiver on `mismatch`, `too_old` and
-//! `too_new`.
+//! A service has the metrics of its senders and its API. A receiver has its own metrics. Add up the
+//! counters (`_total`, `_bucket`) of all processes. The other metrics are gauges of the store, and
+//! are equal in each process. Therefore take their maximum.
 //!
-//! | metric | what it tells |
+//! Alert on `oldest_due_seconds` above a minute, on 5xx of the API, and at a receiver on
+//! `mismatch`, `too_old` and `too_new`.
+//!
+//! | metric | meaning |
 //! |---|---|
-//! | `call_assistant_sender_accepted_total` | deliveries that were accepted, by `status`: `waiting`, `skipped` where the endpoint was disabled |
+//! | `call_assistant_sender_accepted_total` | deliveries that were accepted, by `status`: `waiting`, or `skipped` if the endpoint was disabled |
 //! | `call_assistant_sender_attempts_total` | attempts that ended, by `outcome`: `2xx`, `410`, `5xx`, `timeout`, `dns`, `tls`, `refused`, `unsent` and others |
-//! | `call_assistant_sender_first_attempts_total` | whether events arrive at the first attempt, by `result`: `success`, `failure` |
+//! | `call_assistant_sender_first_attempts_total` | first attempts of deliveries, by `result`: `success`, `failure` |
 //! | `call_assistant_sender_ended_total` | deliveries that ended with an attempt, by `status`: `delivered`, `failed`, `gone`, `parked` |
 //! | `call_assistant_sender_attempt_duration_seconds_bucket` | how fast endpoints answer, by `le` |
 //! | `call_assistant_sender_accept_to_delivered_seconds_bucket` | how long customers wait for an event, by `le`; a bound above 10 s for each retry |
 //! | `call_assistant_sender_endpoints_disabled_total` | endpoints that were disabled, by `reason`: `gone`, `failing`, `paused`, `deleted` |
-//! | `call_assistant_sender_endpoints_enabled_total` | endpoints that were enabled again, by the `reason` they had been disabled for |
-//! | `call_assistant_sender_alerts_total` | what owners were told, by `kind`: `suspect`, `recovered`, `failing`, `disabled`, `still_disabled`, `abandoned` |
-//! | `call_assistant_sender_leases_expired_total` | attempts of senders that died, of a host that stores `sending` |
-//! | `call_assistant_sender_writes_lost_total` | writes that another process has made first: a few are normal |
-//! | `call_assistant_sender_pending` | deliveries that have not ended, those in flight included |
-//! | `call_assistant_sender_held` | how many of these are due, and wait behind an endpoint that is suspect, disabled or paused by the host: nobody is late |
-//! | `call_assistant_sender_oldest_due_seconds` | how late the senders are: how long the oldest delivery that may start now has been due. A held delivery does not count, nor one that waits for a limit of its endpoint or its account |
-//! | `call_assistant_sender_endpoints` | how endpoints are, by `state`: `active`, `suspect`, `gone`, `failing`, `paused` |
+//! | `call_assistant_sender_endpoints_enabled_total` | endpoints that were enabled again, by the `reason` for which they had been disabled |
+//! | `call_assistant_sender_alerts_total` | alerts to owners, by `kind`: `suspect`, `recovered`, `failing`, `disabled`, `still_disabled`, `abandoned` |
+//! | `call_assistant_sender_leases_expired_total` | attempts whose sender died, if the host stores `sending` |
+//! | `call_assistant_sender_writes_lost_total` | writes that failed because another process was first; a few are normal |
+//! | `call_assistant_sender_pending` | deliveries that have not ended, including those in flight |
+//! | `call_assistant_sender_held` | pending deliveries that are due, but whose endpoint is suspect, disabled or paused by the host; they are not late |
+//! | `call_assistant_sender_oldest_due_seconds` | how late the senders are: the time for which the oldest delivery that may start now has been due. Held deliveries do not count, and neither do deliveries that wait for a limit of their endpoint or account |
+//! | `call_assistant_sender_endpoints` | endpoints, by `state`: `active`, `suspect`, `gone`, `failing`, `paused` |
 //! | `call_assistant_api_requests_total` | requests that were answered, by `operation`: `get_account`, `list_calls`, `get_call`, `none`, and by `status`: `2xx`, `4xx`, `5xx`, `other` |
-//! | `call_assistant_api_rejections_total` | why requests are rejected, by `code`, which is that of the error |
+//! | `call_assistant_api_rejections_total` | requests that were rejected, by the `code` of the error |
 //! | `call_assistant_api_rate_limited_total` | requests beyond a limit, by `quota`: `account`, `reads` |
 //! | `call_assistant_api_duration_seconds_bucket` | how fast the API answers, by `le` |
 //! | `call_assistant_receiver_verifications_total` | signatures, by `result`: `ok`, `mismatch`, `too_old` and others |
-//! | `call_assistant_receiver_secrets_total` | which secret matched, by `secret`: `first`, `second`, `later`, in the order in which the verifier was given them. After a rotation, remove the old one when only `first` grows |
-//! | `call_assistant_receiver_events_total` | events that were stored, claims that began, copies, and copies that came during a claim, by `result`: `stored`, `claimed`, `duplicate`, `busy` |
+//! | `call_assistant_receiver_secrets_total` | verified deliveries, by the `secret` that matched: `first`, `second`, `later`, in the order in which secrets were added to the verifier. After a rotation, remove the old secret when only `first` grows |
+//! | `call_assistant_receiver_events_total` | events, by `result`: `stored`, `claimed` (a claim began), `duplicate` (a copy), `busy` (a copy during a claim) |
 //!
 //! # Labels
 //! Every label has a closed set of values. No label holds an account, an endpoint or an event:
-//! - Each value of a label is a series of its own, which the monitoring system keeps for weeks. With
-//!   an id in a label, customers decide how many series there are, and the memory of the monitoring
-//!   system fails on the day of the outage.
-//! - Readers of metrics would learn which customers there are and what they do.
+//! - Each value of a label is a separate series, which the monitoring system keeps for weeks. With
+//!   an id in a label, customers would determine the number of series. The monitoring system would
+//!   run out of memory on the day of an outage.
+//! - Readers of metrics would see the customers and their activity.
 //!
-//! The log and the [alerts](crate::guide::storing#alerts) of an endpoint tell what happened to it.
+//! The log and the [alerts](crate::guide::storing#alerts) of an endpoint show its history.
 
 use core::fmt;
 #[cfg(feature = "service")]
@@ -163,7 +166,7 @@ impl<W: fmt::Write> OpenMetrics<W> {
     }
 }
 
-/// A value of a label, or of several labels together. Each value has a counter of its own.
+/// A value of a label, or of several labels together. Each value has its own counter.
 pub(crate) trait Label: Copy + fmt::Debug + Eq {
     /// The number of values.
     const N: usize;
@@ -290,8 +293,8 @@ macro_rules! side_metrics {
 }
 pub(crate) use side_metrics;
 
-/// The upper bounds of histograms, in milliseconds. The first eleven are for what ends within ten
-/// seconds. The others are for events: one for each retry.
+/// The upper bounds of histograms, in milliseconds. The first eleven bounds are for durations of at
+/// most ten seconds. The others are for events: one bound for each retry.
 #[cfg(feature = "service")]
 const BOUNDS: [u64; 16] = [
     5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 120_000, 900_000, 5_400_000,
@@ -302,7 +305,7 @@ const BOUNDS: [u64; 16] = [
 #[cfg(feature = "service")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Histogram<const N: usize> {
-    /// The number of durations in each bucket alone.
+    /// The number of durations in each bucket, not cumulative.
     counts: [u64; N],
     /// The number of durations above the last bound.
     longer: u64,
@@ -345,7 +348,7 @@ impl<const N: usize> Histogram<N> {
     }
 }
 
-/// A duration in seconds, exactly, with one decimal at least.
+/// An exact duration in seconds, with at least one decimal.
 #[cfg(feature = "service")]
 pub(crate) struct Seconds(pub(crate) Duration);
 
@@ -361,7 +364,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// A text as it is written between quotes, or in one line.
+/// A text that is escaped for quotes or for one line.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {

@@ -46,12 +46,12 @@ impl Product {
     /// Creates a product from a name of ASCII letters and digits, in words joined by single
     /// hyphens.
     ///
-    /// Header names ignore case and the `User-Agent` keeps it. In key prefixes, letters are
-    /// lowercase and hyphens become underscores.
+    /// Header names ignore case. The `User-Agent` keeps the case of the name. In key prefixes,
+    /// letters are lowercase and hyphens become underscores.
     ///
     /// # Errors
     /// Returns an error if the name is empty, has more than [`MAX_LEN`](Self::MAX_LEN) bytes, does
-    /// not begin with a letter, or has any other character.
+    /// not begin with a letter, or has a character that is not allowed.
     pub fn new(name: &str) -> Result<Self, TextError> {
         check(name)?;
         Ok(Self::derive(name))
@@ -82,7 +82,7 @@ impl Product {
         &self.0.name
     }
 
-    /// Returns `X-Service-Signature`: when a delivery was signed, and the digests.
+    /// Returns `X-Service-Signature`: the time at which a delivery was signed, and the digests.
     #[must_use]
     pub fn signature_header(&self) -> &HeaderName {
         &self.0.signature
