@@ -12,7 +12,7 @@ use super::{MAX_JSON_LEN, Tracker};
 
 /// The fault of a JSON text, with its field, line and column.
 ///
-/// It never carries a value of the text.
+/// The error never contains a value of the text.
 ///
 /// ```
 /// use call_assistant::json::ParseErrorKind;
@@ -66,21 +66,21 @@ impl ParseError {
     /// Returns the path of the field concerned: `caller.phone_number`, `data[3].started_at`.
     /// `None` means the whole text.
     ///
-    /// Inside a value that this crate does not look into, such as an unknown field, the path is
-    /// that of the whole value. A name is shown as `?` unless it consists of at most 40 lowercase
-    /// letters, digits and underscores, because it may be personal data.
+    /// For a fault inside a value that this crate does not read, such as an unknown field, the path
+    /// is that of the whole value. A name is shown as `?`, because it may be personal data, unless
+    /// it consists of at most 40 lowercase letters, digits and underscores.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         self.field.as_deref()
     }
 
-    /// Returns the line, counted from 1; 0 if the text is too long.
+    /// Returns the line, counted from 1, or 0 if the text is too long.
     #[must_use]
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// Returns the column in bytes, counted from 1; 0 is the end of the previous line.
+    /// Returns the column in bytes, counted from 1. Column 0 is the end of the previous line.
     #[must_use]
     pub fn column(&self) -> usize {
         self.column
@@ -139,8 +139,8 @@ fn end(text: &[u8]) -> (usize, usize) {
     (lines.count().saturating_add(1), last)
 }
 
-/// Returns whether the text breaks off in a number before a digit. `serde_json` calls that a wrong
-/// number where it ignores the value, though one more digit may mend it.
+/// Returns whether the text ends inside a number, before a digit. If `serde_json` ignores the
+/// value, it reports a wrong number, although one more digit may complete the number.
 fn ends_in_number(text: &str) -> bool {
     text.ends_with(['.', 'e', 'E', '+', '-'])
         && serde_json::from_str::<IgnoredAny>(&format!("{text}0"))

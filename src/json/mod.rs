@@ -1,4 +1,4 @@
-//! Reads and writes JSON, as this crate does everywhere.
+//! Reads and writes JSON, by the same rules in the whole crate.
 //!
 //! ```
 //! use call_assistant::json::ParseErrorKind;
@@ -9,26 +9,28 @@
 //! assert_eq!(error.to_string(), "livemode: expected a boolean at line 1 column 31");
 //! ```
 //!
-//! - **Errors never quote.** A [`ParseError`] names the field, the line, the column and the
-//!   expected value. The error does not repeat the value: values are callers' names and phone numbers, and
-//!   errors end up in logs. The errors of `serde_json` do quote; use `from_json`, which every type
-//!   of this crate has, instead of `serde_json::from_slice`.
-//! - **Unknown fields are ignored**, so a service may add some. Objects that the
+//! - **Errors never quote.** A [`ParseError`] reports the field, the line, the column and the
+//!   expected value. The error does not repeat the received value, because values are callers'
+//!   names and phone numbers, and errors are logged. The errors of `serde_json` quote values. Use
+//!   `from_json`, which every type of this crate has, instead of `serde_json::from_slice`.
+//! - **Unknown fields are ignored**, so that a service may add fields. Objects that the
 //!   [protocol](crate::guide::protocol) leaves open are kept unchanged: see [`JsonObject`].
 //! - **A nullable field may be missing** and then reads as null. A writer always includes it.
 //! - **A known field given twice is an error.** An unknown field may repeat.
 //! - **An object must be an object**, not an array of its values.
-//! - **Depth is unlimited** in unknown fields and in kept objects, because nothing recurses into
-//!   them. A text over [`MAX_JSON_LEN`] bytes is refused before it is read.
+//! - **Depth is unlimited** in unknown fields and in kept objects, because the reader does not
+//!   recurse into them. A text over [`MAX_JSON_LEN`] bytes is refused before it is read.
 //!
 //! # Open and closed enums
 //!
-//! A string that has a fixed set of values today is an *open* enum: its last variant, `Other`,
-//! holds any text that this version does not know as an [`Unrecognized`]. Its `KNOWN` lists the
-//! others, for a form or a check. Such an enum is `#[non_exhaustive]`, because a later version may
-//! name another text. Public enums without
-//! `Other`, and structs with public fields, are `#[non_exhaustive]` too, unless their documentation
-//! says after `Closed:` why nothing can be added.
+//! A string that has a fixed set of values today is an *open* enum. Its last variant, `Other`,
+//! contains any text that this version does not know, as an [`Unrecognized`]. Its `KNOWN` lists the
+//! other variants, for a form or a check. Such an enum is `#[non_exhaustive]`, because a later
+//! version may know another text.
+//!
+//! Public enums without `Other`, and structs with public fields, are also `#[non_exhaustive]`. The
+//! exceptions have a line `Closed:` in their documentation, with the reason why nothing can be
+//! added.
 
 mod error;
 mod object;
@@ -57,7 +59,7 @@ pub(crate) use read::{
 pub(crate) use tracker::Tracker;
 pub(crate) use values::read_items;
 
-/// The longest text that is read: 16 MiB, many times a page of 100 calls.
+/// The longest text that is read: 16 MiB, which is many times a page of 100 calls.
 pub const MAX_JSON_LEN: usize = 16 * 1024 * 1024;
 
 /// Reads one value.
@@ -65,8 +67,7 @@ pub(crate) fn read<'de, T: FromJson<'de>>(bytes: &'de [u8]) -> Result<T, ParseEr
     read_with(bytes, |from, tracker| T::read(from, tracker))
 }
 
-/// Reads one value with a function. Checks UTF-8 once, which is faster than letting each string
-/// check its own.
+/// Reads one value with a function. Checks UTF-8 once, which is faster than a check of each string.
 pub(crate) fn read_with<'de, T>(
     bytes: &'de [u8],
     read: impl FnOnce(JsonReader<'_, 'de>, &Tracker<'de>) -> serde_json::Result<T>,

@@ -1,4 +1,4 @@
-//! JSON kept as the text it came as.
+//! JSON that is kept as its original text.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -12,11 +12,12 @@ use serde_json::value::RawValue;
 
 use super::{FromJson, Name, ParseError, ParseErrorKind, Tracker, deserialize, read};
 
-/// A JSON object, kept as the text it came as.
+/// A JSON object that is kept as its original text.
 ///
-/// It holds objects whose fields the [protocol](crate::guide::protocol) leaves open: numbers keep
-/// their digits, fields keep their order, and the text written is the text read. Look a field up
-/// with [`get`](Self::get), or read [`as_str`](Self::as_str) into a type of your own.
+/// This type is for objects whose fields the [protocol](crate::guide::protocol) does not define.
+/// Numbers keep their digits, fields keep their order, and the object is written with the text that
+/// was read. Read a field with [`get`](Self::get), or read [`as_str`](Self::as_str) into your own
+/// type.
 ///
 /// ```
 /// use call_assistant::json::JsonObject;
@@ -39,16 +40,16 @@ impl JsonObject {
         read(text.as_bytes())
     }
 
-    /// Returns the text as it came, without spaces around it.
+    /// Returns the original text, without spaces around it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.0.get()
     }
 
-    /// Returns the value of a field; the last one, if the field is given twice.
+    /// Returns the value of a field. If the field is given twice, returns the last value.
     ///
-    /// A field whose name is not Unicode text (`"\ud800"` is valid JSON) has no name to ask for. It
-    /// stays in [`as_str`](Self::as_str), and does not hide the others.
+    /// A field whose name is not Unicode text (`"\ud800"` is valid JSON) cannot be read by name.
+    /// This field stays in [`as_str`](Self::as_str), and does not hide other fields.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawValue> {
         let mut found = None;
@@ -71,8 +72,8 @@ impl JsonObject {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
 
-    /// Returns the object with one field set to a string: in its place if the field exists, at the
-    /// end if not. All other names and values stay unchanged to the letter.
+    /// Returns the object with one field set to a string. An existing field keeps its place; a new
+    /// field is added at the end. The text of all other names and values stays unchanged.
     #[must_use]
     #[expect(clippy::expect_used, reason = "it is made of the parts of an object")]
     pub(crate) fn with_str(&self, name: &str, text: &str) -> Self {
@@ -112,7 +113,7 @@ impl<'de> FromJson<'de> for JsonObject {
 
 deserialize!(JsonObject);
 
-/// Any JSON value, as the text it came as. Equal if the texts are.
+/// Any JSON value, as its original text. Two values are equal if their texts are equal.
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub(crate) struct RawJson(pub(crate) Box<RawValue>);
@@ -138,8 +139,8 @@ impl<'de> FromJson<'de> for RawJson {
     }
 }
 
-/// Returns the fields of an object in order, repeated ones included. Names are JSON strings: they
-/// need not be Unicode text.
+/// Returns the fields of an object in order, including repeated fields. Names are JSON strings,
+/// which need not be Unicode text.
 #[cfg(feature = "explain")]
 pub(crate) fn fields(object: &str) -> Vec<(&RawValue, &RawValue)> {
     let mut fields = Vec::new();

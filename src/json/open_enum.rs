@@ -1,4 +1,4 @@
-//! Enums of strings that can grow: an unknown text is kept, not refused.
+//! Enums of strings that can grow. An unknown text is kept, not refused.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -8,7 +8,7 @@ use crate::secret::one_line;
 
 /// A text for which the open enum `E` has no variant.
 ///
-/// Only reading creates one, so a text that has a variant is never in here.
+/// Only reading creates this type, so that it never contains a text that has a variant.
 ///
 /// ```
 /// use call_assistant::model::AppointmentStatus;
@@ -25,7 +25,7 @@ pub struct Unrecognized<E> {
 }
 
 impl<E> Unrecognized<E> {
-    /// Creates a text for `open_enum!`, once every known text has been tried.
+    /// Creates a value for `open_enum!`, after every known text has been tried.
     pub(crate) fn new(text: &str) -> Self {
         Self { text: text.into(), of: PhantomData }
     }
@@ -37,8 +37,8 @@ impl<E> Unrecognized<E> {
     }
 }
 
-/// The longest part of a text that is shown: 64 bytes. The texts of this API have half as many at
-/// most.
+/// The longest part of a text that is shown: 64 bytes. The texts of this API have at most half as
+/// many bytes.
 const SHOWN: usize = 64;
 
 /// Shows the text in one line, shortened, and without texts that look like a secret.
@@ -68,7 +68,7 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $($(#[$variant_meta])* #[doc = concat!("\n\n`", $text, "`")] $variant,)+
-            /// Any other text, kept as it came.
+            /// Any other text, kept as received.
             Other($crate::json::Unrecognized<$name>),
         }
 

@@ -12,11 +12,11 @@ use super::{ParseErrorKind, Tracker};
 
 /// A value that can be read from JSON with an error that names its field.
 ///
-/// `serde::Deserialize` has no place for a [`Tracker`], and its errors are sentences.
+/// `serde::Deserialize` does not pass a [`Tracker`], and its errors are sentences.
 pub(crate) trait FromJson<'de>: Sized {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error>;
 
-    /// Returns the value of a missing field; `None` if it is required.
+    /// Returns the value of a missing field, or `None` if the field is required.
     fn absent() -> Option<Self> {
         None
     }
@@ -61,13 +61,13 @@ impl<'de, A: ReadObject<'de>, B: ReadObject<'de>> ReadObject<'de> for (A, B) {
 pub(crate) enum Names {
     /// Any text.
     Text,
-    /// Any text, including one that Rust's strings cannot hold, such as half a surrogate pair.
-    /// Slower.
+    /// Any text, including a text that Rust's strings cannot contain, such as half a surrogate
+    /// pair. This is slower.
     Any,
 }
 
-/// Reads an object, and nothing else: serde's derive would also take an array of its fields. Begins
-/// with these fields.
+/// Reads an object, beginning with these fields. Rejects an array of the fields, which serde's
+/// derive would accept.
 pub(crate) fn read_object<'de, T: ReadObject<'de>, D: Deserializer<'de>>(
     from: D,
     tracker: &Tracker<'de>,
@@ -113,12 +113,13 @@ impl<'de, T: ReadObject<'de>> Visitor<'de> for ObjectReader<'_, 'de, T> {
     }
 }
 
-/// A field's name, borrowed unless it has an escape: serde would make a `String` of every name.
+/// A field's name, borrowed unless it has an escape. Without this type, serde would create a
+/// `String` for every name.
 #[derive(Deserialize)]
 pub(crate) struct Name<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// Returns a field's name as text. A name that Rust's strings cannot hold is empty, and matches no
-/// field.
+/// Returns a field's name as text. A name that Rust's strings cannot contain becomes empty, and
+/// matches no field.
 fn any_name(name: &RawValue) -> Cow<'_, str> {
     let quoted = name.get();
     match quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
@@ -127,8 +128,8 @@ fn any_name(name: &RawValue) -> Cow<'_, str> {
     }
 }
 
-/// A reader that takes a struct or a tagged enum of serde's derive from an object only, never from an
-/// array of its fields.
+/// A deserializer that reads a struct or a tagged enum with serde's derive only from an object,
+/// never from an array of its fields.
 pub(crate) struct ObjectOnly<D>(pub(crate) D);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
@@ -144,7 +145,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
     }
 }
 
-/// Reads what serde's derive makes of an object, for a field of a `stored_object!`.
+/// Reads a type with serde's derive, but only from an object, for a `stored_object!`.
 pub(crate) fn read_stored<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
 ) -> Result<T, D::Error> {
@@ -185,8 +186,8 @@ pub(crate) const fn field_name(ident: &'static str) -> &'static str {
     }
 }
 
-/// Defines a struct that is read from an object with these fields: `FromJson`. An `Option` may be null or
-/// missing, everything else is required; unknown fields are ignored.
+/// Defines a struct with `FromJson`, which reads an object with these fields. An `Option` may be
+/// null or missing. All other fields are required. Unknown fields are ignored.
 macro_rules! json_object {
     (
         $(#[$meta:meta])*
@@ -248,8 +249,8 @@ macro_rules! json_object {
     };
 }
 
-/// Implements `Deserialize` for a type that has `FromJson`; given a function `&str -> Result<Self, E>`,
-/// implements `FromJson` too, from a string.
+/// Implements `Deserialize` for a type that has `FromJson`. With a function
+/// `&str -> Result<Self, E>`, also implements `FromJson`, from a string.
 macro_rules! deserialize {
     ($name:ident) => {
         impl<'de> serde::Deserialize<'de> for $name {
@@ -272,8 +273,9 @@ macro_rules! deserialize {
     };
 }
 
-/// Defines a struct that is stored as an object with these fields: `Serialize`, `Deserialize`. A derived
-/// `Deserialize` would also take an array of the fields. `check` tells what is wrong between fields.
+/// Defines a struct with `Serialize` and `Deserialize`, which is stored as an object with these
+/// fields. A derived `Deserialize` would also accept an array of the fields. `check` returns an
+/// error if fields contradict each other.
 macro_rules! stored_object {
     (
         $(#[$meta:meta])*

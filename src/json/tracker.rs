@@ -1,4 +1,4 @@
-//! Keeps track of where a reader is in its text.
+//! Tracks the position of a reader in its text.
 
 use alloc::string::{String, ToString};
 use core::cell::{Cell, RefCell};
@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, Error, MapAccess};
 
 use super::{FromJson, ParseErrorKind};
 
-/// The place where a reader is, what it expects there, and what it found wrong.
+/// The position of a reader, the value that it expects there, and the fault that it found.
 pub(crate) struct Tracker<'de> {
     steps: [Cell<Step<'de>>; MAX_STEPS],
     depth: Cell<usize>,
@@ -18,7 +18,7 @@ pub(crate) struct Tracker<'de> {
     fault: RefCell<Option<(ParseErrorKind, String)>>,
 }
 
-/// The most levels that a path names: 5. The bodies of this crate have four.
+/// The most levels of a path: 5. The bodies of this crate have four levels.
 const MAX_STEPS: usize = 5;
 
 #[derive(Clone, Copy)]
@@ -38,18 +38,18 @@ impl<'de> Tracker<'de> {
         }
     }
 
-    /// Notes what kind of value is read next.
+    /// Records the kind of value that is read next.
     pub(crate) fn expect(&self, what: &'static str) {
         self.expected.set(what);
     }
 
-    /// Returns what is read next.
+    /// Returns the kind of value that is read next.
     pub(super) fn expected(&self) -> &'static str {
         self.expected.get()
     }
 
-    /// Notes that the values of an object or an array follow. A reader that fails before
-    /// [`leave`](Self::leave) does not call it, so that the path stays where it was.
+    /// Records that the values of an object or an array follow. A reader that fails does not call
+    /// [`leave`](Self::leave), so that the path stays at the fault.
     pub(crate) fn enter(&self) {
         self.depth.set(self.depth.get().saturating_add(1));
         self.step(Step::Start);
@@ -59,12 +59,12 @@ impl<'de> Tracker<'de> {
         self.depth.set(self.depth.get().saturating_sub(1));
     }
 
-    /// Notes which field is read next.
+    /// Records which field is read next.
     pub(crate) fn field(&self, name: &'de str) {
         self.step(Step::Field(name));
     }
 
-    /// Notes which item of an array is read next.
+    /// Records which item of an array is read next.
     pub(crate) fn item(&self, index: usize) {
         self.step(Step::Item(index));
     }
@@ -75,12 +75,12 @@ impl<'de> Tracker<'de> {
         }
     }
 
-    /// Makes a seed of a type.
+    /// Creates a seed of a type.
     pub(crate) fn seed<T: FromJson<'de>>(&self) -> Tracked<'_, 'de, T> {
         Tracked(self, PhantomData)
     }
 
-    /// Reads the value of a field that may be given once.
+    /// Reads the value of a field that may be given only once.
     pub(crate) fn once<S: DeserializeSeed<'de>, A: MapAccess<'de>>(
         &self,
         slot: &mut Option<S::Value>,
@@ -106,20 +106,20 @@ impl<'de> Tracker<'de> {
         })
     }
 
-    /// Records what is wrong where the reader is. The reason must not quote a value.
+    /// Records a fault at the reader's position. The reason must not quote a value.
     pub(crate) fn reject<E: Error>(&self, kind: ParseErrorKind, reason: impl Display) -> E {
         let error = E::custom(&reason);
         self.fault.replace(Some((kind, reason.to_string())));
         error
     }
 
-    /// Returns what was rejected. By default a value of another kind, which serde found.
+    /// Returns the recorded fault. By default, this is a value of another kind, which serde found.
     pub(super) fn fault(&self) -> (ParseErrorKind, String) {
         let expected = || alloc::format!("expected {}", self.expected());
         self.fault.take().unwrap_or_else(|| (ParseErrorKind::Value, expected()))
     }
 
-    /// Returns the path to where the reader is: `data[3].caller.phone_number`.
+    /// Returns the path of the reader's position: `data[3].caller.phone_number`.
     pub(super) fn path(&self) -> Option<String> {
         let mut path = String::new();
         for step in self.steps.iter().take(self.depth.get()) {
@@ -134,8 +134,7 @@ impl<'de> Tracker<'de> {
     }
 }
 
-/// Returns a name that is written as this API writes names, or a question mark for a name that may
-/// be data.
+/// Returns a name in the form of this API's names, or a question mark for a name that may be data.
 fn shown(name: &str) -> &str {
     let ours = name.len() <= 40
         && name.starts_with(|first: char| first.is_ascii_lowercase())

@@ -1,4 +1,4 @@
-//! Reads the values that fields of every object have: texts, numbers, null, arrays.
+//! Reads common values of fields: texts, numbers, null, arrays.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -34,7 +34,7 @@ impl<'de> FromJson<'de> for &'de RawValue {
     }
 }
 
-/// An integral number, with or without a fraction of zeros: `240` and `240.0` are one number.
+/// An integral number, with or without a fraction of zeros: `240` and `240.0` are the same number.
 impl<'de> FromJson<'de> for i64 {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
         tracker.expect("a 64-bit integer");
@@ -51,7 +51,7 @@ fn integral(number: f64) -> Option<i64> {
     (number % 1.0 == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }
 
-/// Null, or a value; a field that is missing is null.
+/// Null, or a value. A missing field is null.
 impl<'de, T: FromJson<'de>> FromJson<'de> for Option<T> {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
         from.deserialize_option(Tracked::<Self>(tracker, PhantomData))
@@ -84,7 +84,7 @@ impl<'de, T: FromJson<'de>> FromJson<'de> for Vec<T> {
     }
 }
 
-/// Reads an array, and checks each item; the error of an item must not quote it.
+/// Reads an array, and checks each item. The error of `check` must not quote the item.
 pub(crate) fn read_items<'de, T: FromJson<'de>, D: Deserializer<'de>>(
     from: D,
     tracker: &Tracker<'de>,
