@@ -14,7 +14,7 @@ const MONTHS: [&str; 12] =
 /// Parses a date. Spaces and tabs around it are ignored.
 ///
 /// A weekday that does not fit the date is refused, because one of the two is wrong. A year of two
-/// digits is in 1970 to 2069.
+/// digits is between 1970 and 2069.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     let text = text.trim_matches([' ', '\t']);
     if let Some((weekday, rest)) = text.split_once(", ") {

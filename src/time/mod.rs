@@ -1,4 +1,4 @@
-//! One instant: [`Timestamp`]; RFC 3339 and the dates of HTTP headers.
+//! Instants ([`Timestamp`]), RFC 3339, and the dates of HTTP headers.
 
 #[cfg(feature = "client")]
 pub(crate) mod http_date;

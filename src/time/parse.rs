@@ -8,9 +8,9 @@ use ::time::{Date, Month, OffsetDateTime};
 use super::Timestamp;
 use crate::json::deserialize;
 
-/// The reason why a text is not an RFC 3339 instant, and the byte where it is not.
+/// The reason why a text is not an RFC 3339 instant, and the position of the fault.
 ///
-/// It never repeats the text.
+/// The error never repeats the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseTimestampError {
     reason: &'static str,
@@ -50,15 +50,16 @@ impl Timestamp {
     /// ```
     ///
     /// `T` and `t`, `Z` and `z`, and offsets from `-23:59` to `+23:59` are accepted; `-00:00` is
-    /// UTC. Where the RFC leaves room:
+    /// UTC. These rules apply where the RFC leaves a choice:
     ///
     /// - A fraction has 1 to 9 digits. More digits are an error: reading never changes an instant.
-    /// - Second 60 is accepted at 23:59:60 UTC only, and is the last nanosecond before midnight.
+    /// - Second 60 is accepted at 23:59:60 UTC only, and becomes the last nanosecond before
+    ///   midnight.
     /// - The instant must be in the years 0000 to 9999 *in UTC*, so that it can be written again.
     /// - A space instead of `T`, and a time without an offset, are errors.
     ///
     /// # Errors
-    /// Returns what is wrong with the text, and its position.
+    /// Returns the fault of the text, and its position.
     pub fn parse(text: &str) -> Result<Self, ParseTimestampError> {
         parse(text.as_bytes())
     }
@@ -78,8 +79,8 @@ type Parsed<T> = Result<T, ParseTimestampError>;
 
 const DAY: i64 = 86_400;
 
-/// Parses RFC 3339. The calendar is that of the `time` crate; its own parser of RFC 3339 accepts
-/// any separator and cuts long fractions off, so the grammar is here.
+/// Parses RFC 3339. The calendar is that of the `time` crate. The grammar is here, because that
+/// crate's parser accepts any separator and truncates long fractions.
 #[expect(clippy::arithmetic_side_effects, reason = "at most 10,000 years of seconds")]
 pub(crate) fn parse(text: &[u8]) -> Parsed<Timestamp> {
     const EPOCH: i32 = OffsetDateTime::UNIX_EPOCH.date().to_julian_day();
@@ -122,7 +123,7 @@ pub(crate) fn parse(text: &[u8]) -> Parsed<Timestamp> {
     Timestamp::from_parts(seconds, nanos).ok_or(ParseTimestampError { reason, at: 0 })
 }
 
-/// Reads the nanoseconds, 0 if there is no fraction, and returns what follows.
+/// Reads the nanoseconds (0 without a fraction), and returns the rest of the text.
 #[expect(clippy::arithmetic_side_effects, reason = "nine digits are below a billion")]
 fn fraction<'a>(text: &[u8], rest: &'a [u8]) -> Parsed<(u32, &'a [u8])> {
     let [b'.', digits @ ..] = rest else { return Ok((0, rest)) };
@@ -146,7 +147,7 @@ fn fraction<'a>(text: &[u8], rest: &'a [u8]) -> Parsed<(u32, &'a [u8])> {
     Ok((nanos, rest))
 }
 
-/// Reads how far local time is ahead of UTC, in seconds.
+/// Reads the offset of local time from UTC in seconds, positive if local time is ahead.
 #[expect(clippy::arithmetic_side_effects, reason = "less than a day")]
 fn offset(text: &[u8], rest: &[u8]) -> Parsed<i64> {
     let at = text.len() - rest.len();
@@ -173,7 +174,7 @@ fn offset(text: &[u8], rest: &[u8]) -> Parsed<i64> {
     }
 }
 
-/// Returns the seconds of an hour and a minute; `at` is where the hour is.
+/// Returns the seconds of an hour and a minute. `at` is the position of the hour.
 #[expect(clippy::arithmetic_side_effects, reason = "less than a day")]
 fn time_of_day(hour: u8, minute: u8, at: usize) -> Parsed<i64> {
     match (hour, minute) {
@@ -190,7 +191,7 @@ fn two_digits([tens, units]: [&u8; 2]) -> Option<u8> {
     (tens <= 9 && units <= 9).then(|| tens.wrapping_mul(10).wrapping_add(units))
 }
 
-/// Finds the first byte from `at` on that differs from a shape, in which `0` is any digit.
+/// Finds the first byte from `at` on that differs from a shape. In the shape, `0` is any digit.
 #[cold]
 fn mismatch(text: &[u8], at: usize, shape: &str) -> ParseTimestampError {
     for (at, expected) in (at..).zip(shape.bytes()) {
@@ -207,7 +208,7 @@ fn mismatch(text: &[u8], at: usize, shape: &str) -> ParseTimestampError {
     ParseTimestampError { reason: "expected an RFC 3339 instant", at }
 }
 
-/// Creates a fault where the rest of the text begins.
+/// Creates a fault at the beginning of `rest`.
 fn fault_at(text: &[u8], rest: &[u8], reason: &'static str) -> ParseTimestampError {
     ParseTimestampError { reason, at: text.len().wrapping_sub(rest.len()) }
 }

@@ -24,15 +24,15 @@ const DAY: u64 = 86_400;
 /// # Ok::<(), &str>(())
 /// ```
 ///
-/// Every time in this crate has this type. There is no clock: functions that depend on the time
-/// take `now` as their last argument, so that a test decides the time. With the feature `std`, a
-/// host writes `Timestamp::from(SystemTime::now())`.
+/// Every time in this crate has this type. The crate has no clock. Functions that depend on the
+/// time take `now` as their last argument, so that a test controls the time. With the feature
+/// `std`, a host writes `Timestamp::from(SystemTime::now())`.
 ///
 /// # Text form
 ///
 /// A timestamp is written as RFC 3339 with `Z` and with as many digits of the fraction as it needs.
 /// Reading the text again gives the same instant. Reading, and both directions in JSON, need the
-/// feature `events`; [`parse`](Self::parse) documents the grammar.
+/// feature `events`. [`parse`](Self::parse) documents the grammar.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
     seconds: i64,
@@ -81,8 +81,8 @@ impl Timestamp {
         self.nanos
     }
 
-    /// Creates a timestamp from microseconds since the Unix epoch, which may be negative: what most
-    /// databases store.
+    /// Creates a timestamp from microseconds since the Unix epoch, which may be negative. Most
+    /// databases store microseconds.
     ///
     /// Returns `None` outside the years 0000 to 9999.
     ///
@@ -110,9 +110,9 @@ impl Timestamp {
 
     /// Rounds down to a microsecond.
     ///
-    /// A database column often keeps microseconds. Round an instant where a record is *made*,
-    /// before anything is derived from it. Else the record in memory and the row that is read later
-    /// differ by less than a microsecond, and their order and cursors differ, too.
+    /// A database column often keeps microseconds. Round an instant when a record is *created*,
+    /// before anything is derived from the record. Otherwise, the record in memory and the row that
+    /// is read later differ by less than a microsecond, and their order and cursors differ, too.
     ///
     /// ```
     /// use call_assistant::Timestamp;
@@ -127,13 +127,13 @@ impl Timestamp {
         Self { seconds: self.seconds, nanos: self.nanos.saturating_sub(self.nanos % 1_000) }
     }
 
-    /// Adds a duration, or returns `None` after [`MAX`](Self::MAX).
+    /// Adds a duration, or returns `None` if the result is after [`MAX`](Self::MAX).
     #[must_use]
     pub fn checked_add(self, span: Duration) -> Option<Self> {
         Self::after_min(self.since_min().checked_add(span)?)
     }
 
-    /// Subtracts a duration, or returns `None` before [`MIN`](Self::MIN).
+    /// Subtracts a duration, or returns `None` if the result is before [`MIN`](Self::MIN).
     #[must_use]
     pub fn checked_sub(self, span: Duration) -> Option<Self> {
         Self::after_min(self.since_min().checked_sub(span)?)
@@ -160,7 +160,7 @@ impl Timestamp {
         self.checked_sub(span).unwrap_or(Self::MIN)
     }
 
-    /// Returns the duration since `earlier`; zero if `earlier` is not earlier.
+    /// Returns the duration since `earlier`, or zero if `earlier` is not earlier.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         self.since_min().saturating_sub(earlier.since_min())
@@ -170,8 +170,8 @@ impl Timestamp {
     ///
     /// This is the algorithm of Cassio Neri and Lorenz Schneider, "Euclidean affine functions and
     /// their application to calendar algorithms", Software: Practice and Experience 53 (2023),
-    /// <https://doi.org/10.1002/spe.3172>. It counts years from March, so that the day that comes
-    /// and goes is the last one.
+    /// <https://doi.org/10.1002/spe.3172>. It counts years from March, so that the leap day is the
+    /// last day of a year.
     #[expect(clippy::arithmetic_side_effects, reason = "four times the days of 10,400 years fit")]
     pub(super) fn date(self) -> (u32, u32, u32) {
         const DAYS_OF_400_YEARS: u32 = 146_097;
@@ -207,7 +207,8 @@ fn low_half(number: u64) -> u32 {
     u32::from_le_bytes([a, b, c, d])
 }
 
-/// A clock outside the years 0000 to 9999 reads as the nearest end.
+/// A system time outside the years 0000 to 9999 becomes the nearest of [`MIN`](Timestamp::MIN) and
+/// [`MAX`](Timestamp::MAX).
 ///
 /// ```
 /// use std::time::SystemTime;

@@ -12,7 +12,8 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Like `Display`: a failed assertion shows an instant, not a count of seconds.
+/// Writes the same as `Display`, so that a failed assertion shows an instant, not a number of
+/// seconds.
 impl fmt::Debug for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -35,7 +36,7 @@ pub(crate) fn offset<S: serde::Serializer>(
     serializer.serialize_str(text(*instant, "+00:00").as_str())
 }
 
-/// `2026-03-01T09:30:00.25`, and then this text for UTC. The longest is
+/// Returns a text such as `2026-03-01T09:30:00.25`, followed by `utc`. The longest text is
 /// `9999-12-31T23:59:59.999999999+00:00`.
 // Not called: a returned text is copied while its last bytes are still being stored, which costs a
 // sixth of a page of them.
@@ -63,7 +64,7 @@ fn text(instant: Timestamp, utc: &str) -> FixedText<35> {
     text
 }
 
-/// The digits of each number below 100. Looking them up is faster than dividing.
+/// The digits of each number below 100. A lookup is faster than a division.
 const PAIRS: &[[u8; 2]] = b"\
     0001020304050607080910111213141516171819\
     2021222324252627282930313233343536373839\
