@@ -33,7 +33,7 @@ json_object! {
         /// [calendar day](crate::guide::reading#the-calls-of-a-day) of the business begins at
         /// midnight in this timezone. Timestamps are in UTC.
         pub timezone: String,
-        /// Whether the credential reaches production data; false for a test key.
+        /// Whether the credential reaches production data. The value is false for a test key.
         pub livemode: bool,
     }
 }
@@ -48,7 +48,7 @@ impl Account {
     /// Reads an account from JSON, by the rules in [`json`](crate::json).
     ///
     /// # Errors
-    /// Returns what is wrong, in which field, and at which line and column; never the value.
+    /// Returns the fault with its field, line and column, but never the value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         json::read(bytes)
     }

@@ -39,7 +39,8 @@ json_object! {
         pub answered_at: Option<Timestamp>,
         /// The time when the call ended.
         pub ended_at: Option<Timestamp>,
-        /// The length of the call, in seconds. A reader takes any integral number: `240.0`, `-1`.
+        /// The length of the call, in seconds. A reader accepts any integral number, such as
+        /// `240.0` or `-1`.
         pub duration_seconds: Option<i64>,
         /// The subject of the call.
         pub summary: Option<String>,
@@ -72,7 +73,7 @@ json_object! {
 deserialize!(CallCaller);
 
 impl Call {
-    /// Creates a call of an unknown caller; everything else is `None` or empty.
+    /// Creates a call of an unknown caller. Everything else is `None` or empty.
     #[must_use]
     pub fn new(id: CallId, started_at: Timestamp, created_at: Timestamp) -> Self {
         Self {
@@ -88,8 +89,8 @@ impl Call {
         }
     }
 
-    /// Returns the call's place in a list, which is sorted in descending order: newest first, and
-    /// among equal times by id, byte by byte.
+    /// Returns the sort key of the call in a list. Lists are in descending order: newest first, and
+    /// calls of the same time by id, byte by byte.
     #[must_use]
     pub fn list_order(&self) -> (Timestamp, &CallId) {
         (self.started_at, &self.id)
@@ -98,7 +99,7 @@ impl Call {
     /// Reads a call from JSON, by the rules in [`json`](crate::json).
     ///
     /// # Errors
-    /// Returns what is wrong, in which field, and at which line and column; never the value.
+    /// Returns the fault with its field, line and column, but never the value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         json::read(bytes)
     }

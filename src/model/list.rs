@@ -36,8 +36,8 @@ use crate::json::{
 /// **Each item is read by itself.** An item that cannot be read is kept whole with the reason, and
 /// does not make the page unreadable: see [`ListedCall`].
 ///
-/// A service sends all three fields. A page without `has_more` or `next_cursor` is read as well;
-/// the [protocol](crate::guide::protocol) has the meaning of each combination.
+/// A service sends all three fields. A page without `has_more` or `next_cursor` is read as well.
+/// The [protocol](crate::guide::protocol) defines each combination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallList {
@@ -45,7 +45,7 @@ pub struct CallList {
     pub data: Vec<ListedCall>,
     /// The cursor of the next page. Its text is opaque: send it back unchanged.
     pub next_cursor: Option<String>,
-    /// Whether there is a next page; `None` if the response did not say.
+    /// Whether there is a next page. `None` if the response has no value.
     pub has_more: Option<bool>,
 }
 
@@ -56,12 +56,12 @@ pub struct CallList {
 pub enum ListedCall {
     /// A call.
     Call(Call),
-    /// An item that cannot be read as a call: half of a surrogate pair in a text, a field of
-    /// another type. Store it, and tell somebody.
+    /// An item that cannot be read as a call, for example because a text has half of a surrogate
+    /// pair, or a field has another type. Store the item, and report it.
     Unreadable(UnreadableCall),
 }
 
-/// An item of a list that cannot be read as a [`Call`], kept as it came.
+/// An item of a list that cannot be read as a [`Call`], kept as received.
 ///
 /// ```
 /// use call_assistant::model::CallList;
@@ -109,11 +109,10 @@ impl CallList {
         })
     }
 
-    /// Reads a page from JSON, as [`json`](crate::json) says, each item by itself.
+    /// Reads a page from JSON, by the rules in [`json`](crate::json), each item by itself.
     ///
     /// # Errors
-    /// What is wrong with the page, in which field, at which line and column; never the value
-    /// itself.
+    /// Returns the fault of the page with its field, line and column, but never the value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         // Nearly every page is without fault, and twice as fast to read as a whole.
         match json::read::<Faultless>(bytes) {
@@ -129,7 +128,7 @@ impl CallList {
         }
     }
 
-    /// Writes the page as JSON, without spaces. Unreadable items are written as they came.
+    /// Writes the page as JSON, without spaces. Unreadable items are written as received.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         json::write(self)
@@ -137,32 +136,32 @@ impl CallList {
 }
 
 impl UnreadableCall {
-    /// Returns the id, if the item has one that can be read.
+    /// Returns the id, if the item has a readable id.
     #[must_use]
     pub fn id(&self) -> Option<&CallId> {
         self.id.as_ref()
     }
 
-    /// Returns when the record was written, if that can be read.
+    /// Returns the time when the record was written, if that time is readable.
     #[must_use]
     pub fn created_at(&self) -> Option<Timestamp> {
         self.created_at
     }
 
-    /// Returns the item as it came.
+    /// Returns the item as received.
     #[must_use]
     pub fn json(&self) -> &RawValue {
         &self.json.0
     }
 
-    /// Returns what is wrong. Field, line and column are those within the item.
+    /// Returns the fault. Its field, line and column are relative to the item.
     #[must_use]
     pub fn error(&self) -> &ParseError {
         &self.error
     }
 }
 
-/// Shows the id, the length and the error: the text is about people, and of any length.
+/// Shows the id, the length and the error. Omits the text, which is about people and of any length.
 impl fmt::Debug for UnreadableCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UnreadableCall")
@@ -246,7 +245,7 @@ json_object! {
 }
 
 json_object! {
-    /// A page whose items are read each by itself.
+    /// A page whose items are read separately.
     struct ItemByItem {
         data: Items,
         next_cursor: Option<String>,

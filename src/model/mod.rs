@@ -11,8 +11,8 @@
 //! # Ok::<(), call_assistant::json::ParseError>(())
 //! ```
 //!
-//! Customers and the service use the same types. Their fields are public, and a later version may
-//! add some: create a value with `new` and then set its fields.
+//! Customers and the service use the same types. The fields are public, and a later version may add
+//! fields. Therefore create a value with `new` and then set its fields.
 //!
 //! | resource | fields given by the [protocol](crate::guide::protocol) | used in |
 //! |---|---|---|

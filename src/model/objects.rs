@@ -1,4 +1,4 @@
-//! The objects inside events that the protocol describes only in part.
+//! The objects inside events. The protocol describes these objects only in part.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,8 +17,8 @@ use crate::json::{
 /// A call that the assistant transferred to a person.
 ///
 /// The [protocol](crate::guide::protocol) names `target_label` and `transferred_at` without their
-/// types. [`new`](Self::new) writes a string and an RFC 3339 time; other values that arrive are
-/// kept and written back unchanged.
+/// types. [`new`](Self::new) writes a string and an RFC 3339 time. Other received values are kept
+/// and written back unchanged.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -47,7 +47,7 @@ pub struct TransferredCall {
 }
 
 json_object! {
-    /// The two fields next to those of the call.
+    /// The two fields next to the fields of the call.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     struct Transfer {
         #[serde(skip_serializing_if = "Kept::is_absent")]
@@ -68,25 +68,25 @@ impl TransferredCall {
         Self { call, transfer }
     }
 
-    /// Returns the label of the person or place, if it came as a string.
+    /// Returns the label of the person or place, if the label is a string.
     #[must_use]
     pub fn target_label(&self) -> Option<String> {
         serde_json::from_str(self.target_label_json()?.get()).ok()
     }
 
-    /// Returns `target_label` as it came, of any type; `None` if it was missing.
+    /// Returns `target_label` as received, of any type, or `None` if it is missing.
     #[must_use]
     pub fn target_label_json(&self) -> Option<&RawValue> {
         self.transfer.target_label.get()
     }
 
-    /// Returns when the call was transferred, if that came as an RFC 3339 time.
+    /// Returns the time of the transfer, if it is an RFC 3339 time.
     #[must_use]
     pub fn transferred_at(&self) -> Option<Timestamp> {
         serde_json::from_str(self.transferred_at_json()?.get()).ok()
     }
 
-    /// Returns `transferred_at` as it came, of any type; `None` if it was missing.
+    /// Returns `transferred_at` as received, of any type, or `None` if it is missing.
     #[must_use]
     pub fn transferred_at_json(&self) -> Option<&RawValue> {
         self.transfer.transferred_at.get()
@@ -95,7 +95,7 @@ impl TransferredCall {
     /// Reads a transferred call from JSON, by the rules in [`json`](crate::json).
     ///
     /// # Errors
-    /// Returns what is wrong, in which field, and at which line and column; never the value.
+    /// Returns the fault with its field, line and column, but never the value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         json::read(bytes)
     }
@@ -116,7 +116,7 @@ impl<'de> FromJson<'de> for TransferredCall {
 
 deserialize!(TransferredCall);
 
-/// A value as it came, or none. (An `Option` would read null as none.)
+/// A value as received, or no value. (An `Option` would read null as no value.)
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 struct Kept(Option<RawJson>);
@@ -147,17 +147,17 @@ impl<'de> FromJson<'de> for Kept {
 }
 
 open_enum! {
-    /// The state of an appointment. The protocol names one value.
+    /// The state of an appointment. The protocol defines one value.
     pub enum AppointmentStatus {
         /// An appointment that will not take place.
         Cancelled = "cancelled",
     }
 }
 
-/// An appointment. The [protocol](crate::guide::protocol) gives only its `status`.
+/// An appointment. The [protocol](crate::guide::protocol) defines only its `status`.
 ///
-/// The object is kept as it came. The two fields that this crate uses have methods; the others
-/// are in [`object`](Self::object).
+/// The object is kept as received. The two fields that this crate uses have methods. The other
+/// fields are in [`object`](Self::object).
 ///
 /// ```
 /// use call_assistant::json::JsonObject;
@@ -203,7 +203,7 @@ impl Appointment {
     /// Reads an appointment from JSON, by the rules in [`json`](crate::json).
     ///
     /// # Errors
-    /// Returns what is wrong, in which field, and at which line and column; never the value.
+    /// Returns the fault with its field, line and column, but never the value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         json::read(bytes)
     }
@@ -229,8 +229,8 @@ impl<'de> FromJson<'de> for Appointment {
 
 deserialize!(Appointment);
 
-/// A contact in the customer's address book. The
-/// [protocol](crate::guide::protocol) gives none of its fields.
+/// A contact in the customer's address book. The [protocol](crate::guide::protocol) defines none of
+/// its fields.
 ///
 /// ```
 /// use call_assistant::model::Contact;
@@ -253,7 +253,7 @@ impl Contact {
     /// Reads a contact from JSON, by the rules in [`json`](crate::json).
     ///
     /// # Errors
-    /// Returns what is wrong, in which field, and at which line and column; never the value.
+    /// Returns the fault with its field, line and column, but never the value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         json::read(bytes)
     }
