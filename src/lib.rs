@@ -2,7 +2,7 @@
 //!
 //! The service answers phone calls for businesses. Its customers read the calls over a REST API and
 //! receive signed webhooks about them. The service embeds one half of this crate, and its customers
-//! the other half. Both use the same types.
+//! embed the other half. Both use the same types.
 //!
 //! ```
 //! # #[cfg(feature = "client")] {

@@ -196,8 +196,8 @@ impl Label for () {
     }
 }
 
-/// Defines a label of one name: by the text of each value of a type, or by a list of values and the
-/// function that returns their text.
+/// Defines a label of one name. Its values are given as the text of each value of a type, or as a
+/// list and the function that returns their text.
 macro_rules! label {
     ($name:ident = $label:literal, $of:ty {
         $($value:pat $(if $guard:expr)? => $text:literal,)+

@@ -132,7 +132,7 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
-/// Returns the number of lines, and the length of the last one.
+/// Returns the number of lines, and the length of the last line.
 fn end(text: &[u8]) -> (usize, usize) {
     let mut lines = text.rsplit(|&byte| byte == b'\n');
     let last = lines.next().map_or(0, <[u8]>::len);

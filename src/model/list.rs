@@ -83,7 +83,7 @@ pub struct UnreadableCall {
 
 impl CallList {
     /// The most unreadable items of a page: 100, as many as a page has calls. A text with more
-    /// unreadable items is not a page, and its error says so.
+    /// unreadable items is not a page, and its error gives this reason.
     const MAX_UNREADABLE: usize = 100;
 
     /// Creates a page. `next_cursor` leads to the next page; the last page has no cursor.

@@ -16,7 +16,7 @@ use crate::json::{
 
 /// A call that the assistant transferred to a person.
 ///
-/// The [protocol](crate::guide::protocol) names `target_label` and `transferred_at` without their
+/// The [protocol](crate::guide::protocol) defines `target_label` and `transferred_at` without their
 /// types. [`new`](Self::new) writes a string and an RFC 3339 time. Other received values are kept
 /// and written back unchanged.
 ///

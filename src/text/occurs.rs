@@ -1,4 +1,4 @@
-//! Values that may be given once.
+//! Values that may occur at most once.
 
 /// A value that a message has at most once, such as a header. Two values are ambiguous.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl<T> Occurs<T> {
         }
     }
 
-    /// Returns the value that is given once.
+    /// Returns the value, if it occurs exactly once.
     pub(crate) fn only(self) -> Option<T> {
         match self {
             Self::Once(value) => Some(value),

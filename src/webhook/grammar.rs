@@ -17,7 +17,7 @@ pub(super) struct Signature<'a> {
     pub(super) timestamp: &'a [u8],
     /// The value of `timestamp`.
     pub(super) seconds: u64,
-    /// The first well-formed `v1`. Nearly always it is the only one.
+    /// The first well-formed `v1`, which is nearly always the only `v1`.
     first: Candidate,
     /// The parts after `first`.
     others: Parts<'a>,

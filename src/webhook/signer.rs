@@ -31,9 +31,9 @@ use crate::{Product, Timestamp};
 /// ```
 ///
 /// Sign the same stored bytes again for every attempt, with the attempt's own time. Keep a signer
-/// for each endpoint until the endpoint's secrets change, because it holds the key schedules.
-/// Computing them takes half the time of signing a short message. A signer that is kept after a
-/// rotation signs without the new secret.
+/// for each endpoint until the endpoint's secrets change, because the signer holds the key
+/// schedules. Computing the schedules takes half the time of signing a short message. A signer that
+/// is kept after a rotation signs without the new secret.
 ///
 /// # Rotation
 /// After a rotation, the replaced secret continues to sign until it expires, so that the receiver

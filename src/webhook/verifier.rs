@@ -164,7 +164,7 @@ impl Verifier {
         Ok(Verified { body, headers, secret_index, age_seconds })
     }
 
-    /// Returns the position of the first secret that made one of the digests.
+    /// Returns the position of the first secret that created one of the digests.
     fn find(&self, signature: &Signature<'_>, body: &[u8]) -> Result<usize, VerifyError> {
         let mut uppercase = None;
         for (index, key) in core::iter::once(&self.first).chain(&self.others).enumerate() {
@@ -179,7 +179,7 @@ impl Verifier {
     }
 }
 
-/// The headers of a delivery, as they were given.
+/// The headers of a delivery, as the caller passed them.
 enum Headers<'a> {
     Map(&'a HeaderMap, &'a Product),
     Parts(DeliveryHeaders<'a>),

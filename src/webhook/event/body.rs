@@ -16,7 +16,7 @@ use crate::id::{AccountId, EventId};
 use crate::json::{ParseError, deserialize};
 use crate::webhook::signer::Signer;
 
-/// The body of one event: the bytes that every endpoint gets in every attempt.
+/// The body of one event: the bytes that every endpoint receives in every attempt.
 ///
 /// ```
 /// use call_assistant::webhook::event::EventBody;

@@ -157,7 +157,7 @@ impl NewEvent {
     ///
     /// # Errors
     /// Returns an error if the name was only inferred, or if the event is too long. A person who
-    /// approves the name makes the contact curated, which counts as adding it.
+    /// approves the name makes the contact curated, which counts as adding the contact.
     pub fn contact_created(
         self,
         contact: &Contact,

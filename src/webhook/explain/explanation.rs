@@ -118,7 +118,7 @@ impl fmt::Display for Explanation {
 /// | `signed_without_time` | the body was signed without the time |
 /// | `signed_without_period` | time and body were signed without the period between them |
 /// | `signed_with_id` | the event's id was signed too, as Standard Webhooks does |
-/// | `delivery_other` | header and body are not of one delivery: one of them is that of a known delivery |
+/// | `delivery_other` | header and body are of two deliveries: the header or the body is that of a known delivery |
 /// | `delivery_id_differs` | the delivery header is not the body's id; always a guess |
 ///
 /// | code | the secret |
@@ -164,7 +164,7 @@ impl fmt::Display for Explanation {
 /// | `body_bytes_literal` | it was printed as a Python bytes literal, `b'...'` |
 /// | `body_byte_list` | it was written as a list of its bytes, as `JSON.stringify` does to a `Buffer` |
 /// | `body_hex` | it was written in hex |
-/// | `body_form_encoded` | it was encoded as a form, or is a field of one |
+/// | `body_form_encoded` | it was encoded as a form, or is a field of a form |
 /// | `body_html_escaped` | it was escaped for HTML |
 /// | `body_chunked` | the chunk sizes of the HTTP connection are in it |
 /// | `body_request` | the head of the request is in it |

@@ -321,8 +321,8 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the causes with which one of the keys signed this message. If several keys signed
-    /// it, the digest with the fewest faults of notation counts, because a message that verifies is
-    /// genuine, whatever other parts the header has.
+    /// it, the digest with the fewest faults of notation is used, because a message that verifies
+    /// is genuine regardless of the header's other parts.
     fn sign(&self, message: &[&[u8]], keys: usize) -> Option<Vec<Cause>> {
         let mut best: Option<(usize, Vec<Cause>)> = None;
         for (number, candidates) in self.keys.iter().enumerate() {

@@ -48,8 +48,8 @@ use crate::webhook::WebhookResponse;
 /// }
 /// ```
 ///
-/// **An inbox keeps keys and no bodies.** An acknowledged event is never sent again, so the handler
-/// must keep the body of an event that it cannot read.
+/// **An inbox keeps keys and no bodies.** An acknowledged event is never sent again. Therefore the
+/// handler must keep the body of an event that it cannot read.
 ///
 /// Choose a capacity of at least the number of events that arrive within seven and a half hours.
 /// The inbox then recognises every automatic retry.

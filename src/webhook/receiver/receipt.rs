@@ -174,8 +174,8 @@ impl Receipt {
     /// key](Self::key). The handler then has the time `lease` to finish, for example
     /// [`ActiveClaim::LEASE`].
     ///
-    /// A stored claim that ends more than twice its own length after `now` was written by a host
-    /// whose clock was wrong, and counts as expired. See [the module's page](super#wrong-clocks).
+    /// If a stored claim ends more than twice its own length after `now`, the clock of its host was
+    /// wrong. The claim then counts as expired. See [the module's page](super#wrong-clocks).
     pub fn claim(
         self,
         stored: Option<&InboxEntry>,

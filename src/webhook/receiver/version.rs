@@ -4,8 +4,8 @@ use crate::Timestamp;
 use crate::json::{JsonObject, stored_object};
 
 stored_object! {
-    /// The position of a state among the states of its object: by the object's own time, then by
-    /// the time of the event that carried the state.
+    /// The position of a state among the states of its object. States are ordered by the object's
+    /// own time, then by the time of the event that carried the state.
     ///
     /// ```
     /// # use call_assistant::Timestamp;
@@ -23,9 +23,9 @@ stored_object! {
     /// # Ok::<(), call_assistant::json::ParseError>(())
     /// ```
     ///
-    /// Events arrive in any order, so apply an update only if it is not older than the stored
-    /// state. Store the version with the object. Keep the version even if the object is deleted,
-    /// because otherwise a late update restores the object.
+    /// Events arrive in any order. Therefore apply an update only if it is not older than the
+    /// stored state. Store the version with the object. Keep the version even if the object is
+    /// deleted, because otherwise a late update restores the object.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub struct ObjectVersion {
         object: Timestamp,
@@ -36,7 +36,7 @@ stored_object! {
 impl ObjectVersion {
     /// Creates the version of an object whose fields the [protocol](crate::guide::protocol) does
     /// not define. The first of `fields` that contains an RFC 3339 time is the object's time. If no
-    /// field contains one, the event's time is the object's time.
+    /// field contains such a time, the event's time is the object's time.
     #[must_use]
     pub fn from_fields(object: &JsonObject, fields: &[&str], event_created_at: Timestamp) -> Self {
         let time = |field: &&str| Timestamp::parse(&object.get_str(field)?).ok();
