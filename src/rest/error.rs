@@ -129,8 +129,9 @@ impl ErrorCode {
 /// ```
 ///
 /// `Display` and `Debug` write one line for a log, with bounded length and without texts that look
-/// like a secret. The fields hold the texts as they were received. [`from_json`](Self::from_json)
-/// requires only the code.
+/// like a secret. [`from_json`](Self::from_json) requires only the code. A message that is missing or
+/// cannot be read becomes the code's default message. A `request_id` that is not valid or looks like a
+/// secret becomes `None`. Any other text is kept as it was received.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiError {
@@ -146,7 +147,7 @@ pub struct ApiError {
 
 impl ApiError {
     /// Creates the error of a code, with its type and default message. A code that this version
-    /// does not know gets the type `api_error`, and is sent with status 500.
+    /// does not know gets the type `api_error` and a general message.
     #[must_use]
     pub fn new(code: ErrorCode, request_id: RequestId) -> Self {
         Self {

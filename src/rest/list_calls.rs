@@ -119,8 +119,8 @@ impl ListCalls {
     /// because the keys that sealed the cursor check it later.
     ///
     /// # Errors
-    /// Returns the first fault: a parameter that is unknown, repeated, empty or out of its bounds,
-    /// or bounds of `created_at` in the wrong order.
+    /// Returns the first fault: a parameter that is unknown, repeated or empty, a value that is
+    /// malformed or out of its bounds, or bounds of `created_at` in the wrong order.
     pub fn from_query(query: &str) -> Result<Self, ParameterError> {
         let (mut list, mut seen) = (Self::new(), [false; PARAMETERS.len()]);
         let pieces = query.split('&').filter(|piece| !piece.is_empty());

@@ -66,7 +66,7 @@ pub enum ParameterError {
         /// The parameter.
         parameter: &'static str,
     },
-    /// A limit that is not written in digits only.
+    /// A limit that is not written in digits only, or has a leading zero.
     #[error(
         "limit is not a whole number from 1 to {} in digits, without sign, spaces or leading zeros",
         ListCalls::MAX_LIMIT

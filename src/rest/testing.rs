@@ -99,7 +99,8 @@ pub struct Service {
     pub status: AccountStatus,
     /// The keys. At first, there is one key with both scopes. Keys of another account are refused.
     pub keys: Vec<StoredKey>,
-    /// Whether the service's store is down. If it is, the answer to each request is 500.
+    /// Whether the service's store is down. If it is, the answer to each request for
+    /// an operation is 500. An invalid `Host`, path or method is still answered with 400, 404 or 405.
     pub is_down: bool,
     mode: Mode,
     calls: Vec<CallRow>,

@@ -39,8 +39,8 @@ pub(super) type Cause = Box<dyn Error + Send + Sync>;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientError {
-    /// The status; `None` if there was no response. 200 is possible, too, if a success cannot be
-    /// read.
+    /// The status; `None` if there was no response, or if its number is not a status of HTTP. 200 is
+    /// possible, too, if a success cannot be read.
     pub status: Option<StatusCode>,
     /// The id to quote to support, from the header or else from the body. `None` if the service did
     /// not answer.
@@ -147,8 +147,10 @@ impl ClientError {
         &self.excerpt
     }
 
-    /// Returns who must act, and how. The code of the service's error decides, or the status if
-    /// this version does not know the code.
+    /// Returns who must act, and how. The code of the service's error decides. The status decides if
+    /// this version does not know the code. The status also decides if the code allows a retry, because
+    /// a proxy may have changed the status. Without an error of the service, the
+    /// [`reason`](Self::reason) and the status decide.
     #[must_use]
     pub fn action(&self) -> Action {
         let by_status = self.status.map_or(Action::Retry, action_of_status);

@@ -73,7 +73,8 @@ impl Client {
     /// has no body. `request.map(|()| ...)` adds the empty body that an HTTP client requires.
     ///
     /// # Errors
-    /// No URL can contain the call's id or the cursor.
+    /// The limit or the filter of a list is not valid, or no URL can contain the cursor or the call's
+    /// id.
     #[expect(clippy::expect_used, reason = "base URL, key and request are checked text")]
     pub fn request<R: ApiRequest>(&self, operation: &R) -> Result<Request<()>, ParameterError> {
         let mut request = Request::new(());

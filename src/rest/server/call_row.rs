@@ -74,11 +74,13 @@ pub enum RowsReason {
         row: usize,
     },
     /// A row that does not come after the previous row or the cursor. The cause is another order,
-    /// another collation, or a repeated row.
+    /// another collation, or a repeated row. Also a position of
+    /// [`answer_part`](super::CallsQuery::answer_part) that does not come after the cursor, or comes
+    /// before the last row.
     #[error("row {row} does not come after the one before it")]
     #[non_exhaustive]
     OutOfOrder {
-        /// The position of the row.
+        /// The position of the row; the number of rows for a position of `answer_part`.
         row: usize,
     },
     /// A row that the [filter](crate::rest::CallFilter) of the list does not select.

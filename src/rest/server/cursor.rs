@@ -126,7 +126,7 @@ impl fmt::Debug for CursorKey {
 ///
 /// A cursor holds the position of the last call of a page and the filter of the list. The cursor does not
 /// contain the account and the mode, but is authenticated together with them. A cursor is therefore invalid
-/// for any other account, and reveals nothing about its own account.
+/// for any other account or mode, and reveals nothing about its own account.
 ///
 /// # Rotation
 ///

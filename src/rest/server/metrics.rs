@@ -9,8 +9,8 @@ use crate::metrics::{Counters, Histogram, Label, label, side_metrics};
 use crate::rest::{ErrorCode, Operation, Quota};
 
 side_metrics! {
-    /// Counters of requests by operation and status, counters of rejections by code, and durations of
-    /// responses.
+    /// Counters of requests by operation and status, counters of rejections by code, counters of
+    /// rate-limited requests by quota, and durations of responses.
     ///
     /// ```
     /// use core::time::Duration;

@@ -25,8 +25,9 @@ use crate::rest::{ApiError, ErrorCode, Operation, ParameterError, Scope};
 /// assert_eq!(rejection.into_response().status(), 500);
 /// ```
 ///
-/// The response never contains the reason. All unusable keys get the same bytes, and the response
-/// reveals nothing about a fault of the host.
+/// The message of the response contains the reason only if the `Host` header or a parameter is not
+/// valid, or if a scope is missing. Any other message is the code's default message. All unusable keys
+/// get the same bytes, and the response reveals nothing about a fault of the host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{request_id}: {}: {reason}", .reason.code())]
 pub struct Rejection {

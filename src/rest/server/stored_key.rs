@@ -146,7 +146,8 @@ impl StoredKey {
     }
 
     /// Notes that the key was used, and returns whether to store the use. A use is stored again only when the
-    /// stored use is at least `every` ago, so that most requests write nothing.
+    /// stored use is at least `every` ago, so that most requests write nothing. A stored use more than
+    /// `every` after `used_at` comes from a wrong clock, and is replaced.
     ///
     /// ```
     /// # use core::time::Duration;

@@ -40,10 +40,11 @@ use crate::rest::{CallFilter, ListCalls, Mode};
 /// a single index on `started_at`, a poll that finds nothing would read all calls of the account. With two
 /// indexes and no bounds, the planner would have to guess, and would sometimes guess wrong.
 ///
-/// The hour is a choice. It must be longer than the longest call, and a poll reads the index entries of that
-/// span. The span is in the table and in the query, and must be the same in both. All calls of an import of
-/// old calls are late. After a large import, a page whose bounds exclude most of the imported calls is slow.
-/// In that case, limit how many rows a page reads, and answer with [`answer_part`](Self::answer_part).
+/// The hour is a choice. It should be longer than almost all calls, because a longer call counts as late. A
+/// poll reads the index entries of that span. The span is in the table and in the query, and must be the same
+/// in both. All calls of an import of old calls are late. After a large import, a page whose bounds exclude
+/// most of the imported calls is slow. In that case, limit how many rows a page reads, and answer with
+/// [`answer_part`](Self::answer_part).
 ///
 /// # Rules for the store
 ///
@@ -94,7 +95,7 @@ impl CallsQuery {
     }
 
     /// Returns the position after which the rows come. Their calls started earlier, or started at
-    /// the same instant and have a smaller id.
+    /// the same instant and have a smaller id. `None` for the first page.
     #[must_use]
     pub fn after(&self) -> Option<(Timestamp, &CallId)> {
         self.after.as_ref().map(|(started_at, id)| (*started_at, id))
@@ -144,12 +145,13 @@ impl CallsQuery {
 
     /// Writes the response of a store that stopped reading at the position `walked_to`, which comes after
     /// [`after`](Self::after). Pass all rows that match down to that position, in order, or
-    /// [`rows_to_read`](Self::rows_to_read) of them. The next page begins at that position. A page may be
-    /// empty and still have a next page.
+    /// [`rows_to_read`](Self::rows_to_read) of them. There is always a next page, even after an empty page.
+    /// The next page begins after that position. If there are `rows_to_read` rows, the next page begins after
+    /// the last call served, and the position is not used.
     ///
     /// # Errors
-    /// The errors of [`answer`](Self::answer). Also, the position does not come after the cursor
-    /// and the rows.
+    /// The errors of [`answer`](Self::answer). Also, a position that is used does not come after the cursor,
+    /// or comes before the last row.
     pub fn answer_part(
         self,
         rows: Vec<CallRow>,

@@ -59,7 +59,7 @@ impl Identified {
     /// response is. A rejected request does not count.
     ///
     /// # Errors
-    /// The quota is used up: 429, with the wait.
+    /// The quota is used up, or the table is full: 429, with the wait.
     pub fn admit(self, windows: &mut RateWindows, now: Timestamp) -> Result<Admitted, Rejection> {
         let checked = windows.check(&self.credential_id, self.quota, now);
         self.admitted(checked)
@@ -83,7 +83,7 @@ impl Identified {
     /// ```
     ///
     /// # Errors
-    /// The quota is used up: 429, with the wait.
+    /// The decision is a refusal: 429, with its wait.
     pub fn admit_decided(self, checked: Result<(), Duration>) -> Result<Admitted, Rejection> {
         let error = |wait| RateLimitError { wait, reason: RateLimitReason::Quota };
         self.admitted(checked.map_err(error))

@@ -237,7 +237,8 @@ impl fmt::Debug for RateWindows {
 #[error("{reason}, a request is admitted in {wait:?}")]
 #[non_exhaustive]
 pub struct RateLimitError {
-    /// The exact time until a request is admitted.
+    /// The exact time until a request is admitted. If the table is full, the time until another check
+    /// may free a slot, from 10 milliseconds to 60 seconds.
     pub wait: Duration,
     pub(in crate::rest::server) reason: RateLimitReason,
 }
