@@ -140,8 +140,8 @@ impl Excerpt {
         Self { text: excerpt(body, Self::MAX_LEN), cut: body.len() > Self::MAX_LEN }
     }
 
-    /// Creates an excerpt of header fields, with one `name: value` a line. Cookies are omitted, because
-    /// a reader of the log could log in with them.
+    /// Creates an excerpt of header fields, with one `name: value` a line. The value of `set-cookie`
+    /// becomes `[redacted]`, because a reader of the log could log in with a cookie.
     #[must_use]
     pub fn from_fields(fields: &HeaderMap) -> Self {
         let mut text = Vec::new();

@@ -212,7 +212,7 @@ label! {
 pub struct SenderGauges {
     /// Deliveries that are [`DeliveryStatus::Waiting`] or [`DeliveryStatus::Sending`].
     pub pending: u64,
-    /// Pending deliveries that are due, and wait because their endpoint is suspect or disabled.
+    /// Pending deliveries that are due, and whose endpoint is suspect or disabled.
     pub held: u64,
     /// The time for which the oldest delivery that may start now has been due. Held deliveries do not
     /// count. Deliveries that wait for a limit of their endpoint or account do not count, either.

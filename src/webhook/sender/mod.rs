@@ -79,9 +79,10 @@
 //! ```
 //!
 //! [Storing](crate::guide::storing) describes the order of these steps, the mistakes that break
-//! silently, and the cost of wrong clocks. [`settle`] does step 4 for any number of attempts. A
-//! [`Planner`] decides which delivery is next. A [`WebhookPlan`] defines what an account may do. Check
-//! the plan before a redelivery, before an endpoint is enabled, and before a [`Recovery`].
+//! silently, and the clock to use. The [protocol](crate::guide::protocol#leases-and-clocks) describes
+//! the cost of wrong clocks. [`settle`] does step 4 for any number of attempts. A [`Planner`] decides
+//! which delivery is next. A [`WebhookPlan`] defines what an account may do. Check the plan before a
+//! redelivery, before an endpoint is enabled, and before a [`Recovery`].
 
 mod delivery;
 mod endpoint;

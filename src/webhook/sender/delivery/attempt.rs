@@ -56,7 +56,7 @@ stored_object! {
         /// The delivery's version when the attempt began. The lease is held while the delivery has this
         /// version.
         pub(super) lease: u32,
-        /// The endpoint's generation when the attempt began.
+        /// The delivery's generation, which was the endpoint's when the attempt began.
         pub(super) generation: u32,
         /// The life of the endpoint in which the attempt began.
         pub(super) life: u32,

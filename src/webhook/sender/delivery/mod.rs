@@ -123,9 +123,9 @@ impl Delivery {
     /// is then made again. The receiver may get the attempt twice, but no attempt is lost.
     ///
     /// # Errors
-    /// [`BeginError`] contains the reason why no attempt begins. For a pending delivery, a disabled
-    /// endpoint takes precedence over other reasons. Only [`BeginError::Parked`] changes the delivery.
-    /// Then store the delivery.
+    /// [`BeginError`] contains the reason why no attempt begins. For a pending delivery of this endpoint,
+    /// a disabled endpoint takes precedence over other reasons. Only [`BeginError::Parked`] changes the
+    /// delivery. Then store the delivery.
     pub fn begin(
         &mut self,
         endpoint: &EndpointHealth,
@@ -154,8 +154,8 @@ impl Delivery {
     }
 
     /// Returns the attempt in flight if the delivery is [`DeliveryStatus::Sending`], and `None` in any
-    /// other state. Pass the endpoint as it was read with its URL. The attempt then equals the value
-    /// that [`begin`](Self::begin) returned.
+    /// other state or for another endpoint. Pass the endpoint as it was read with its URL. The attempt
+    /// then equals the value that [`begin`](Self::begin) returned.
     ///
     /// This function is for a store that begins attempts in a statement of its own. Only the process
     /// that began an attempt sends it.
@@ -191,7 +191,7 @@ impl Delivery {
     ///
     /// An outcome may arrive late, twice, or after another sender has taken over. A late 2xx still
     /// counts, because the receiver has the event. A late 410 still counts, because the endpoint is
-    /// gone. A late failure does not count, because the attempt is being made again.
+    /// gone. A late failure does not count, because the delivery has already continued or ended.
     ///
     /// # Errors
     /// The attempt belongs to another delivery. Nothing has changed.
@@ -257,8 +257,8 @@ impl Delivery {
     /// refused.
     ///
     /// # Errors
-    /// The delivery is pending, leased to a sender or delivered, the event is thirty days old, or the
-    /// endpoint is disabled.
+    /// The delivery is pending, leased to a sender, delivered or of another endpoint, the event is thirty
+    /// days old, or the endpoint is disabled.
     pub fn redeliver(
         &mut self,
         endpoint: &EndpointHealth,

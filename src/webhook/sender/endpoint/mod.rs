@@ -288,8 +288,9 @@ impl EndpointHealth {
         self.first_failures == FIRST_FAILURES_TO_SUSPECT
     }
 
-    /// Returns the end of the earliest first attempt that failed since the last 2xx. `None` once the
-    /// endpoint is disabled.
+    /// Returns the end of the earliest first attempt that failed since the last 2xx, or since the
+    /// endpoint was last [moved](Self::moved). `None` if no first attempt has failed since then, or if
+    /// the endpoint is disabled.
     #[must_use]
     pub fn first_failed_at(&self) -> Option<Timestamp> {
         self.first_failed_at

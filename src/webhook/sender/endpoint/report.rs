@@ -98,9 +98,10 @@ impl EndpointChange {
 }
 
 impl AttemptReport {
-    /// Returns whether the outcome came too late to change the delivery, because the attempt was already
-    /// finished or another sender has taken it over. Record the report anyway, because a late 410 still
-    /// disables the endpoint.
+    /// Returns whether the outcome came too late to change the delivery. For example, the attempt was
+    /// already finished, another sender has taken it over, or the delivery is parked. A 2xx is late only
+    /// if the delivery is already delivered. Record the report anyway, because a late 410 still disables
+    /// the endpoint.
     #[must_use]
     pub fn is_late(&self) -> bool {
         self.late

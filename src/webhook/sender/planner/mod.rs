@@ -76,10 +76,11 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// A planner may be outdated. [`Delivery::begin`](super::Delivery::begin) then refuses a delivery that
 /// has ended or is leased to another sender, which costs one step. If a delivery's [kind](DueKind) has
 /// changed since the delivery was planned, do not begin the delivery. Release it with the new kind,
-/// because each kind has its own slots.
+/// because the delivery's turn and slot depend on its kind.
 ///
 /// # Which endpoint is next
-/// An attempt in flight takes one of [`overall`](SenderLimits::overall) slots.
+/// An attempt in flight takes one of [`overall`](SenderLimits::overall) slots. An eighth of `overall` is
+/// rounded down, and a quarter is rounded up.
 ///
 /// - Waiting accounts take turns, with one delivery each turn. The account with the fewest attempts in
 ///   flight is first. Among accounts with equally many attempts, the account that has waited longest is
@@ -91,9 +92,10 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 ///   half of the slots, even while no other account waits.
 /// - An endpoint with nothing in flight may take any slot that its account may take. The second and
 ///   further attempts of all endpoints of an account together take at most a quarter of `overall`.
-/// - An endpoint is **slow** after two long attempts. A long attempt timed out or lasted more than eight
-///   seconds, with any outcome. A quicker response of any status ends the slowness. A quicker failure
-///   without a response changes nothing.
+/// - An endpoint is **slow** after two long attempts without a quicker response between them. A long
+///   attempt timed out or lasted more than eight seconds, with any outcome except
+///   [unsent](Outcome::Unsent). A quicker response of any status ends the slowness. A quicker failure
+///   without a response and an unsent attempt change nothing.
 /// - A slow endpoint has at most one attempt in flight. All slow endpoints together take at most an
 ///   eighth of `overall`, or one slot if an eighth is less. Slow endpoints and the others alternate
 ///   while slots are free for both, so that neither group waits forever if the eighth is all slots.
@@ -141,8 +143,9 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// that is due when it is added take 0.3 to 0.6 us.
 ///
 /// An endpoint with one pending delivery takes 160 to 220 bytes. The memory of a delivery is freed when
-/// it ends, and the memory of a sending account when it has nothing left to send. The planner keeps 72
-/// bytes for each endpoint number up to the highest, and 8 bytes for each account number.
+/// it ends. The memory of a sending account is freed when it has nothing in flight and nothing that may
+/// be sent now. The planner keeps 72 bytes for each endpoint number up to the highest, and 8 bytes for
+/// each account number.
 pub struct Planner {
     limits: SenderLimits,
     /// The microseconds between two attempts of one endpoint; 0 without a rate.
@@ -413,7 +416,8 @@ impl Planner {
     }
 
     /// Returns when to call [`next`](Self::next) again. If `next` has returned `None`, sleep until this
-    /// instant, or until an attempt finishes or a delivery is added.
+    /// instant, or until an attempt finishes or a delivery is added or released. `None` if time alone
+    /// allows no attempt.
     ///
     /// The result is the first instant at which a limit allows an attempt or a delivery becomes due.
     /// Deliveries that an attempt to their own endpoint delays are excluded. If the instant has passed,
@@ -428,7 +432,7 @@ impl Planner {
         from.into_iter().chain(wake).chain(unseen).min().filter(|at| *at != NEVER).map(timestamp)
     }
 
-    /// Returns how many deliveries are pending, without those in flight.
+    /// Returns how many deliveries are pending. Deliveries in hand are excluded.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.known.len() - self.in_hand(None)

@@ -20,7 +20,7 @@ pub(super) struct Endpoint {
     pub(super) in_flight: u16,
     /// The redeliveries that are in hand.
     pub(super) redeliveries: u16,
-    /// The long attempts in a row, up to [`SLOW`].
+    /// The long attempts since the last quicker response, up to [`SLOW`].
     pub(super) long: u8,
     /// When the endpoint's rate allows the next attempt.
     pub(super) from: i64,
@@ -66,7 +66,7 @@ pub(super) struct Account {
 /// The index of slow endpoints in a pair of sets: 1. All other endpoints have index 0.
 pub(super) const SLOW_ONES: usize = 1;
 
-/// The number of long attempts in a row that make an endpoint slow: 2.
+/// The number of long attempts without a quicker response between them that make an endpoint slow: 2.
 pub(super) const SLOW: u8 = 2;
 
 /// The duration of the longest attempt that is not long: 8 s.

@@ -79,8 +79,8 @@ impl EndpointHealth {
     /// Enabling sends no parked or skipped delivery, so that old events do not flood the endpoint. The
     /// result selects the missed deliveries that are still kept:
     /// - all deliveries that were parked or skipped since the endpoint was last enabled,
-    /// - the failed deliveries of events that were not older than [`LONGEST_DELIVERY`] when the endpoint
-    ///   was disabled.
+    /// - the failed and gone deliveries of events that were not older than [`LONGEST_DELIVERY`] when the
+    ///   endpoint was disabled.
     ///
     /// A delivery fails hours after its event. Therefore most of the failures that disabled the endpoint
     /// are older, and the result excludes them. To recover a whole outage, use

@@ -109,7 +109,7 @@ stored_enum! {
     pub enum RecoveryStatus in "status" {
         /// There may be more deliveries to redeliver.
         Running = "running",
-        /// Everything was redelivered.
+        /// No missed delivery is left. Each delivery that was found was redelivered or left out.
         Completed = "completed",
         /// Its owner cancelled it.
         Cancelled = "cancelled",
@@ -200,9 +200,9 @@ impl<D> Recovery<D> {
 
     /// Redelivers the found rows. Store the writes and the recovery in one transaction.
     ///
-    /// If fewer rows than `room` were found, no missed delivery is left. Rows that are no longer missed,
-    /// because they were redelivered meanwhile, are left out. A row whose sender may still be sending it
-    /// waits for the next step, and so do all rows after this row.
+    /// If fewer rows than `room` were found, no missed delivery is left. Rows that were redelivered
+    /// meanwhile, or whose event is thirty days old, are left out. A row whose sender may still be sending
+    /// it waits for the next step, and so do all rows after this row.
     ///
     /// # Errors
     /// A row belongs to another endpoint, or the rows are not in ascending order of ids above
