@@ -68,7 +68,8 @@ impl ParseError {
     ///
     /// For a fault inside a value that this crate does not read, such as an unknown field, the path
     /// is that of the whole value. A name is shown as `?`, because it may be personal data, unless
-    /// it consists of at most 40 lowercase letters, digits and underscores.
+    /// it begins with a lowercase letter, consists of at most 40 lowercase letters, digits and
+    /// underscores, and is written without escapes.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         self.field.as_deref()
@@ -80,7 +81,8 @@ impl ParseError {
         self.line
     }
 
-    /// Returns the column in bytes, counted from 1. Column 0 is the end of the previous line.
+    /// Returns the column in bytes, counted from 1, or 0 if the text is too long. In another error,
+    /// column 0 is the end of the previous line.
     #[must_use]
     pub fn column(&self) -> usize {
         self.column

@@ -62,7 +62,7 @@ pub(crate) use excerpt::one_line;
 mod excerpt {
     use alloc::string::String;
 
-    /// The prefix of every signing secret, and the middle of every API key's prefix.
+    /// The prefix of every signing secret, and the ends of the two prefixes of API keys.
     const MARKS: [&str; 3] = ["whsec_", "_live_", "_test_"];
 
     /// Returns at most the first `max` bytes of a body. Bytes that are not UTF-8, and texts that

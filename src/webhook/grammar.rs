@@ -33,7 +33,8 @@ pub(super) struct Candidate {
 }
 
 impl<'a> Signature<'a> {
-    /// Reads a header from left to right, and reports the first fault.
+    /// Reads a header from left to right, and reports the first fault. A malformed `v1` is reported
+    /// only if no `v1` is well formed and the header has no other fault.
     pub(super) fn parse(header: &'a [u8]) -> Result<Self, MalformedReason> {
         if header.len() > MAX_LEN {
             return Err(MalformedReason::TooLong { len: header.len() });

@@ -14,9 +14,9 @@ use http::{Response, StatusCode};
 /// ```
 ///
 /// Any 2xx acknowledges the delivery, and the service does not send the event again. A 2xx requires
-/// a proof that the event is genuine and safe. After any other status the service tries again,
-/// until the last attempt of the delivery. A response answers one request. Therefore it cannot be
-/// copied, and converting it to an HTTP response or a status consumes it.
+/// a proof that the event is genuine and safe. A 410 disables the endpoint. After any other status
+/// the service tries again, until the last attempt of the delivery. A response answers one request.
+/// Therefore it cannot be copied, and converting it to an HTTP response or a status consumes it.
 #[derive(Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WebhookResponse {

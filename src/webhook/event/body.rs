@@ -45,8 +45,8 @@ pub struct EventBody {
 impl EventBody {
     /// Restores a stored body with unchanged bytes.
     ///
-    /// This function reads `id`, `type`, `account_id` and `created_at`. Everything else only has to
-    /// be JSON.
+    /// This function reads `id`, `type`, `account_id` and `created_at`. `data` must be present.
+    /// The value of `data` and all other fields only have to be JSON.
     ///
     /// # Errors
     /// Returns the first fault if the bytes are not an event, or if a header cannot contain the

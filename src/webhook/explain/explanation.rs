@@ -123,11 +123,11 @@ impl fmt::Display for Explanation {
 ///
 /// | code | the secret |
 /// |---|---|
-/// | `secret_space` | the secret given has spaces or line ends around it |
+/// | `secret_space` | the secret given has spaces, line ends, other control characters or zero-width characters around it |
 /// | `secret_quotes` | the secret given is in quotes |
 /// | `secret_punctuation` | the secret given has a comma, a semicolon or a bracket after it |
 /// | `secret_literal_line_end` | the secret given ends in `\n`, written as two characters |
-/// | `secret_space_inside` | the secret given has a space, a line break or a zero-width character inside |
+/// | `secret_space_inside` | the secret given has a space, a line break, another control character or a zero-width character inside |
 /// | `secret_base64` | the secret given is the base64 of the whole secret, as in a manifest of Kubernetes |
 /// | `secret_prefix_missing` | the secret given lacks its prefix `whsec_` |
 /// | `secret_label` | the secret given has text before `whsec_`: a variable's name, a label |
@@ -171,7 +171,7 @@ impl fmt::Display for Explanation {
 /// | `body_wrapped` | it is inside a larger text, such as an envelope or a log line |
 /// | `body_time_prepended` | the time and a period were put in front of it, as for signing |
 /// | `body_period_prepended` | a period was put in front of it |
-/// | `body_rewritten` | it was read as JSON and written again in another style. Reordered members are also tried in the protocol's order. For an object that the protocol does not define, only a known delivery shows the order |
+/// | `body_rewritten` | it was read as JSON and written again in another style. Reordered members are also tried in the protocol's order, and sorted by key. If an object that the protocol does not define had another order, only a known delivery shows the order |
 /// | `body_numbers_rewritten` | its numbers were written in another form: `750` for `750.0` |
 /// | `body_changed` | it is not the signed body, which is that of a [known delivery](super::Evidence::with_known_delivery) of the same event |
 /// | `body_empty` | it is empty, perhaps because other code has read it before; a guess unless the signed body is known |

@@ -24,9 +24,11 @@
 //! }
 //! ```
 //!
-//! The service repeats an event until it is acknowledged, and never after. Acknowledge an event
-//! only when it is stored. Only [`Receipt::stored`] and [`ActiveClaim::done`] acknowledge an event.
-//! There are two orders of the steps.
+//! The service repeats an event until an answer acknowledges the event, until a 410 disables the
+//! endpoint, or until the last attempt of the delivery. An acknowledged event is repeated only if
+//! the sender fails before it stores the answer. Therefore acknowledge an event only when it is
+//! stored. Only [`Receipt::stored`] and [`ActiveClaim::done`] acknowledge an event. There are two
+//! orders of the steps.
 //!
 //! # Store, answer, handle later
 //!

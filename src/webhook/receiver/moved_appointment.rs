@@ -23,9 +23,9 @@ use crate::webhook::event::{Event, EventData, OriginSource};
 /// ```
 ///
 /// Neither event refers to the other event, so that the pair is inferred. Both events belong to the
-/// same account and come from the voice assistant. The new appointment was created after the old
-/// appointment was cancelled, and within a span. The ids differ, but the fields that the caller
-/// lists do not differ (for example, the contact).
+/// same account and come from the voice assistant. The creation is not earlier than the
+/// cancellation, and is within a span of it. If the old appointment has an id, the ids differ. The
+/// fields that the caller lists do not differ (for example, the contact).
 ///
 /// Each event is correct by itself. Pair the events to show a person "moved" instead of "cancelled"
 /// and "booked".
