@@ -98,7 +98,7 @@ struct Limits {
 /// The flags of a list that may be long.
 #[derive(Args, Serialize)]
 struct Page {
-    /// The most rows [100; with --json all].
+    /// The maximum number of rows [100; with --json all].
     #[serde(skip)]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
@@ -120,10 +120,10 @@ struct Search {
 /// The filter of a list whose route has none.
 #[derive(Args)]
 struct Days {
-    /// Only from this on: an instant, a day, today or yesterday, in UTC.
+    /// Only from this instant on: an instant, a day, today or yesterday, in UTC.
     #[arg(long, value_name = "INSTANT", value_parser = cli::instant)]
     from: Option<Timestamp>,
-    /// Only before this. A day is included.
+    /// Only before this instant, or until the end of this day.
     #[arg(long, value_name = "INSTANT", value_parser = cli::end)]
     until: Option<Timestamp>,
 }
@@ -221,8 +221,8 @@ struct NewEndpoint {
 
 #[derive(Args, Serialize)]
 struct Filter {
-    /// Only these statuses, with commas between them; or failing alone: an attempt has failed, and the event is not
-    /// delivered.
+    /// Only these statuses, with commas between them. The word failing stands alone: an attempt has
+    /// failed, and the event is not delivered.
     #[arg(long, value_name = "WORDS", value_parser = words(statuses()), value_delimiter = ',')]
     status: Option<Vec<String>>,
     /// Only deliveries to this endpoint.
@@ -234,10 +234,10 @@ struct Filter {
     /// Only this event, or this delivery.
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Only events from this on: an instant, a day, today or yesterday, in UTC.
+    /// Only events from this instant on: an instant, a day, today or yesterday, in UTC.
     #[arg(long, value_name = "INSTANT", value_parser = cli::instant)]
     from: Option<Timestamp>,
-    /// Only events before this. A day is included.
+    /// Only events before this instant, or until the end of this day.
     #[arg(long, value_name = "INSTANT", value_parser = cli::end)]
     until: Option<Timestamp>,
     #[serde(flatten)]
@@ -247,7 +247,8 @@ struct Filter {
 
 #[derive(Args, Serialize)]
 struct Overlap {
-    /// How long the previous secret still signs: with 0, after a leak, no earlier one does [24h].
+    /// The time for which the previous secret still signs. With 0, after a leak, no earlier secret
+    /// signs [24h].
     #[serde(rename = "overlap_seconds")]
     #[arg(long = "previous", value_name = "TIME")]
     #[arg(value_parser = words(["0", "1h", "24h", "7d"]).map(|text| seconds(&text)))]
@@ -281,7 +282,7 @@ struct NewLever {
     #[serde(flatten)]
     #[command(flatten)]
     of: OfLever,
-    /// The most attempts that begin per second in each sender; 0 pauses.
+    /// The maximum number of attempts per second that begin in each sender. 0 pauses.
     #[arg(long, value_name = "N", value_parser = number)]
     per_second: Value,
     /// The lever that this one replaces.
@@ -333,16 +334,16 @@ const ROWS: &[Row] = &[
         Action::ReadJournal,
         "journal",
         "Prints the actions of operators and owners, oldest first. Without --newest, a row \
-         is printed once all older transactions of the database cluster have ended, those of \
-         other databases included.",
+         is printed once all older transactions of the database cluster have ended, including \
+         transactions of other databases.",
     )
     .with::<Journal>("--newest --from yesterday --account acct_1")
     .rows("data", JOURNAL),
     row(
         Action::ShowFleet,
         "fleet",
-        "Lists the endpoints of all accounts that need attention, the latest first, and the reason: why each is \
-         disabled, or how it has failed. `levers list` shows what is paused.",
+        "Lists endpoints of all accounts that need attention, newest first, with the reason. \
+         Suspect and disabled endpoints are above the others. `levers list` shows what is paused.",
     )
     .rows("troubled", FLEET),
     row(
@@ -360,8 +361,8 @@ const ROWS: &[Row] = &[
     row(
         Action::MakeLink,
         "accounts portal",
-        "Makes a link for the owner of an account, for an hour, which opens this account alone. Without --dashboard, \
-         the path goes behind the dashboard's address.",
+        "Creates a link that opens only this account and is valid for an hour. Without \
+         --dashboard, prints the path, which you append to the dashboard's URL.",
     )
     .with::<Portal>("--dashboard https://dashboard.example.com"),
     row(Action::FollowAlerts, "alerts list", "Lists the alerts of all accounts, the newest first.")
@@ -371,14 +372,14 @@ const ROWS: &[Row] = &[
     row(
         Action::ListCalls,
         "calls list",
-        "Lists the live calls of an account, newest first, without what was said.",
+        "Lists the live calls of an account, newest first. Callers and summaries need --json.",
     )
     .with::<Calls>("--from yesterday --limit 20")
     .rows("data", CALLS),
     row(Action::ListKeys, "keys list", "Lists the API keys of an account, without their secrets.")
         .with::<Page>("--limit 20")
         .rows("data", KEYS),
-    row(Action::CreateKey, "keys create", "Creates an API key, and prints its secret this once.")
+    row(Action::CreateKey, "keys create", "Creates an API key, and prints its secret once.")
         .with::<NewKey>("--name sync --mode live"),
     row(Action::RevokeKey, "keys revoke", "Revokes an API key for good."),
     row(Action::ListEndpoints, "endpoints list", "Lists the endpoints of an account, oldest first.")
@@ -389,7 +390,7 @@ const ROWS: &[Row] = &[
     row(
         Action::CreateEndpoint,
         "endpoints create",
-        "Creates an endpoint, and prints its signing secret this once.",
+        "Creates an endpoint, and prints its signing secret once.",
     )
     .with::<NewEndpoint>("--url https://hooks.example.com/calls")
     .opens(),
@@ -403,14 +404,14 @@ const ROWS: &[Row] = &[
     row(
         Action::EnableEndpoint,
         "endpoints enable",
-        "Enables an endpoint. Missed deliveries are not sent by themselves: see `recover`.",
+        "Enables an endpoint. Missed deliveries are not sent automatically. See `recover`.",
     )
     .opens(),
     row(
         Action::RotateSecret,
         "endpoints rotate",
-        "Replaces the signing secret of an endpoint, and prints the new one this once. The \
-         previous one still signs for 24 hours, or for --previous, if it can be opened.",
+        "Replaces the signing secret of an endpoint, and prints the new secret once. The previous \
+         secret still signs for 24 hours, or for --previous, if its key is in the ring.",
     )
     .with::<Overlap>("--previous 0")
     .opens(),
@@ -459,8 +460,8 @@ const ROWS: &[Row] = &[
     row(
         Action::CancelPending,
         "deliveries cancel",
-        "Cancels the pending deliveries of an account, to all its endpoints, with events of a \
-         type: they are parked. A recovery of the type sends them.",
+        "Parks an account's pending deliveries of an event type, to all its endpoints. A recovery \
+         of the type sends them.",
     )
     .with::<OfType>("--type ping"),
     row(
@@ -472,8 +473,9 @@ const ROWS: &[Row] = &[
     row(
         Action::SetLever,
         "levers set",
-        "Pauses or throttles sending: every sender follows within two seconds. A second lever \
-         for the same is refused, unless --instead-of names the first.",
+        "Pauses or throttles sending. Every sender follows within two seconds. A second lever for \
+         the same account, endpoint or everything is refused, unless --instead-of contains the \
+         first lever.",
     )
     .with::<NewLever>("--account acct_1 --per-second 0"),
     row(
@@ -484,7 +486,7 @@ const ROWS: &[Row] = &[
     row(
         Action::ShowLevers,
         "senders list",
-        "Lists the living processes: the clock and the keys of each, and the shards of its sender.",
+        "Lists the running processes with clock, keys and shards.",
     )
     .rows("processes", SENDERS),
 ];
