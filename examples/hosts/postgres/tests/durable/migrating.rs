@@ -124,6 +124,22 @@ fn a_database_is_healthy_when_it_answers_at_its_address() {
     assert!(test.windows(2).any(|flag| flag == ["-h", "127.0.0.1"]), "{test:?}");
 }
 
+/// A setting of Patroni without its reason would be changed by the next reader.
+#[test]
+fn each_setting_of_patroni_has_its_reason() {
+    let page = include_str!("../../docs/failover.md");
+    let lines = include_str!("../../deploy/patroni.yml").lines().map(str::trim);
+    let settings: Vec<_> =
+        lines.filter(|line| !line.starts_with('#') && !line.ends_with(':')).collect();
+    assert!(settings.len() > 5, "{settings:?}");
+    for setting in settings {
+        let row = page
+            .lines()
+            .any(|line| line.starts_with('|') && line.contains(&format!("`{setting}`")));
+        assert!(row, "{setting}");
+    }
+}
+
 /// Expects that the login lacks a right for this.
 async fn refused(url: &str, forbidden: &str) {
     let member = Database::new(url, 1).unwrap();
