@@ -31,7 +31,8 @@ WHERE account_id = $1 AND id <= (
     ) AS step);
 
 -- name: account_events
--- The first events of an account: none that somebody holds.
+-- The first events of an account: none that somebody holds. The times say which day each is in, and arrays that they are
+-- few: a join with `held` would read all that the account has.
 WITH held AS (
     SELECT id, created_at FROM events
     WHERE account_id = $1
@@ -39,7 +40,8 @@ WITH held AS (
     LIMIT $2
     FOR UPDATE SKIP LOCKED
 )
-DELETE FROM events AS e USING held AS h
+DELETE FROM events AS e
+USING unnest(ARRAY(SELECT id FROM held), ARRAY(SELECT created_at FROM held)) AS h (id, created_at)
 WHERE e.account_id = $1 AND e.id = h.id AND e.created_at = h.created_at;
 
 -- name: account_known
