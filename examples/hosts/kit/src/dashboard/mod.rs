@@ -40,6 +40,7 @@ use crate::auth::access::{Access, Ancestors};
 use crate::auth::counts::Counts;
 use crate::auth::login::Logins;
 use crate::http::answer::{self, Answer, Answered, Error, ok};
+use crate::http::gzip;
 use crate::http::monitor::Monitor;
 use crate::http::serve::{self, read_body};
 use crate::http::shares::{MOST, Shares};
@@ -179,7 +180,7 @@ impl<S: Store> Dashboard<S> {
 impl<S: Store, X: Extension> Dashboard<S, X> {
     /// Creates a dashboard to which its host adds something.
     pub fn extended(store: S, extension: X, access: Access, allow_loopback: bool) -> Self {
-        let policy = page::policy(&page::DASHBOARD, "'none'");
+        let policy = page::policy(&page::DASHBOARD.text, "'none'");
         Self {
             monitor: Monitor::new(store.clone()),
             store,
@@ -204,7 +205,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     /// Allows these sites to frame an owner's page.
     pub fn framed_by(self, ancestors: &Ancestors) -> Self {
         let [own, _] = self.policies;
-        let framed = page::policy(&page::DASHBOARD, ancestors.as_str());
+        let framed = page::policy(&page::DASHBOARD.text, ancestors.as_str());
         let logins = self.logins.framed(ancestors.is_any());
         Self { policies: [own, framed], logins, ..self }
     }
@@ -275,7 +276,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         };
         let answered = answered.instrument(span.clone()).await;
         let reason = answered.as_ref().err().and_then(Error::reason).map(str::to_owned);
-        let mut answer = answered.unwrap_or_else(Error::answer);
+        let mut answer = gzip::encoded(&head, answered.unwrap_or_else(Error::answer));
         // The page has a form: a browser that finds Basic asks for a password itself.
         if answer.status() == StatusCode::UNAUTHORIZED && head.headers.contains_key(BY_PAGE) {
             answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -340,7 +341,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             (Action::ShowPage, _) => Ok(answer::page(&page::DASHBOARD, own)),
             (Action::ShowPortal, _) => Ok(answer::page(&page::DASHBOARD, framed)),
             (Action::ShowExplain, _) => {
-                Ok(answer::page(page::EXPLAIN, &page::own_policy(page::EXPLAIN)))
+                Ok(answer::page(&page::EXPLAIN, &page::own_policy(&page::EXPLAIN.text)))
             }
             (Action::TellLogin, access) => {
                 Ok(ok(&json!({ "required": matches!(access, Access::Tokens(_)) })))

@@ -39,10 +39,11 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     ) -> Answered {
         let account = self.store.account(id).await?;
         // Read before the rest: what changes meanwhile is read again under the next tag. Keys expire
-        // by themselves, so the tag changes at least every ten seconds.
+        // by themselves, so the tag changes at least every ten seconds. It is the same for a compressed answer, and therefore
+        // weak.
         let tag = self.store.version().map(|version| {
-            let tag = format!("\"{version}-{}\"", asked.now.unix_seconds() / 10);
-            HeaderValue::try_from(tag).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
+            let tag = format!("W/\"{version}-{}\"", asked.now.unix_seconds() / 10);
+            HeaderValue::try_from(tag).unwrap_or_else(|_| HeaderValue::from_static("W/\"\""))
         });
         if let Some(tag) = &tag
             && asked.headers.get(IF_NONE_MATCH) == Some(tag)

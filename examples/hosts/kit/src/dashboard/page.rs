@@ -8,9 +8,11 @@ use call_assistant::webhook::event::EventType;
 use http::HeaderValue;
 use sha2::{Digest as _, Sha256};
 
-/// The dashboard's page: its parts, without the comments and the indentation of their source, and its style without
-/// spaces that mean nothing.
-pub(super) static DASHBOARD: LazyLock<String> = LazyLock::new(|| {
+use crate::http::gzip::Constant;
+
+/// The dashboard's page: its parts, without the comments and the indentation of their source, and its style and its script
+/// without some spaces that mean nothing.
+pub(super) static DASHBOARD: LazyLock<Constant> = LazyLock::new(|| {
     let sample = |known: &EventType| Some(format!("\"{known}\":{},", known.sample()?));
     let samples: String = EventType::KNOWN.iter().filter_map(sample).collect();
     let samples = format!("const EXAMPLES = {{{samples}}};");
@@ -22,11 +24,14 @@ pub(super) static DASHBOARD: LazyLock<String> = LazyLock::new(|| {
         around.iter().fold(line.to_owned(), |line, part| line.replace(part, part.trim()))
     };
     let style: String = lines(include_str!("page/style.css")).map(tight).collect();
+    let style = style.replace(";}", "}");
     let body = lines(include_str!("page/body.html"));
-    let script = [samples.as_str()].into_iter().chain(lines(SCRIPT));
+    // No text in the script has an arrow.
+    let script = lines(SCRIPT).map(|line| line.replace(" => ", "=>"));
+    let script: String = script.flat_map(|line| [line, "\n".to_owned()]).collect();
     let above = lines(include_str!("page/head.html")).chain(["<style>", &*style, "</style>"]);
-    let parts = above.chain(body).chain(["<script>", "\"use strict\";"]).chain(script);
-    parts.flat_map(|line| [line, "\n"]).collect()
+    let above = above.chain(body).chain(["<script>", "\"use strict\";", &*samples]);
+    Constant::new(above.flat_map(|line| [line, "\n"]).collect::<String>() + &script)
 });
 
 /// The only script. A sample of each type of event stands above it.
@@ -52,7 +57,9 @@ const SCRIPT: &str = concat!(
 );
 
 /// The page that explains signatures: examples/explain-web builds it.
-pub(super) const EXPLAIN: &str = include_str!("../../../../explain-web/explain.html");
+pub(super) static EXPLAIN: LazyLock<Constant> = LazyLock::new(|| {
+    Constant::new(include_str!("../../../../explain-web/explain.html").to_owned())
+});
 
 /// Returns the policy that a page states itself, and that no other page frames it.
 pub(super) fn own_policy(page: &str) -> HeaderValue {

@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
+use crate::http::gzip::Constant;
 use crate::http::serve::BodyError;
 use crate::input::Bad;
 use crate::store::Refused;
@@ -184,8 +185,9 @@ pub fn json(status: StatusCode, value: &impl Serialize) -> Answer {
 }
 
 /// Returns the page. Only its own scripts run, and it loads nothing from elsewhere.
-pub(crate) fn page(html: &'static str, policy: &HeaderValue) -> Answer {
-    let mut answer = text(StatusCode::OK, "text/html; charset=utf-8", html.to_owned());
+pub(crate) fn page(html: &'static Constant, policy: &HeaderValue) -> Answer {
+    let mut answer = text(StatusCode::OK, "text/html; charset=utf-8", html.text.as_str());
+    answer.extensions_mut().insert(html);
     answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy.clone());
     answer
 }
@@ -199,14 +201,14 @@ pub(crate) fn tagged(value: &impl Serialize, tag: HeaderValue) -> Answer {
 
 /// Returns status 304: nothing has changed.
 pub(crate) fn unchanged(tag: HeaderValue) -> Answer {
-    let mut answer = text(StatusCode::NOT_MODIFIED, "application/json", String::new());
+    let mut answer = text(StatusCode::NOT_MODIFIED, "application/json", "");
     answer.headers_mut().insert(ETAG, tag);
     answer
 }
 
 /// Returns a text as a response.
-pub fn text(status: StatusCode, content_type: &'static str, text: String) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from(text)));
+pub fn text(status: StatusCode, content_type: &'static str, text: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(text.into()));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
     for (name, value) in [

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod api;
+pub(crate) mod gzip;
 pub mod monitor;
 pub mod peer;
 pub mod serve;

@@ -1,6 +1,9 @@
 //! The dashboard's JSON: what it refuses, and what it says.
 
+use std::io::Read as _;
+
 use call_assistant::webhook::event::EventType;
+use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
 use testing::running::{FJORD, File, Service, delivery_path, exchange, is_other, request};
@@ -19,7 +22,56 @@ fn the_page_that_explains_signatures_is_served_as_it_is() {
     assert!(stated.contains("default-src 'none'") && !stated.contains("connect-src"), "{policy}");
 }
 
-/// Accounts are found by the beginning of an id or a name, in pages.
+/// What is long is compressed for who accepts that: pages and answers that are read. An answer to `POST` may have a secret.
+#[test]
+fn what_is_read_is_compressed_for_who_accepts_it() {
+    let service = Service::start(&[]);
+    let ask = |method: &str, path: &str, headers: &str| {
+        let answer = request(service.dashboard(), method, path, headers, b"{}");
+        assert_eq!(
+            answer.header("vary"),
+            (method != "POST").then_some("accept-encoding"),
+            "{path}"
+        );
+        answer
+    };
+    let gzip = "Accept-Encoding: deflate, gzip\r\n";
+    let overview = format!("{FJORD}/overview");
+    for path in ["/", "/portal", "/explain", &overview] {
+        let (plain, packed) = (ask("GET", path, ""), ask("GET", path, gzip));
+        assert_eq!(plain.header("content-encoding"), None, "{path}");
+        assert_eq!(packed.header("content-encoding"), Some("gzip"), "{path}");
+        let mut text = String::new();
+        GzDecoder::new(&*packed.body).read_to_string(&mut text).unwrap();
+        // The overview has the time.
+        let is_same = path == overview && text.len() == plain.body.len() || text == plain.text();
+        assert!(is_same, "{path}: {text}");
+        assert!(packed.body.len() * 2 < plain.body.len(), "{path}: {} bytes", packed.body.len());
+        for name in ["content-type", "content-security-policy", "cache-control"] {
+            assert_eq!(packed.header(name), plain.header(name), "{path}: {name}");
+        }
+        let head = ask("HEAD", path, gzip);
+        assert_eq!(head.header("content-encoding"), Some("gzip"), "{path}");
+        assert!(head.body.is_empty() && head.header("content-length").is_some(), "{path}");
+        let refused = ask("GET", path, "Accept-Encoding: gzip;q=0\r\n");
+        assert_eq!(refused.header("content-encoding"), None, "{path}");
+    }
+    // One tag for both forms, so it is a weak one.
+    let tag = ask("GET", &overview, gzip).header("etag").unwrap().to_owned();
+    assert!(tag.starts_with("W/\""), "{tag}");
+    let again = ask("GET", &overview, &format!("{gzip}If-None-Match: {tag}\r\n"));
+    assert_eq!((again.status, again.header("content-encoding")), (304, None));
+    assert_eq!(again.header("etag"), Some(&*tag));
+
+    for (method, path) in [("GET", "/login"), ("GET", "/accounts/none"), ("POST", "/recoveries")] {
+        assert_eq!(ask(method, path, gzip).header("content-encoding"), None, "{path}");
+    }
+    // The public API's bytes stay as they are.
+    let api = request(service.api(), "GET", "/v1/calls", gzip, b"");
+    assert_eq!((api.header("vary"), api.header("content-encoding")), (None, None));
+}
+
+/// Accounts are found by the beginning of an id or of the words of a name, in pages.
 #[test]
 fn accounts_are_searched() {
     let accounts = (0..120).map(|n| {
