@@ -143,20 +143,23 @@ impl Shared for Local {
     async fn accounts(
         &self,
         _: Operator,
-        begins: Option<&str>,
+        search: Option<&str>,
         after: Option<&str>,
         limit: usize,
     ) -> Done<List<Account>> {
         let after = place(after, 0)?;
         let tables = self.store.lock();
-        let name = begins.map(str::to_lowercase);
+        let words = |text: &str| -> Vec<String> {
+            let words = text.split(' ').filter(|word| !word.is_empty());
+            words.map(str::to_lowercase).collect()
+        };
+        let searched = search.map(words).unwrap_or_default();
         let fits = |row: &AccountRow| {
             let Account { id, business_name, .. } = &row.account;
-            let of_name = |name: &String| {
-                business_name.as_ref().is_some_and(|it| it.to_lowercase().starts_with(name))
-            };
-            begins.is_none_or(|begins| id.as_str().starts_with(begins))
-                || name.as_ref().is_some_and(of_name)
+            let own = business_name.as_deref().map(words).unwrap_or_default();
+            let has = |word: &String| own.iter().any(|it| it.starts_with(word));
+            search.is_none_or(|search| id.as_str().starts_with(search))
+                || !searched.is_empty() && searched.iter().all(has)
         };
         let rest = (1_usize..).zip(tables.accounts()).skip(after).filter(|(_, row)| fits(row));
         let found = rest.take(limit.saturating_add(1)).collect();

@@ -139,8 +139,8 @@ try {
   await until("its endpoints", `location.hash === "#${latest}/endpoints" && ${shown("h1")}.startsWith("Business") && document.querySelectorAll(".endpoint.failing").length >= 1`);
   await run(`document.querySelector('[data-key="to fleet"]').click()`);
   await until("the fleet again", `${shown("h1")} === "Fleet" && document.querySelectorAll('[data-key^="row trouble"]').length === 12`);
-  // One search, by a name.
-  await run(`{ search.focus(); search.value = "business 9999"; search.dispatchEvent(new Event("input")); }`);
+  // One search, by words of a name.
+  await run(`{ search.focus(); search.value = "9999 BUS"; search.dispatchEvent(new Event("input")); }`);
   await until("it is found", `[...document.querySelectorAll("#found li")].map((li) => li.dataset.key).join() === "account acct_09999"`);
   await run(`document.querySelector("#found li").click()`);
   await until("it is shown", `${shown("h1")} === "Business 9999"`);
@@ -148,7 +148,7 @@ try {
   // A search that finds nothing says so, and ends with its screen.
   await run(`document.querySelector('[data-key="to fleet"]').click()`);
   const seek = `{ search.focus(); search.value = "nobody"; search.dispatchEvent(new Event("input")); }`;
-  const nobody = `${shown('[data-key="card accounts"]')}.includes("No account begins with nobody")`;
+  const nobody = `${shown('[data-key="card accounts"]')}.includes("No account is called nobody")`;
   const ten = `document.querySelectorAll('[data-key^="row account"]').length === 10 && search.value === ""`;
   await run(seek);
   await until("nothing is found", nobody);

@@ -107,15 +107,14 @@ RETURNING
     created_at, last_used_at, expires_at, k.revoked_at, before.revoked_at AS revoked_before;
 
 -- name: accounts_search
--- A page of the accounts whose id or name begins with $3, as `accounts_page` has one, behind the position $1. Nothing is
--- greater than the last character: each range is read from its index.
+-- A page of the accounts whose id begins with $3, or whose name has words that begin like all those of $4, a `tsquery`, as
+-- `accounts_page` has one, behind the position $1. Nothing is greater than the last character.
 WITH found AS (
     SELECT a.position FROM accounts AS a
     WHERE a.id >= $3 AND a.id < $3 || chr(1114111)
     UNION
     SELECT a.position FROM accounts AS a
-    WHERE lower(a.business_name) ~>=~ lower($3)
-        AND lower(a.business_name) ~<~ (lower($3) || chr(1114111))
+    WHERE array_to_tsvector(array_remove(string_to_array(lower(a.business_name), ' '), '')) @@ lower($4)::tsquery
 ), page AS (
     SELECT position FROM found
     WHERE position > $1

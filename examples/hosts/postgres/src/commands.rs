@@ -109,7 +109,7 @@ struct Page {
 
 #[derive(Args, Serialize)]
 struct Search {
-    /// Only accounts whose id or business name begins with this.
+    /// Only accounts whose id begins with this, or whose business name has words that begin like its words.
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     #[serde(flatten)]

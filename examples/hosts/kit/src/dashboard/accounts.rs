@@ -15,22 +15,22 @@ use crate::{data, random};
 /// The longest name of a key: 100 bytes.
 const LONGEST_NAME: usize = 100;
 
-/// The longest beginning of an id or a name: 255 bytes.
+/// The longest search for accounts: 255 bytes.
 const LONGEST_SEARCH: usize = 255;
 
 impl<S: Store, X> Dashboard<S, X> {
-    /// Returns a page of accounts: the first, unless `after` says which; of all, unless `search` says how an id or a
-    /// name begins.
+    /// Returns a page of accounts: the first, unless `after` says which; of all, unless `search` says how an id begins, or
+    /// how words of a name begin.
     pub(super) async fn accounts(&self, by: Operator, asked: &Asked<'_>) -> Answered {
         asked.check_query(&["search", "after", "limit"])?;
-        let begins = asked.text("search");
+        let search = asked.text("search");
         let is_wrong = |text: &str| text.len() > LONGEST_SEARCH || text.contains(char::is_control);
-        if begins.is_some_and(is_wrong) {
+        if search.is_some_and(is_wrong) {
             let why = format!("expected at most {LONGEST_SEARCH} bytes of text");
             return Err(Bad::new("search", why).into());
         }
         let (after, most) = (asked.text("after"), asked.limit()?);
-        let page = self.store.accounts(by, begins, after, most).await?;
+        let page = self.store.accounts(by, search, after, most).await?;
         Ok(show::page(page, |rows| show::rows(rows, |row| show::account(row, Some(by)))))
     }
 

@@ -241,12 +241,13 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn load(&self, accounts: Vec<NewAccount>) -> impl Doing<()>;
 
     /// Returns accounts, in the order in which they were added: so many at most, after those of the page
-    /// before with this [`PartRows::next`]; all of them, or those whose id or name begins so. Case
-    /// does not count in a name; beyond ASCII, as the store's locale has it.
+    /// before with this [`PartRows::next`]; all of them, or those whose id begins so, or whose name has words that begin
+    /// like all words of the search. Spaces separate words. Case does not count in a name; beyond ASCII, as the store's
+    /// locale has it.
     fn accounts(
         &self,
         by: Operator,
-        begins: Option<&str>,
+        search: Option<&str>,
         after: Option<&str>,
         limit: usize,
     ) -> impl Doing<List<Account>>;

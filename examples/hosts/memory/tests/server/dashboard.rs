@@ -97,8 +97,12 @@ fn accounts_are_searched() {
         ("%C3%85s", 40),
         ("100%25+_", 40),
         ("%25", 0),
-        ("_", 0),
-        ("Legal", 0),
+        ("_", 40),
+        ("Legal", 40),
+        ("dent+FJ", 40),
+        ("fjord+legal", 0),
+        ("egal", 0),
+        ("+", 0),
     ] {
         let all = ids(&service.show(&format!("/accounts?search={search}")));
         assert_eq!(all.len(), found, "{search}");

@@ -388,7 +388,7 @@ statements! { "store"
     fn accounts_one(id: &str) -> Option<Account>;
     fn accounts_page(after: i32, most: i64) -> Vec<ListedAccount>;
     fn accounts_revoke_key(id: &str, at: At) -> Option<RevokedKey>;
-    fn accounts_search(after: i32, most: i64, begins: &str) -> Vec<ListedAccount>;
+    fn accounts_search(after: i32, most: i64, id: &str, words: &str) -> Vec<ListedAccount>;
     fn accounts_timezone(name: &str) -> bool;
     fn alerts_acknowledge(id: i64, by: Option<&str>, at: At);
     fn alerts_after(number: i64, most: i64) -> Vec<StoredAlert>;

@@ -20,20 +20,29 @@ use host::store::{
 /// How far `last_used_at` may be behind the last use of a key.
 pub(super) const NOTED: Duration = Duration::from_secs(60);
 
-/// Reads a page of accounts, or of those whose id or name begins so, after the last position of the page before.
+/// Reads a page of accounts, or of those that a search finds, after the last position of the page before.
 pub(super) async fn page(
     client: &impl GenericClient,
-    begins: Option<&str>,
+    search: Option<&str>,
     after: Option<&str>,
     limit: usize,
 ) -> Done<List<Account>> {
     let (after, most) = (place(after, 0)?, one_more(limit));
-    let rows = match begins {
-        Some(begins) => sql::accounts_search(client, after, most, begins).await?,
+    let rows = match search {
+        Some(search) => {
+            sql::accounts_search(client, after, most, search, &beginnings(search)).await?
+        }
         None => sql::accounts_page(client, after, most).await?,
     };
     let shown = |row: ListedAccount| listed("account", &row.id, row.read);
     Ok(PartRows::first(rows, limit, |last| last.position.to_string(), shown))
+}
+
+/// Returns the beginnings of words that a name has to have, as a `tsquery`.
+fn beginnings(search: &str) -> String {
+    let quoted = |word: &str| format!("'{}':*", word.replace('\\', r"\\").replace('\'', "''"));
+    let words = search.split(' ').filter(|word| !word.is_empty());
+    words.map(quoted).collect::<Vec<_>>().join(" & ")
 }
 
 /// Reads one account.

@@ -45,11 +45,11 @@ impl Store for Postgres {
     async fn accounts(
         &self,
         _: Operator,
-        begins: Option<&str>,
+        search: Option<&str>,
         after: Option<&str>,
         limit: usize,
     ) -> Done<List<Account>> {
-        self.dashboard.read(async |client| accounts::page(client, begins, after, limit).await).await
+        self.dashboard.read(async |client| accounts::page(client, search, after, limit).await).await
     }
 
     async fn account(&self, id: Allowed<'_, Account>) -> Done<Account> {

@@ -378,8 +378,14 @@ async fn a_table_ends_and_says_where_it_goes_on() {
     assert_eq!(rest.err, "");
     let none = run(&["accounts", "list", "--search", "nobody"]);
     assert_eq!((none.out.lines().count(), &*none.err), (1, "There are none.\n"));
-    let found = run(&["accounts", "list", "--search", "fjord d"]).out;
-    assert!(found.lines().count() == 2 && found.contains("Fjord Dental"), "{found}");
+    for search in ["fjord d", "DENTAL", "acct_5", " dent  fj "] {
+        let found = run(&["accounts", "list", "--search", search]).out;
+        assert!(found.lines().count() == 2 && found.contains("Fjord Dental"), "{search}: {found}");
+    }
+    for search in ["ental", "fjord x", " ", "'", r"\", "d:* | f"] {
+        let found = run(&["accounts", "list", "--search", search]);
+        assert_eq!(found.out.lines().count(), 1, "{search}: {}", found.out);
+    }
 
     let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
     for _ in 0..102 {

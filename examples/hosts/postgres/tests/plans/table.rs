@@ -380,7 +380,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("store/accounts_lock", "':account'"),
     ("store/accounts_one", "':account'"),
     ("store/accounts_page", "0, 1001"),
-    ("store/accounts_search", "0, 51, 'acct_123'"),
+    ("store/accounts_search", "0, 51, 'acct_123', '''acct_123'':*'"),
     ("store/accounts_timezone", "'Europe/Oslo'"),
     ("store/alerts_latest", "':account', 9223372036854775807, 101"),
     ("store/alerts_turn", ""),

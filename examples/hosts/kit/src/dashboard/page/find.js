@@ -1,4 +1,4 @@
-// ---- One search: accounts by the beginning of an id or a name, deliveries by their ids, events' or endpoints' ----
+// ---- One search: accounts by the beginning of an id or by words of a name, deliveries by their ids, events' or endpoints' ----
 const search = $("search");
 let accounts = [], accountPages = 1, moreAccounts = null, isFinding = false, active = 0, typed;
 async function readAccounts() {
@@ -16,7 +16,7 @@ function clearSearch() {
   search.value = "";
   readAccounts().then(() => { drawFound(); draw(); }, fail);
 }
-const noAccount = () => `No account begins with ${search.value.trim()}`;
+const noAccount = () => `No account is called ${search.value.trim()}`;
 // What the list offers: a key, what it says, and what is done.
 function offers() {
   const id = search.value.trim();
