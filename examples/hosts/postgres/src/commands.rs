@@ -386,7 +386,12 @@ const ROWS: &[Row] = &[
         .with::<Page>("--limit 20")
         .rows("data", ENDPOINTS)
         .opens(),
-    row(Action::ShowEndpoint, "endpoints show", "Shows an endpoint.").opens(),
+    row(
+        Action::ShowEndpoint,
+        "endpoints show",
+        "Shows an endpoint, and the latest failed attempt of one that fails.",
+    )
+    .opens(),
     row(
         Action::CreateEndpoint,
         "endpoints create",
@@ -418,7 +423,8 @@ const ROWS: &[Row] = &[
     row(
         Action::PingEndpoint,
         "endpoints ping",
-        "Sends an endpoint a test event, which is a delivery like any other: a ping, or the sample of another type.",
+        "Sends an endpoint a test event, which is a delivery like any other: a ping, or the sample of another type. A \
+         disabled endpoint gets none: the command is refused.",
     )
     .with::<TestEvent>("--type call.ended")
     .opens(),
@@ -622,6 +628,7 @@ pub(crate) fn asked(matches: &ArgMatches) -> Option<Role> {
     let keys = row.opens.then(|| read_or_exit(given));
     let seals = matches!(row.action, Action::CreateEndpoint | Action::RotateSecret);
     let asking = Box::new(Asking {
+        action: row.action,
         database: database.address(),
         by: user.by(),
         heading: match row.action {

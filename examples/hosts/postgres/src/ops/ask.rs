@@ -10,13 +10,14 @@ use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
+use super::notes;
 use crate::clocks;
 use crate::db::Address;
 use crate::exit::{self, Ended};
 use crate::key_ring::KeyRing;
 use crate::store::Postgres;
 use host::auth::access::Access;
-use host::dashboard::{Dashboard, MAX_LIST};
+use host::dashboard::{Action, Dashboard, MAX_LIST};
 use host::flags::last_words;
 use host::store::EndpointLimit;
 use host::store::scope::{By, Login};
@@ -25,6 +26,7 @@ use host::terminal;
 /// A request to the dashboard, and how its answer is printed.
 #[derive(Debug)]
 pub(crate) struct Asking {
+    pub(crate) action: Action,
     pub(crate) database: Address,
     pub(crate) by: By,
     /// A word for the action, where the answer does not show it.
@@ -98,19 +100,33 @@ pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Err
     clocks::reach(&database).await?;
     let store = Postgres::at(&database, ring)?.limited(asking.endpoint_limit);
     // Links are made for processes that require a token.
-    let dashboard = Dashboard::new(store, Access::Tokens(Arc::default()), asking.allow_loopback);
+    let tokens = Access::Tokens(Arc::default());
+    let dashboard = Dashboard::new(store.clone(), tokens, asking.allow_loopback);
     let login = Login::at_terminal(asking.by);
     let (is_text, mut heading) = (matches!(print, Print::Text(_)), asking.heading);
-    if method == Method::DELETE {
-        // A second deletion answers like the first.
-        let path = path.iter().map(String::as_str).collect();
-        let stands = dashboard.ask(&login, &Method::GET, path, Vec::new(), json!({})).await;
-        let stands: Value =
-            serde_json::from_slice(&stands.into_body().collect().await?.to_bytes())?;
-        if stands.get("reason").is_some_and(|reason| reason == "deleted") {
-            heading = "deleted already";
-        }
+    let mut endpoint = Value::Null;
+    if matches!(asking.action, Action::DeleteEndpoint | Action::PingEndpoint) {
+        let path = path.iter().take(2).map(String::as_str).collect();
+        endpoint = notes::shown(&dashboard, &login, path, &[]).await?;
     }
+    // A second deletion answers like the first, and a ping that is not sent like one that is.
+    match (asking.action, endpoint["reason"].as_str()) {
+        (Action::DeleteEndpoint, Some("deleted")) => heading = "deleted already",
+        (Action::PingEndpoint, Some(reason)) if reason != "deleted" => {
+            let todo = "run `endpoints enable` first";
+            let why = format!("the endpoint is disabled ({reason}): nothing is sent to it; {todo}");
+            return Err(why.into());
+        }
+        _ => {}
+    }
+    let tells_held_back = is_text
+        && matches!(
+            asking.action,
+            Action::ShowEndpoint
+                | Action::PingEndpoint
+                | Action::ListDeliveries
+                | Action::ShowDelivery
+        );
     let (mut rows, mut cancelled) = (Vec::new(), 0_u64);
     let (mut left, mut next_place) = (asking.limit, None);
     loop {
@@ -148,15 +164,24 @@ pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Err
             continue;
         }
         let Some(Value::Array(mut page)) = answered.get_mut(asking.rows).map(Value::take) else {
-            let path = answered.get("path").and_then(Value::as_str);
-            let url = asking.dashboard.zip(path).map(|(at, path)| {
+            let link = answered.get("path").and_then(Value::as_str);
+            let url = asking.dashboard.zip(link).map(|(at, path)| {
                 let scheme = if at.contains("://") { "" } else { "http://" };
                 format!("{scheme}{}{path}", at.trim_end_matches('/'))
             });
             if let (Some(url), Some(answered)) = (url, answered.as_object_mut()) {
                 answered.insert("url".to_owned(), url.into());
             }
+            if is_text
+                && asking.action == Action::ShowEndpoint
+                && let Some(failure) = notes::latest_failure(&dashboard, &login, &answered).await?
+            {
+                answered["latest_failure"] = failure.into();
+            }
             exit::is_read(one(print, heading, &answered))?;
+            if tells_held_back {
+                notes::tell_held_back(&store, &login, &path, &[answered, endpoint]).await?;
+            }
             return Ok(());
         };
         // A journal's page always says where the next one begins, which may be empty. One of deliveries may be empty, and
@@ -196,6 +221,9 @@ pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Err
     }
     if let Some(place) = next_place {
         last_words(&format!("There may be more: --after {place}"));
+    }
+    if tells_held_back {
+        notes::tell_held_back(&store, &login, &path, &rows).await?;
     }
     Ok(())
 }
@@ -263,6 +291,15 @@ fn answer(attempt: &Value) -> String {
             text(attempt.get("reason").filter(|why| why.is_string()).or(attempt.get("outcome")))
         }
     }
+}
+
+/// Returns the latest attempt of a delivery in words.
+pub(super) fn failure(delivery: &Value) -> Option<String> {
+    let last = delivery["attempts"].as_array()?.last()?;
+    let (why, at, id) = (answer(last), text(last.get("began_at")), text(delivery.get("id")));
+    let body = cell(last, "response");
+    let said = if body.is_empty() { body } else { format!(": {body}") };
+    Some(format!("{why} at {at}, delivery {id}{said}"))
 }
 
 /// Returns a cell of a table. Some columns say what several fields say.

@@ -3,4 +3,5 @@
 pub(crate) mod ask;
 pub(crate) mod doctor;
 pub mod erase;
+mod notes;
 pub mod ring;

@@ -346,6 +346,12 @@ async fn deliveries_are_exported_without_what_their_events_say() {
     assert_eq!((&row["endpoint_id"], &row["reason"]), (&json!(id), &json!("gone")), "{fleet}");
     assert_eq!((&row["waiting"], &row["missed"]), (&json!(0), &json!(1)), "{fleet}");
     assert_eq!(row["acknowledged_by"], Value::Null);
+    let shown = run_with(world, &world.ring, &["endpoints", "show", id]).out;
+    assert!(shown.contains("\nlatest_failure          HTTP 410 at 20"), "{shown}");
+    // A ping would be skipped: it is refused, and no event is stored.
+    let events = service.count("SELECT count(*) FROM events").await;
+    refused(world, &["endpoints", "ping", id], 1, "disabled (gone): nothing is sent to it; run");
+    assert_eq!(service.count("SELECT count(*) FROM events").await, events);
     let alerts = json_of(world, &["alerts", "list"]);
     let alert = &alerts["data"][0];
     assert_eq!((&alert["endpoint_id"], &alert["severity"]), (&json!(id), &json!("critical")));
@@ -769,7 +775,27 @@ async fn sending_is_held_back_at_a_terminal() {
         assert_eq!((&row["keys"], row["lease_ms"].is_number()), (&json!("1"), has_lease), "{row}");
     }
     // What is set, and each process, is a line of `doctor`.
-    eve(&["levers", "set", "--everything", "--per-second", "0"]);
+    let everything = eve(&["levers", "set", "--everything", "--per-second", "0"]);
+    let delivery = &json_of(world, &["deliveries", "list", "acct_1"])["data"][0]["id"];
+    let words = format!(
+        "Sending is held back: everything is paused by {0} of eve at {1}; `levers undo {0}` undoes it\n",
+        everything["id"].as_str().unwrap(),
+        everything["set_at"].as_str().unwrap(),
+    );
+    // Of levers of others nothing is said.
+    let other = eve(&["levers", "set", "--account", "acct_2", "--per-second", "0"]);
+    for command in [
+        &["endpoints", "show", id][..],
+        &["endpoints", "ping", id],
+        &["deliveries", "list", "acct_1"],
+        &["deliveries", "show", delivery.as_str().unwrap()],
+    ] {
+        let said = run_with(world, &world.ring, command);
+        assert_eq!((said.status, &said.err), (Some(0), &words), "{command:?}");
+        let said = run_with(world, &world.ring, &[command, &["--json"]].concat());
+        assert_eq!((said.status, &*said.err), (Some(0), ""), "{command:?}");
+    }
+    eve(&["levers", "undo", other["id"].as_str().unwrap()]);
     let doctor = run_with(world, &world.ring, &["doctor"]).out;
     let line = |words: &str| doctor.lines().any(|line| line.contains(words));
     assert!(line("warn  levers        everything is paused by lvr_"), "{doctor}");
@@ -785,8 +811,13 @@ async fn sending_is_held_back_at_a_terminal() {
     let of_eve = of_eve.filter(|row| row["by"] == "eve");
     let actions: Vec<String> =
         of_eve.map(|row| row["action"].as_str().unwrap().to_owned()).collect();
-    let expected =
-        [&["lever.set"; 4][..], &["lever.undone"; 3], &["deliveries.cancelled", "lever.set"]];
+    let expected = [
+        &["lever.set"; 4][..],
+        &["lever.undone"; 3],
+        &["deliveries.cancelled"],
+        &["lever.set"; 2],
+        &["lever.undone"],
+    ];
     assert_eq!(actions, expected.concat());
 }
 

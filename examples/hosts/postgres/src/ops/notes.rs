@@ -1,0 +1,72 @@
+//! What a person at a terminal reads beside an answer: why an endpoint fails, and what holds sending back.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+
+use call_assistant::id::{AccountId, EndpointId};
+use http::Method;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+
+use super::ask::failure;
+use crate::exit;
+use crate::store::Postgres;
+use host::dashboard::Dashboard;
+use host::flags::last_words;
+use host::store::Store as _;
+use host::store::scope::Login;
+
+/// Asks for something that is shown; null if the dashboard refuses.
+pub(super) async fn shown(
+    dashboard: &Dashboard<Postgres>,
+    login: &Login,
+    path: Vec<&str>,
+    query: &[(&str, &str)],
+) -> Result<Value, Box<dyn Error>> {
+    let query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let answer = dashboard.ask(login, &Method::GET, path, query.collect(), json!({})).await;
+    let is_shown = answer.status().is_success();
+    let read = serde_json::from_slice(&answer.into_body().collect().await?.to_bytes())?;
+    Ok(if is_shown { read } else { Value::Null })
+}
+
+/// Returns the latest failed attempt to an endpoint that fails, or was disabled because it failed.
+pub(super) async fn latest_failure(
+    dashboard: &Dashboard<Postgres>,
+    login: &Login,
+    endpoint: &Value,
+) -> Result<Option<String>, Box<dyn Error>> {
+    let fails = endpoint["failing_since"].is_string()
+        || matches!(endpoint["reason"].as_str(), Some("gone" | "failing"));
+    let (Some(account), Some(id), true) =
+        (endpoint["account_id"].as_str(), endpoint["id"].as_str(), fails)
+    else {
+        return Ok(None);
+    };
+    let path = vec!["accounts", account, "deliveries"];
+    let query = [("endpoint", id), ("status", "failing"), ("limit", "1")];
+    Ok(failure(&shown(dashboard, login, path, &query).await?["data"][0]))
+}
+
+/// Tells which levers hold back something that was asked for or shown.
+pub(super) async fn tell_held_back(
+    store: &Postgres,
+    login: &Login,
+    path: &[String],
+    rows: &[Value],
+) -> Result<(), Box<dyn Error>> {
+    let ids =
+        rows.iter().flat_map(|row| ["id", "account_id", "endpoint_id"].map(|name| &row[name]));
+    let asked_for = path.get(1).map(String::as_str);
+    let ids: BTreeSet<&str> = ids.filter_map(Value::as_str).chain(asked_for).collect();
+    let found = store.levers(login.operator()?).await.map_err(exit::refused)?;
+    for lever in found.levers {
+        let account = lever.of.account_id.as_ref().map(AccountId::as_str);
+        let endpoint = lever.of.endpoint_id.as_ref().map(EndpointId::as_str);
+        if account.into_iter().chain(endpoint).all(|id| ids.contains(id)) {
+            let (set, id) = (lever.words(), &lever.id);
+            last_words(&format!("Sending is held back: {set}; `levers undo {id}` undoes it"));
+        }
+    }
+    Ok(())
+}
