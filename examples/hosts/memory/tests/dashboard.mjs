@@ -291,6 +291,21 @@ try {
   passed++;
   await set("type", "");
 
+  // A click anywhere in a row opens it, and one that ends a selection does not. It stays open though the service is busy.
+  const cell = ".line [data-label=Endpoint]";
+  await run(`{ const real = fetch; let busy = [503, 429]; window.fetch = (path, ...rest) => path.startsWith("/deliveries/") && busy.length ? Promise.resolve(new Response("{}", { status: busy.shift() })) : real(path, ...rest); window.restore = () => { window.fetch = real; return busy.length; }; }`);
+  await run(`getSelection().selectAllChildren(document.querySelector("${cell}"))`);
+  await run(`document.querySelector("${cell}").click()`);
+  assert.equal(await run(`document.querySelectorAll(".detail").length`), 0, "a text is marked");
+  await run(`getSelection().empty()`);
+  const click = async () => { const at = await middle(cell); await mouse("mousePressed", at); await mouse("mouseReleased", at); };
+  await click();
+  assert.equal(await run(`document.querySelectorAll(".detail").length`), 1, "a click in the row");
+  await until("its body, at the third time of asking", `document.querySelectorAll(".detail .exact").length === 1`);
+  assert.deepEqual(await run(`[restore(), document.querySelector("#errors").textContent]`), [0, ""]);
+  await click();
+  await until("it is closed again", `!document.querySelector(".detail")`);
+
   // What is found is not among the latest fifty: the store looks at all of them.
   for (let n = 0; n < 25; n++) await emit("note");
   await until("the failed one is no longer among the latest", `![...document.querySelectorAll("tbody tr .badge")].some((b) => b.textContent === "failed") || document.querySelectorAll("tbody tr").length > 40`);
@@ -468,6 +483,8 @@ try {
   await until("of the last day", `location.hash === "#acct_fjord_dental?status=failing&within=day" && ${rows} >= 1 && !(${pressed("hour")})`);
   await set("from", "2020-01-01");
   await until("days in place of a span", `location.hash === "#acct_fjord_dental?status=failing&from=2020-01-01" && !(${pressed("day")})`);
+  await set("from", "Yesterday");
+  await until("a day by its word", `location.hash.endsWith("&from=Yesterday") && ${rows} >= 1`);
   await set("from", "");
   // Of one event, what becomes of it at each endpoint.
   await run(`document.querySelector("tbody .expand").click()`);
@@ -668,12 +685,20 @@ try {
   await run("restore()");
   await until("they can be read", `!/cannot be read/.test(document.body.innerText)`);
 
-  // Without the service, it says so and stays.
+  // Without the service, it says so, and nothing moves.
   await go("endpoints");
   await until("an endpoint", `!!document.querySelector('[data-key^="ping "]')`);
+  await go("deliveries");
+  await run(`document.querySelector("tbody .expand").click()`);
+  await until("its details", `!!document.querySelector(".detail .exact")`);
+  const place = () => run(`[".detail", "table"].map((name) => document.querySelector(name).getBoundingClientRect().toJSON())`);
+  const stood = await place();
   service.kill("SIGTERM");
   await until("it says that it is alone, and since when", `/does not answer · as of \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC/.test(${text("#live-text")})`);
-  await until("what is shown looks stale", `getComputedStyle(document.querySelector("main")).filter !== "none"`);
+  await until("what is shown looks stale", `getComputedStyle(document.body, "::after").backdropFilter === "grayscale(1)"`);
+  assert.deepEqual(await place(), stood);
+  await run(`document.querySelector('.detail [data-key^="close"]').click()`);
+  await go("endpoints");
   // What was asked for may have been done or not. The error stays until its reader has seen it.
   await run(`document.querySelector('[data-key^="ping "]').click()`);
   const unknown = "the service does not answer: whether it did this is not known";

@@ -28,7 +28,7 @@ function settle(latest) {
 async function fetchKept() {
   const list = kept;
   for (const d of (list?.gone ?? []).filter((d) => d.pending || MISSED.includes(d.status)).slice(0, 10)) {
-    const failed = (error) => { if (!error.status) throw error; return error.status < 500 ? null : d; };
+    const failed = (error) => { if (!error.status) throw error; return error.isFinal ? null : d; };
     const now = await ask("GET", at("deliveries", d.id)).catch(failed);
     list.rows = list.rows.map((row) => row.id === d.id ? now : row).filter(Boolean);
     if (now) continue;
@@ -85,7 +85,9 @@ function deliveryRow(heads, d, line) {
   const isOpen = open.has(d.id), missed = MISSED.includes(d.status), hold = heldBy(d);
   const toggle = () => { open.clear(); if (!isOpen) open.add(d.id); remember(); draw(); if (!isOpen) look(); };
   const last = d.attempts[d.attempts.length - 1];
-  return row(heads, { key: "row " + d.id, class: "line" + (isOpen ? " open" : "") },
+  // What is in the row does what it does, and who marks a text reads it.
+  const onclick = (e) => e.target.closest("button, input") || !getSelection().isCollapsed || toggle();
+  return row(heads, { key: "row " + d.id, class: "line" + (isOpen ? " open" : ""), onclick },
     h("div.row",
       h("button.expand", { key: "open " + d.id, type: "button", "aria-expanded": String(isOpen), "aria-label": "Attempts of " + titled(d), onclick: toggle }, icon("M4 2l4 4-4 4")),
       missed && !barred(d) && h("input.choose", { key: "choose " + d.id, type: "checkbox", checked: chosen.has(d.id), "aria-label": "Select: " + titled(d), onchange: (e) => { e.target.checked ? chosen.add(d.id) : chosen.delete(d.id); draw(); } }),
@@ -143,13 +145,15 @@ async function fetchOpen() {
     const same = now ? now.attempts.length === known?.attempts.length : !known?.pending && Date.now() - known?.readAt < 10000;
     if (known && same && known.attempts.every(isShown)) continue;
     try {
-      const whole = await ask("GET", at("deliveries", id));
+      const of = selected, whole = await ask("GET", at("deliveries", id));
+      if (of !== selected) return;
       if (whole.account_id !== selected) throw refusal("there is no such delivery in this account", 404);
       details.set(id, { ...whole, readAt: Date.now() });
     } catch (error) {
+      // What is being read, or was just opened, stays while the service is busy, and is asked for again.
+      tag = null;
       if (!error.status) throw error;
-      // What is being read stays while the store is away.
-      if (known && error.status >= 500) continue;
+      if (!error.isFinal) continue;
       open.delete(id);
       toast(`${id}: ${error.message}`, true);
     }

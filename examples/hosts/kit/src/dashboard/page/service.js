@@ -1,6 +1,7 @@
 // ---- The server ----
 const PATIENCE = 10000;
-const refusal = (message, status) => Object.assign(new Error(message), { status });
+// Who is asked too often, or is not ready, may answer later.
+const refusal = (message, status) => Object.assign(new Error(message), { status, isFinal: status < 500 && status !== 429 });
 async function send(path, { headers, ...rest }) {
   const response = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE), headers: { "X-Dashboard-Page": "1", ...(pass && { "X-Portal-Token": pass }), ...headers }, ...rest });
   if (response.status === 401 && !locked) lock();

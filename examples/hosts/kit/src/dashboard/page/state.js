@@ -135,8 +135,10 @@ function span(name) {
   if (!Object.hasOwn(SPANS, name)) throw refusal("within: expected hour or day", 400);
   return SPANS[name];
 }
-// A time of the reader's zone, or a day: all of it, where it is the last.
+// A time of the reader's zone, or a day: all of it, where it is the last. Two days have words.
 function moment(name, text, isEnd) {
+  const back = ["today", "yesterday"].indexOf(text.trim().toLowerCase());
+  if (back >= 0) text = stamp(clock() - back * SPANS.day).slice(0, 10);
   const [, day, time] = /^\s*([12]\d{3}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?\s*$/.exec(text) ?? [];
   const at = new Date(`${day}T${time ?? "00:00"}`);
   if (isNaN(at)) throw refusal(`${name}: expected a day or a time such as 2026-11-22 14:03`, 400);
@@ -192,7 +194,7 @@ async function countMissed() {
       if (known?.count !== counted.count || known.lost) draw();
     } catch (error) {
       // The plan has no recovery. A service that does not answer is asked again.
-      missed.set(e.id, { ...known, lost: !(error.status < 500), at: Date.now() });
+      missed.set(e.id, { ...known, lost: !error.isFinal, at: Date.now() });
       if (missed.get(e.id).lost) draw();
     }
   }
