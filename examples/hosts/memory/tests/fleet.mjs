@@ -40,6 +40,8 @@ troubled.forEach((account, n) => {
   account.endpoints = (n < 3 ? ["/gone", "/down"] : ["/down"]).concat("/fine").map((path, at) => ({ id: `whep_${n}_${at}`, url: receiving + path }));
 });
 accounts[5].endpoints = [{ id: "whep_fine", url: receiving + "/fine" }];
+// As long as a name may be, in one word.
+troubled[3].business_name = accounts[2].business_name = "Tannlegeforeningen".repeat(55);
 const data = join(folder, "data.json");
 writeFileSync(data, JSON.stringify({ accounts }));
 service = spawn(binary, ["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0", "--allow-loopback-endpoints", "--data", data], { stdio: ["ignore", "pipe", "ignore"] });
@@ -76,12 +78,10 @@ try {
 
   // Its answers together, without the page.
   const took = [];
-  let size;
   for (let n = 0; n < 11; n++) {
     const began = performance.now();
-    const answers = await Promise.all(["/login", "/accounts?search=&after=&limit=50", "/fleet", "/alerts?before=&limit=20"].map(async (path) => (await fetch(dashboard + path)).arrayBuffer()));
+    await Promise.all(["/login", "/accounts?search=&after=&limit=50", "/fleet", "/alerts?before=&limit=20"].map(async (path) => (await fetch(dashboard + path)).arrayBuffer()));
     took.push(performance.now() - began);
-    size = answers.reduce((sum, answer) => sum + answer.byteLength, 0);
   }
   took.sort((a, b) => a - b);
   // The first screen in a browser: what it has received, the page included, and when the last row is there.
@@ -111,6 +111,9 @@ try {
   assert.match(cells[2], /^(just now|\d+ (s|min) ago)\s+\d{4}-/);
   assert.deepEqual(cells.slice(3), ["6", "6", "nobody"], "what waits at the one that fails, and what the other has missed");
   assert.equal(await run(`document.documentElement.scrollWidth <= innerWidth`), true);
+  // A long name is cut, and moves no column out.
+  assert.deepEqual(await run(`[...document.querySelectorAll("main .scroll")].map((el) => el.scrollWidth - el.clientWidth)`), [0, 0]);
+  assert.equal(await run(`document.querySelector('[data-key="trouble ${troubled[3].id}"]').title`), troubled[3].business_name);
   assert.match(await run(shown('[data-key="card sending"]')), /Pending72.*Failing12Disabled for failing3/);
   assert.match(await run(`document.querySelector('[data-key="card sending"] .strip').ariaLabel`), /^Most pending in the last day: \d+ from \d\d:\d\d$/);
   passed += 4;
@@ -137,6 +140,9 @@ try {
   // An account, and back.
   await run(`document.querySelector('[data-key="trouble ${latest}"]').click()`);
   await until("its endpoints", `location.hash === "#${latest}/endpoints" && ${shown("h1")}.startsWith("Business") && document.querySelectorAll(".endpoint.failing").length >= 1`);
+  // Its page breaks the name.
+  await run(`location.hash = "#acct_00002"`);
+  await until("the long name", `${shown("h1")}.startsWith("Tannlege") && document.documentElement.scrollWidth <= innerWidth`);
   await run(`document.querySelector('[data-key="to fleet"]').click()`);
   await until("the fleet again", `${shown("h1")} === "Fleet" && document.querySelectorAll('[data-key^="row trouble"]').length === 12`);
   // One search, by words of a name.

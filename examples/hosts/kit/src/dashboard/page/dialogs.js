@@ -186,7 +186,7 @@ function recoverDialog(e) {
   ], "Recover", async (data) => {
     const started = await ask("POST", at("endpoints", e.id, "recover"), chosen(data));
     missed.delete(e.id);
-    toast(`Recovering ${moreThan(started)}${started.counted}`);
+    toast(`Recovering ${moreThan(started)}${number(started.counted)}`);
   });
   let asked = 0;
   const count = async () => {

@@ -37,7 +37,7 @@ function card(name, title, hint, actions, ...inside) {
 const entitle = (name) => { document.title = name + " · Call Assistant"; };
 const hash = (id) => "#" + encodeURIComponent(id);
 const titleOf = (a) => a.business_name || "No business name";
-const accountCell = (key, id, a, tab = "") => h("div.two", h("span", h("a", { key, class: "strong", href: hash(id) + tab }, titleOf(a))), mono(faint(id)));
+const accountCell = (key, id, a, tab = "") => h("div.two", h("a.strong.clip", { key, href: hash(id) + tab, title: titleOf(a) }, titleOf(a)), mono(faint(id)));
 // A row is a card on a phone, where each cell has the label of its column.
 const ACTIONS = "Actions";
 const table = (name, heads, rows) => h("div.scroll", h("table", { "aria-labelledby": "h-" + name },

@@ -58,7 +58,7 @@ function tabBar(names, counts) {
   };
   return h("div.tabs", { key: "tabs", role: "tablist", "aria-label": "What is shown of this account", onkeydown }, names.map((name) =>
     h("a", { key: "tab " + name, id: "tab-" + name, role: "tab", href: address(name), "aria-selected": String(name === tab), "aria-controls": name === tab && "panel", tabindex: name === tab ? "0" : "-1", onclick: click(name) },
-      TABS[name], counts[name] > 0 && [" ", badge(counts[name], name === "alerts" ? "bad" : "")])));
+      TABS[name], counts[name] > 0 && [" ", badge(counts[name] + (seen[name + "_more"] ? "+" : ""), name === "alerts" ? "bad" : "")])));
 }
 
 const named = (a) => a.business_name ? `${a.business_name} · ${a.id}` : a.id;

@@ -109,7 +109,7 @@ function recoveryRow(e, active) {
   const now = running(e), counted = missed.get(e.id);
   const act = (name, text, done) => button(text, { key: `${name} ${now.id}`, of: "recovery of " + e.url }, doing(done, "POST", "recoveries", now.id, text.toLowerCase()));
   if (now) return h("div.row.recovery", h("progress", { max: String(now.counted || 1), value: String(now.redelivered), "aria-label": `Recovery of ${e.url}` }),
-    h("span", `${now.redelivered} of ${moreThan(now)}${now.counted} redelivered${now.paused ? ", paused" : ""}`),
+    h("span", `${number(now.redelivered)} of ${moreThan(now)}${number(now.counted)} redelivered${now.paused ? ", paused" : ""}`),
     act("rest", now.paused ? "Continue" : "Pause"), act("cancel", "Cancel", "Cancelled"));
   return active && counted?.count > 0 && h("div.row.recovery", button(`Recover ${moreThan(counted)}${number(counted.count)}`, { key: "recover " + e.id, class: "primary", of: e.url }, () => recoverDialog(e)),
     faint(`It missed ${types(counted)}${counted.more ? " and more" : ""}.`));

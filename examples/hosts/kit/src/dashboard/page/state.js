@@ -200,4 +200,4 @@ async function countMissed() {
   }
 }
 const running = (e) => seen.recoveries.find((r) => r.endpoint_id === e.id && r.status === "running");
-const types = (counted) => Object.entries(counted.by_type).map(([type, count]) => `${count} ${type}`).join(", ");
+const types = (counted) => Object.entries(counted.by_type).map(([type, count]) => `${number(count)} ${type}`).join(", ");
