@@ -137,6 +137,9 @@ fn one_request_and_its_answer() {
     let Step::Send { request, time_limit, ticket } = flow.next(RANDOM, at(0)) else { panic!() };
     assert_eq!(request.uri(), "https://api.example.com/v1/account");
     assert_eq!(time_limit, Duration::from_secs(7));
+    let mut default = client().fetch(GetAccount);
+    let Step::Send { time_limit, .. } = default.next(RANDOM, at(0)) else { panic!() };
+    assert_eq!(time_limit, Duration::from_secs(30));
     answer(&mut flow, ticket, account("acct_1"), at(1));
     for again in 0..2 {
         match flow.next(RANDOM, at(2)) {

@@ -409,7 +409,8 @@ fn what_was_lost_on_the_way_is_told() {
         ("HTTP status server error (500 Internal Server Error) for url (https://h/)", true),
         ("timeout: global", false),
         ("connection refused (os error 111)", false),
-        ("proxy refused the tunnel with status 407", false),
+        ("proxy refused it with status 407", false),
+        ("the tunnel ended with status 407", false),
         ("exit status: 101", false),
         ("status of the connection is unknown after 30000 ms", false),
     ] {

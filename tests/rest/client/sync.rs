@@ -331,7 +331,9 @@ fn the_watermark_moves_after_the_last_page_only() {
     assert!(!step.next.is_walking());
     assert_eq!(step.next.watermark(), Some(at(1_000 * SECOND)));
     assert_eq!(step.next.query().cursor, None);
-    // An empty walk leaves it where it is.
+    // An empty walk leaves it where it is, and keeps no id.
+    let empty = CallSync::new().apply(&page(&[], Some("c")), None, now).unwrap().next;
+    assert_eq!((empty.is_walking(), empty.ids()), (true, 0));
     let step = step.next.apply(&page(&[], None), None, now).unwrap();
     assert_eq!(step.next.watermark(), Some(at(1_000 * SECOND)));
 }

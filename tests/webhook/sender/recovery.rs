@@ -54,8 +54,9 @@ fn the_condition_for_a_statement_is_the_predicate() {
             DeliveryStatus::Failed,
         ]);
         for missed in [&enabled, &range, &range.clone().with_endpoint(&endpoint), &of_two] {
+            let instants = [missed.from(), missed.failed_from(), at(dice.below(200_000))];
             let columns = DeliveryColumns {
-                event_created_at: at(dice.below(200_000)),
+                event_created_at: instants[dice.below(3) as usize],
                 status: DeliveryStatus::ALL[dice.below(7) as usize],
                 at: at(dice.below(200_000)),
                 attempts: 1,

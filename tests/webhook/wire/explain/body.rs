@@ -20,7 +20,7 @@ fn a_body_that_was_changed() {
     let utf16_marked_little = [b"\xff\xfe", utf16.as_slice()].concat();
     let utf16_marked: Vec<u8> =
         format!("\u{feff}{BODY}").encode_utf16().flat_map(u16::to_be_bytes).collect();
-    let cases: [(&str, &[u8], Vec<u8>); 26] = [
+    let cases: [(&str, &[u8], Vec<u8>); 27] = [
         ("body_line_end_added", body, [body, b"\n"].concat()),
         ("body_line_end_added", body, [body, b"\r\n"].concat()),
         ("body_line_end_removed", b"{}\n", b"{}".to_vec()),
@@ -45,6 +45,7 @@ fn a_body_that_was_changed() {
         ("body_base64", b"\xfb\xef\xbe", b"----".to_vec()),
         ("body_base64", b"\xff\xff\xff", b"////".to_vec()),
         ("body_base64", b"\xff\xff\xff", b"____".to_vec()),
+        ("body_form_encoded", br#"{"a":"b=c"}"#, br#"payload={"a":"b=c"}"#.to_vec()),
         ("body_bytes_literal", b"{\"a\":\"it's\"}\n", br#"b'{"a":"it\'s"}\n'"#.to_vec()),
         ("body_bytes_literal", b"{\"a\":\"\xe9\"}", br#"b'{"a":"\xe9"}'"#.to_vec()),
         (
