@@ -107,18 +107,6 @@ fn stored_forms_of_every_version_are_read_and_written_as_they_were() {
     assert_eq!(seen, all.collect(), "the fixtures have each status and each reason");
 }
 
-#[test]
-fn every_stored_text_is_read_again() {
-    for status in DeliveryStatus::ALL.iter().copied() {
-        assert_eq!(status.as_str().parse(), Ok(status));
-        assert_eq!(serde_json::to_string(&status).unwrap(), format!("{:?}", status.as_str()));
-    }
-    for reason in DisabledReason::ALL.iter().copied() {
-        assert_eq!(reason.as_str().parse(), Ok(reason));
-        assert_eq!(serde_json::to_string(&reason).unwrap(), format!("{:?}", reason.as_str()));
-    }
-}
-
 /// What a rolling deployment meets: named, and never guessed at.
 #[test]
 fn a_text_of_a_later_version_is_an_error_that_names_it() {

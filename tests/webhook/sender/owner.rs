@@ -52,15 +52,6 @@ fn a_paused_endpoint_is_disabled_until_it_is_enabled() {
     }
 }
 
-/// D-83: an endpoint that is disabled already is paused by nobody: the reason stays.
-#[test]
-fn a_pause_does_not_replace_another_reason() {
-    let mut endpoint = EndpointHealth::new(1, start());
-    let _ = record(&mut endpoint, 0, answered(410), at(1));
-    assert_eq!(endpoint.pause(at(2)), EndpointChange::Unchanged);
-    assert_eq!((endpoint.disabled(), endpoint.since()), (Some(DisabledReason::Gone), at(1)));
-}
-
 /// D-83, D-90: what is pending goes to the new URL, and the count begins anew.
 #[test]
 fn a_new_url_is_checked_and_gets_what_is_pending() {
@@ -288,6 +279,7 @@ fn an_overlap_of_zero_ends_the_old_secret_at_once() {
     assert_eq!(accepted_by(&signer, 0).len(), Signer::MAX_SECRETS);
     let full = signer.rotate(secret("whsec_5"), overlap, start());
     assert_eq!(full, Err(SetupError::TooManySecrets));
+    assert_eq!(full.unwrap_err().to_string(), "signer has more than 4 secrets");
     assert_eq!(signer.newest().reveal(), "whsec_4", "nothing has changed");
     let end = at(86_400);
     let full = signer.clone().with_previous(secret("whsec_5"), end, start());

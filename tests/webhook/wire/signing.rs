@@ -1,7 +1,7 @@
 use core::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::{SetupError, Signer};
+use call_assistant::webhook::Signer;
 
 use super::{NOW, at, secret, signed, signer, verified};
 
@@ -51,17 +51,6 @@ fn each_secret_adds_a_digest_in_order() {
         header.as_str().split_once(",v1=").unwrap().1.to_owned()
     });
     assert_eq!(header.as_str(), format!("t=253402300799,v1={}", alone.join(",v1=")));
-}
-
-#[test]
-fn there_are_four_secrets_at_most() {
-    let mut signer = Signer::new(secret("whsec_1"));
-    for text in ["whsec_2", "whsec_3", "whsec_4"] {
-        signer = signer.with_previous(secret(text), Timestamp::MAX, at(NOW)).unwrap();
-    }
-    let error = signer.with_previous(secret("whsec_5"), Timestamp::MAX, at(NOW)).unwrap_err();
-    assert_eq!(error, SetupError::TooManySecrets);
-    assert_eq!(error.to_string(), "signer has more than 4 secrets");
 }
 
 #[test]
