@@ -154,10 +154,6 @@ fn what_may_help_is_tried_again_and_nothing_else() {
     for (status, code, action) in [
         (400, "invalid_parameter", Action::FixRequest),
         (401, "invalid_credentials", Action::ReplaceKey),
-        (402, "subscription_inactive", Action::ResumeSubscription),
-        (403, "insufficient_scope", Action::GrantScope),
-        (403, "plan_upgrade_required", Action::UpgradePlan),
-        (403, "account_closed", Action::AccountClosed),
         (404, "resource_not_found", Action::NotFound),
         (429, "rate_limit_exceeded", Action::Retry),
         (500, "internal_error", Action::Retry),

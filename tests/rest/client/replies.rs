@@ -8,7 +8,7 @@ use call_assistant::rest::client::{
     Action, Client, ClientError, ClientErrorReason, ResponseHead, RetryAfter,
 };
 use call_assistant::rest::{
-    ApiError, ApiKey, BaseUrl, ErrorCode, GetAccount, GetCall, ListCalls, ParameterError,
+    ApiKey, BaseUrl, ErrorCode, GetAccount, GetCall, ListCalls, ParameterError,
 };
 use http::Response;
 
@@ -449,19 +449,5 @@ fn what_was_lost_on_the_way_is_told() {
         let told = told(head, &body);
         let long = "bytes, more than 16777216 (req_1); read no more than that of any answer";
         assert_eq!(told.ends_with(long), is_long, "{told}");
-    }
-}
-
-/// What the service writes is what the client reads, for every code.
-#[test]
-fn errors_of_this_crates_service() {
-    for code in ErrorCode::KNOWN {
-        let id = RequestId::parse("req_1").unwrap();
-        let sent = ApiError::new(code.clone(), id);
-        let answer = Response::builder().status(code.status().unwrap());
-        let (head, body) = answer.body(sent.to_json()).unwrap().into_parts();
-        let error = client().read(&GetAccount, &head, &body).unwrap_err();
-        assert_eq!(error.reason, ClientErrorReason::Refused(Box::new(sent)), "{code}");
-        assert_eq!(error.status, code.status(), "{code}");
     }
 }

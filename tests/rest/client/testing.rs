@@ -65,13 +65,7 @@ fn pages_lead_from_the_newest_call_to_the_oldest() {
 fn errors_are_read_as_what_they_stand_for() {
     for (response, status, action) in [
         (testing::error(ErrorCode::InvalidParameter), 400, Action::FixRequest),
-        (testing::error(ErrorCode::InvalidCursor), 400, Action::RestartList),
         (testing::error(ErrorCode::InvalidCredentials), 401, Action::ReplaceKey),
-        (testing::error(ErrorCode::SubscriptionInactive), 402, Action::ResumeSubscription),
-        (testing::error(ErrorCode::InsufficientScope), 403, Action::GrantScope),
-        (testing::error(ErrorCode::PlanUpgradeRequired), 403, Action::UpgradePlan),
-        (testing::error(ErrorCode::AccountClosed), 403, Action::AccountClosed),
-        (testing::error(ErrorCode::ResourceNotFound), 404, Action::NotFound),
         (testing::error(ErrorCode::InternalError), 500, Action::Retry),
         (testing::error("of_tomorrow".into()), 400, Action::FixRequest),
         (testing::rate_limited(17), 429, Action::Retry),

@@ -3,7 +3,7 @@
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::client::{Client, ClientErrorReason, RetryAfter};
-use call_assistant::rest::server::{Authorized, Received, RejectionReason, RequestHead};
+use call_assistant::rest::server::{Authorized, RejectionReason};
 use call_assistant::rest::{
     ApiKey, ApiRequest, ApiResponse, BaseUrl, ErrorCode, GetAccount, GetCall, ListCalls, Mode,
     Operation, ParameterError, Quota, Scope,
@@ -600,26 +600,4 @@ fn an_account_is_asked_for_by_its_path_alone() {
     for name in ["content-length", "content-type", "transfer-encoding"] {
         assert!(!head.headers.contains_key(name), "{name}");
     }
-}
-
-/// A service that takes the `http` crate's requests reads them as they are.
-#[test]
-fn requests_of_the_http_crate_are_read_from_their_head() {
-    let list = ListCalls::new().with_limit(7).with_cursor("a+b&c");
-    let read = |mut request: http::Request<()>| {
-        request.headers_mut().insert("host", "api.example.com".parse().unwrap());
-        let (parts, ()) = request.into_parts();
-        let received = Received::new(&RequestHead::from_parts(&parts), request_id());
-        received.map(|it| it.operation()).map_err(|rejection| rejection.reason().clone())
-    };
-    let client = client(&base("https://api.example.com"));
-    for (request, expected) in [
-        (client.request(&GetAccount), Operation::GetAccount),
-        (client.request(&list), Operation::ListCalls),
-        (client.request(&call_id("a/b")), Operation::GetCall),
-    ] {
-        assert_eq!(read(request.unwrap()), Ok(expected));
-    }
-    let post = http::Request::post("https://api.example.com/v1/account").body(()).unwrap();
-    assert_eq!(read(post), Err(RejectionReason::Method));
 }

@@ -38,22 +38,6 @@ fn the_inbox_in_memory_dedupes_by_account_and_event() {
     let _ = taken(inbox.claim(receipt("acct_2", "1"), ActiveClaim::LEASE, at(0)));
 }
 
-/// EVT-8: whoever was too slow and fails does not give away what another has taken since.
-#[test]
-fn a_claim_that_ran_out_is_no_longer_given_back() {
-    let mut inbox = Inbox::new(10);
-    let [slow, slower] = [0, 60_000].map(|now| take(&mut inbox, "1", at(now)));
-    let other = take(&mut inbox, "1", at(120_000));
-    assert_eq!(inbox.failed(slow).into_status(), 503);
-    busy(claim(&mut inbox, "1", at(120_000)));
-    inbox.failed(other);
-    let last = take(&mut inbox, "1", at(120_000));
-    // Done is done, whoever did it, and stays so.
-    assert_eq!(inbox.done(slower, at(120_000)).into_status(), 204);
-    inbox.failed(last);
-    duplicate(claim(&mut inbox, "1", at(120_000)));
-}
-
 #[test]
 fn the_inbox_in_memory_is_bounded() {
     let mut inbox = Inbox::new(2);
