@@ -123,7 +123,7 @@ fn an_account_leaves_as_much_free_as_it_has_in_flight() {
         planner.add(own(number, endpoint));
     }
     assert_eq!(drain(&mut planner, start()).len(), 12);
-    [12, 13].map(|number| planner.add(own(number, 2)));
+    (12..14).for_each(|number| _ = planner.add(own(number, 2)));
     assert_eq!(drain(&mut planner, start()), [12]);
 }
 

@@ -19,8 +19,8 @@ use crate::store::Postgres;
 use host::auth::access::Access;
 use host::dashboard::{Action, Dashboard, MAX_LIST};
 use host::flags::last_words;
-use host::store::EndpointLimit;
 use host::store::scope::{By, Login};
+use host::store::{EndpointLimit, Store as _};
 use host::terminal;
 
 /// A request to the dashboard, and how its answer is printed.
@@ -109,8 +109,8 @@ pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Err
         let path = path.iter().take(2).map(String::as_str).collect();
         endpoint = notes::shown(&dashboard, &login, path, &[]).await?;
     }
-    // A second deletion answers like the first, and a ping that is not sent like one that is.
-    match (asking.action, endpoint["reason"].as_str()) {
+    // The dashboard answers to a second deletion, and to a ping that will be skipped, as to others.
+    match (asking.action, endpoint.get("reason").and_then(Value::as_str)) {
         (Action::DeleteEndpoint, Some("deleted")) => heading = "deleted already",
         (Action::PingEndpoint, Some(reason)) if reason != "deleted" => {
             let todo = "run `endpoints enable` first";
@@ -127,6 +127,11 @@ pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Err
                 | Action::ListDeliveries
                 | Action::ShowDelivery
         );
+    // Read first: a ping that was accepted is no reason to run the command again.
+    let mut levers = Vec::new();
+    if tells_held_back {
+        levers = store.levers(login.operator()?).await.map_err(exit::refused)?.levers;
+    }
     let (mut rows, mut cancelled) = (Vec::new(), 0_u64);
     let (mut left, mut next_place) = (asking.limit, None);
     loop {
@@ -175,13 +180,12 @@ pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Err
             if is_text
                 && asking.action == Action::ShowEndpoint
                 && let Some(failure) = notes::latest_failure(&dashboard, &login, &answered).await?
+                && let Some(fields) = answered.as_object_mut()
             {
-                answered["latest_failure"] = failure.into();
+                fields.insert("latest_failure".to_owned(), failure.into());
             }
             exit::is_read(one(print, heading, &answered))?;
-            if tells_held_back {
-                notes::tell_held_back(&store, &login, &path, &[answered, endpoint]).await?;
-            }
+            notes::tell_held_back(&levers, &path, &[answered, endpoint]);
             return Ok(());
         };
         // A journal's page always says where the next one begins, which may be empty. One of deliveries may be empty, and
@@ -222,9 +226,7 @@ pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Err
     if let Some(place) = next_place {
         last_words(&format!("There may be more: --after {place}"));
     }
-    if tells_held_back {
-        notes::tell_held_back(&store, &login, &path, &rows).await?;
-    }
+    notes::tell_held_back(&levers, &path, &rows);
     Ok(())
 }
 

@@ -9,11 +9,10 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use super::ask::failure;
-use crate::exit;
 use crate::store::Postgres;
 use host::dashboard::Dashboard;
 use host::flags::last_words;
-use host::store::Store as _;
+use host::store::levers::LeverRow;
 use host::store::scope::Login;
 
 /// Asks for something that is shown; null if the dashboard refuses.
@@ -45,22 +44,16 @@ pub(super) async fn latest_failure(
     };
     let path = vec!["accounts", account, "deliveries"];
     let query = [("endpoint", id), ("status", "failing"), ("limit", "1")];
-    Ok(failure(&shown(dashboard, login, path, &query).await?["data"][0]))
+    Ok(shown(dashboard, login, path, &query).await?.pointer("/data/0").and_then(failure))
 }
 
-/// Tells which levers hold back something that was asked for or shown.
-pub(super) async fn tell_held_back(
-    store: &Postgres,
-    login: &Login,
-    path: &[String],
-    rows: &[Value],
-) -> Result<(), Box<dyn Error>> {
+/// Tells which of these levers hold back something that was asked for or shown.
+pub(super) fn tell_held_back(levers: &[LeverRow], path: &[String], rows: &[Value]) {
     let ids =
         rows.iter().flat_map(|row| ["id", "account_id", "endpoint_id"].map(|name| &row[name]));
     let asked_for = path.get(1).map(String::as_str);
     let ids: BTreeSet<&str> = ids.filter_map(Value::as_str).chain(asked_for).collect();
-    let found = store.levers(login.operator()?).await.map_err(exit::refused)?;
-    for lever in found.levers {
+    for lever in levers {
         let account = lever.of.account_id.as_ref().map(AccountId::as_str);
         let endpoint = lever.of.endpoint_id.as_ref().map(EndpointId::as_str);
         if account.into_iter().chain(endpoint).all(|id| ids.contains(id)) {
@@ -68,5 +61,4 @@ pub(super) async fn tell_held_back(
             last_words(&format!("Sending is held back: {set}; `levers undo {id}` undoes it"));
         }
     }
-    Ok(())
 }
