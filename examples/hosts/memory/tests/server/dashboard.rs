@@ -44,8 +44,11 @@ fn what_is_read_is_compressed_for_who_accepts_it() {
         let mut text = String::new();
         GzDecoder::new(&*packed.body).read_to_string(&mut text).unwrap();
         // The overview has the time.
-        let is_same = path == overview && text.len() == plain.body.len() || text == plain.text();
-        assert!(is_same, "{path}: {text}");
+        let lasting = |text: &str| match path == overview {
+            true => serde_json::from_str::<Value>(text).unwrap()["calls"].clone(),
+            false => Value::from(text),
+        };
+        assert_eq!(lasting(&text), lasting(&plain.text()), "{path}");
         assert!(packed.body.len() * 2 < plain.body.len(), "{path}: {} bytes", packed.body.len());
         for name in ["content-type", "content-security-policy", "cache-control"] {
             assert_eq!(packed.header(name), plain.header(name), "{path}: {name}");
