@@ -59,12 +59,14 @@ fn what_is_read_is_compressed_for_who_accepts_it() {
         let refused = ask("GET", path, "Accept-Encoding: gzip;q=0\r\n");
         assert_eq!(refused.header("content-encoding"), None, "{path}");
     }
-    // One tag for both forms, so it is a weak one.
-    let tag = ask("GET", &overview, gzip).header("etag").unwrap().to_owned();
-    assert!(tag.starts_with("W/\""), "{tag}");
-    let again = ask("GET", &overview, &format!("{gzip}If-None-Match: {tag}\r\n"));
-    assert_eq!((again.status, again.header("content-encoding")), (304, None));
-    assert_eq!(again.header("etag"), Some(&*tag));
+    // One tag for both forms, so it is a weak one. The durable host has none.
+    if !is_other() {
+        let tag = ask("GET", &overview, gzip).header("etag").unwrap().to_owned();
+        assert!(tag.starts_with("W/\""), "{tag}");
+        let again = ask("GET", &overview, &format!("{gzip}If-None-Match: {tag}\r\n"));
+        assert_eq!((again.status, again.header("content-encoding")), (304, None));
+        assert_eq!(again.header("etag"), Some(&*tag));
+    }
 
     for (method, path) in [("GET", "/login"), ("GET", "/accounts/none"), ("POST", "/recoveries")] {
         assert_eq!(ask(method, path, gzip).header("content-encoding"), None, "{path}");
