@@ -18,16 +18,16 @@
 //! ```
 //!
 //! An id is 1 to [`MAX_ID_LEN`] bytes of visible ASCII (`!` to `~`), so that headers, paths and
-//! logs carry it unchanged. Ids are compared byte by byte, as in the order of the call list.
-//! Cloning is cheap.
+//! logs can contain the id unchanged. Ids are compared byte by byte, as in the order of the call
+//! list. Cloning is cheap.
 //!
 //! JSON readers are more tolerant. In JSON, an [`AccountId`], [`CallId`], [`ContactId`] or
 //! [`AppointmentId`] is any text of 1 to [`MAX_ID_LEN`] bytes, so that one unusual id does not make
 //! a call unreadable. `Display` escapes control characters. `as_str` returns the text.
 //!
 //! The [protocol](crate::guide::protocol) gives a prefix to [`EventId`] (`evt_`) and [`RequestId`]
-//! (`req_`) only. Therefore only these two prefixes are checked. Do not derive anything else from
-//! an id.
+//! (`req_`) only. Therefore only these two prefixes are checked. Do not derive anything from the
+//! rest of an id.
 
 use alloc::string::ToString;
 use alloc::sync::Arc;
@@ -134,9 +134,9 @@ id!(/// The id of an appointment.
     AppointmentId, "appointment id", made: "appt_", read: check_any);
 id!(/// The id of a credential (today: an API key), never its secret.
     CredentialId, "credential id", made: "cred_", read: check);
-id!(/// The id of an event. It is the same for every endpoint and in every attempt.
+id!(/// The id of an event. An event has the same id for every endpoint and in every attempt.
     EventId, "event id", made: "evt_", checked: "evt_", read: check);
-id!(/// The id of a request, to quote to support.
+id!(/// The id of a request. Quote this id to support.
     RequestId, "request id", made: "req_", checked: "req_", read: check);
 id!(/// The id of a customer's webhook endpoint.
     EndpointId, "endpoint id", made: "whep_", read: check);
@@ -144,8 +144,8 @@ id!(/// The id of the delivery of one event to one endpoint.
     DeliveryId, "delivery id", made: "dlv_", read: check);
 
 impl EventId {
-    /// Creates the id of an event from the occurrence that it reports, so that the same occurrence
-    /// always has the same id. An outbox may then relay the event twice.
+    /// Creates the id of an event from the occurrence that the event reports. The same occurrence
+    /// always has the same id. Therefore an outbox may relay the event more than once.
     ///
     /// ```
     /// use call_assistant::id::EventId;
@@ -156,13 +156,13 @@ impl EventId {
     /// ```
     ///
     /// Pass the account, the type and the subject. If the subject can have several occurrences,
-    /// also pass which occurrence it is (for example, the version of the record). Insert the event
-    /// only if its id is new (`ON CONFLICT DO NOTHING`). Take its `created_at` from the change, not
-    /// from the relay, so that the bytes are the same, too. The id is no secret, because it can be
-    /// computed from the parts.
+    /// also pass a text that identifies the occurrence (for example, the version of the record).
+    /// Insert the event only if its id is new (`ON CONFLICT DO NOTHING`). Take the event's
+    /// `created_at` from the change, not from the relay, so that copies of the event also have the
+    /// same bytes. The id is no secret, because it can be computed from the parts.
     ///
-    /// The id is the first 16 bytes of the SHA-256 of all parts, each preceded by its length in
-    /// bytes as eight bytes, big-endian. This never changes.
+    /// The id is the first 16 bytes of the SHA-256 of all parts. Each part is preceded by its
+    /// length in bytes, as eight bytes, big-endian. This rule never changes.
     #[must_use]
     pub fn derived(parts: &[&str]) -> Self {
         let mut hash = Sha256::new();

@@ -2,7 +2,7 @@
 //!
 //! The service answers phone calls for businesses. Its customers read the calls over a REST API and
 //! receive signed webhooks about them. The service embeds one half of this crate, and its customers
-//! embed the other half. Both use the same types.
+//! embed the other half. Both halves use the same types.
 //!
 //! ```
 //! # #[cfg(feature = "client")] {
@@ -40,8 +40,8 @@
 //! # }
 //! ```
 //!
-//! **The crate does no I/O.** It has no sockets, no clock, no randomness, no logging and no runtime:
-//! the current time and random bytes are arguments. There is no trait to implement.
+//! **The crate does no I/O.** It has no sockets, no clock, no randomness, no logging and no
+//! runtime. The current time and random bytes are arguments. A host implements no trait.
 //!
 //! # Where to begin
 //!
@@ -57,7 +57,7 @@
 //! | send webhooks | [`webhook::event::NewEvent`], then [`webhook::sender`] | `service` |
 //! | rotate signing secrets, API keys, cursor keys | [`guide::security`](guide::security#rotations) | none |
 //! | monitor a service or a receiver | [`metrics`] | `client` or `service` |
-//! | write another language than Rust | [`guide::languages`] | none |
+//! | write in a language other than Rust | [`guide::languages`] | none |
 //!
 //! The pages on [receiving](guide::receiving#axum) and [reading](guide::reading#http-clients) have
 //! programs to copy, and the [glossary](guide::glossary) defines the terms.
@@ -67,12 +67,12 @@
 //!
 //! # Four shapes
 //!
-//! - An *exchange* is one request, handled in steps. Each step consumes the previous step, so that
-//!   a skipped step does not compile. Example: [`rest::server::Received`].
+//! - An *exchange* is one request, handled in steps. Each step consumes the previous step.
+//!   Therefore code that skips a step does not compile. Example: [`rest::server::Received`].
 //! - A *durable machine* is a small value that the host stores. Its methods take an outcome and the
 //!   time, and return a decision. Example: [`webhook::sender::Delivery`].
 //! - A *pure check* returns a `Result` and keeps no state. Example: [`webhook::Verifier`].
-//! - A *flow* is a loop as a value. The host asks the flow for the next step. Example:
+//! - A *flow* is a value that controls a loop. The host asks the flow for the next step. Example:
 //!   [`rest::client::Flow`].
 //!
 //! # Features
@@ -89,8 +89,8 @@
 //! | `explain` | [`webhook::explain`]; implies `events` |
 //! | `std` | `Timestamp::from(SystemTime::now())` |
 //!
-//! Features only add: no type or function changes with them. The crate itself is `no_std`, but
-//! needs a target with `std`, because the crate `http` needs `std`.
+//! Features only add items. No type or function changes with a feature. The crate itself is
+//! `no_std`. However, it needs a target with `std`, because the crate `http` needs `std`.
 //!
 //! [`json`] describes which public enums can grow, and how unknown fields and values are read.
 

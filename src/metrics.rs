@@ -19,20 +19,21 @@
 //! # Ok::<(), std::fmt::Error>(())
 //! ```
 //!
-//! Each side has its own metrics: [`SenderMetrics`](crate::webhook::sender::SenderMetrics),
+//! Senders, receivers and the API have separate metrics:
+//! [`SenderMetrics`](crate::webhook::sender::SenderMetrics),
 //! [`ReceiverMetrics`](crate::webhook::receiver::ReceiverMetrics) and
 //! [`ApiMetrics`](crate::rest::server::ApiMetrics). A host counts each transition when it stores
-//! the transition, so that no query of the store is needed. Each type takes a few hundred bytes,
-//! and counting allocates nothing. Serve the text as
+//! the transition. Therefore the counters need no query of the store. Each type takes a few hundred
+//! bytes, and counting allocates nothing. Serve the text as
 //! `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 //!
 //! # Names
 //! A service has the metrics of its senders and its API. A receiver has its own metrics. Add up the
 //! counters (`_total`, `_bucket`) of all processes. The other metrics are gauges of the store, and
-//! are equal in each process. Therefore take their maximum.
+//! are equal in each process. Therefore use the maximum of all processes.
 //!
-//! Alert on `oldest_due_seconds` above a minute, on 5xx of the API, and at a receiver on
-//! `mismatch`, `too_old` and `too_new`.
+//! At a service, alert on `oldest_due_seconds` above a minute, and on 5xx of the API. At a
+//! receiver, alert on `mismatch`, `too_old` and `too_new`.
 //!
 //! | metric | meaning |
 //! |---|---|
@@ -49,7 +50,7 @@
 //! | `call_assistant_sender_writes_lost_total` | writes that failed because another process was first; a few are normal |
 //! | `call_assistant_sender_pending` | deliveries that have not ended, including those in flight |
 //! | `call_assistant_sender_held` | pending deliveries that are due, but whose endpoint is suspect, disabled or paused by the host; they are not late |
-//! | `call_assistant_sender_oldest_due_seconds` | how late the senders are: the time for which the oldest delivery that may start now has been due. Held deliveries do not count, and neither do deliveries that wait for a limit of their endpoint or account |
+//! | `call_assistant_sender_oldest_due_seconds` | how late the senders are: the time for which the oldest delivery that may start now has been due. Held deliveries do not count. Deliveries that wait for a limit of their endpoint or account do not count either |
 //! | `call_assistant_sender_endpoints` | endpoints, by `state`: `active`, `suspect`, `gone`, `failing`, `paused` |
 //! | `call_assistant_api_requests_total` | requests that were answered, by `operation`: `get_account`, `list_calls`, `get_call`, `none`, and by `status`: `2xx`, `4xx`, `5xx`, `other` |
 //! | `call_assistant_api_rejections_total` | requests that were rejected, by the `code` of the error |
@@ -61,10 +62,10 @@
 //!
 //! # Labels
 //! Every label has a closed set of values. No label holds an account, an endpoint or an event:
-//! - Each value of a label is a separate series, which the monitoring system keeps for weeks. With
-//!   an id in a label, customers would determine the number of series. The monitoring system would
-//!   run out of memory on the day of an outage.
-//! - Readers of metrics would see the customers and their activity.
+//! - Each value of a label is a separate series, which the monitoring system keeps for weeks. If a
+//!   label held an id, customers would determine the number of series. The monitoring system would
+//!   then run out of memory on the day of an outage.
+//! - If a label held an id, readers of metrics would see the customers and their activity.
 //!
 //! The log and the [alerts](crate::guide::storing#alerts) of an endpoint show its history.
 
@@ -90,8 +91,8 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// # Ok::<(), std::fmt::Error>(())
 /// ```
 ///
-/// Write each name once, and [`end`](Self::end) the text. A name that ends in `_seconds` has seconds
-/// as its unit.
+/// Write each name only once, and then call [`end`](Self::end). A name that ends in `_seconds` has
+/// seconds as its unit.
 #[derive(Debug)]
 #[must_use = "a text without its end is not valid"]
 pub struct OpenMetrics<W> {
@@ -104,7 +105,7 @@ impl<W: fmt::Write> OpenMetrics<W> {
         Self { out }
     }
 
-    /// Writes a counter: a value for each set of labels. `_total` is added to its name.
+    /// Writes a counter: a value for each set of labels. `_total` is added to the counter's name.
     ///
     /// # Errors
     /// Returns the error of the writer.
@@ -265,7 +266,8 @@ impl<L: Label> Counters<L> {
     }
 }
 
-/// Defines the metrics of one side: its counters and histograms, each with the name and the help of its metric.
+/// Defines the metrics of senders, receivers or the API: counters and histograms, each with its
+/// name and its help.
 macro_rules! side_metrics {
     ($(#[$meta:meta])* pub struct $side:ident {
         $($field:ident: $counts:ty = $name:literal, $help:literal;)+
@@ -294,7 +296,7 @@ macro_rules! side_metrics {
 pub(crate) use side_metrics;
 
 /// The upper bounds of histograms, in milliseconds. The first eleven bounds are for durations of at
-/// most ten seconds. The others are for events: one bound for each retry.
+/// most ten seconds. The other bounds are for events, with one bound for each retry.
 #[cfg(feature = "service")]
 const BOUNDS: [u64; 16] = [
     5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 120_000, 900_000, 5_400_000,

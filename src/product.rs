@@ -11,8 +11,8 @@ use crate::text::{TextError, TextReason, check_len, check_present};
 
 /// The product's name, with the header names, key prefixes and `User-Agent` that are derived from it.
 ///
-/// The default name is *Service*, as in the [protocol](crate::guide::protocol). Everything is
-/// derived once, when the product is created. Cloning is cheap.
+/// The default name is *Service*, as in the [protocol](crate::guide::protocol). All derived names
+/// are computed once, when the product is created. Cloning is cheap.
 ///
 /// ```
 /// use call_assistant::Product;
@@ -43,8 +43,7 @@ impl Product {
     /// The longest name: 32 bytes.
     pub const MAX_LEN: usize = 32;
 
-    /// Creates a product from a name of ASCII letters and digits, in words joined by single
-    /// hyphens.
+    /// Creates a product from a name: words of ASCII letters and digits, joined by single hyphens.
     ///
     /// Header names ignore case. The `User-Agent` keeps the case of the name. In key prefixes,
     /// letters are lowercase and hyphens become underscores.
@@ -82,19 +81,19 @@ impl Product {
         &self.0.name
     }
 
-    /// Returns `X-Service-Signature`: the time at which a delivery was signed, and the digests.
+    /// Returns `X-Service-Signature`, the header with the time of signing and the digests.
     #[must_use]
     pub fn signature_header(&self) -> &HeaderName {
         &self.0.signature
     }
 
-    /// Returns `X-Service-Event`: the event's type, which the signature does not cover.
+    /// Returns `X-Service-Event`, the header with the event's type. This header is not signed.
     #[must_use]
     pub fn event_header(&self) -> &HeaderName {
         &self.0.event
     }
 
-    /// Returns `X-Service-Delivery`: the event's id, which the signature does not cover.
+    /// Returns `X-Service-Delivery`, the header with the event's id. This header is not signed.
     #[must_use]
     pub fn delivery_header(&self) -> &HeaderName {
         &self.0.delivery

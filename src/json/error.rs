@@ -57,32 +57,32 @@ pub enum ParseErrorKind {
 }
 
 impl ParseError {
-    /// Returns what is wrong.
+    /// Returns the kind of fault.
     #[must_use]
     pub fn kind(&self) -> ParseErrorKind {
         self.kind
     }
 
-    /// Returns the path of the field concerned: `caller.phone_number`, `data[3].started_at`.
-    /// `None` means the whole text.
+    /// Returns the path of the field concerned: `caller.phone_number`, `data[3].started_at`. `None`
+    /// means a fault of the whole text.
     ///
     /// For a fault inside a value that this crate does not read, such as an unknown field, the path
-    /// is that of the whole value. A name is shown as `?`, because it may be personal data, unless
-    /// it begins with a lowercase letter, consists of at most 40 lowercase letters, digits and
-    /// underscores, and is written without escapes.
+    /// is that of the whole value. A name is shown if it begins with a lowercase letter, consists
+    /// of at most 40 lowercase letters, digits and underscores, and is written without escapes. Any
+    /// other name is shown as `?`, because it may be personal data.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         self.field.as_deref()
     }
 
-    /// Returns the line, counted from 1, or 0 if the text is too long.
+    /// Returns the line. The first line is 1. If the text is too long, returns 0.
     #[must_use]
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// Returns the column in bytes, counted from 1, or 0 if the text is too long. In another error,
-    /// column 0 is the end of the previous line.
+    /// Returns the column in bytes. The first column is 1. If the text is too long, returns 0.
+    /// Otherwise, column 0 is the end of the previous line.
     #[must_use]
     pub fn column(&self) -> usize {
         self.column

@@ -9,24 +9,26 @@
 //! assert_eq!(error.to_string(), "livemode: expected a boolean at line 1 column 31");
 //! ```
 //!
-//! - **Errors never quote.** A [`ParseError`] reports the field, the line, the column and the
-//!   expected value. The error does not repeat the received value, because values are callers'
-//!   names and phone numbers, and errors are logged. The errors of `serde_json` quote values. Use
-//!   `from_json`, which every type of this crate has, instead of `serde_json::from_slice`.
+//! - **Errors never quote values.** A [`ParseError`] reports the field, the line, the column and
+//!   the expected value. The error does not repeat the received value, because values can be
+//!   callers' names and phone numbers, and errors are logged. The errors of `serde_json` quote
+//!   values. Use `from_json`, which every type of this crate has, instead of
+//!   `serde_json::from_slice`.
 //! - **Unknown fields are ignored**, so that a service may add fields. Objects that the
 //!   [protocol](crate::guide::protocol) leaves open are kept unchanged: see [`JsonObject`].
-//! - **A nullable field may be missing** and then reads as null. A writer always includes it.
-//! - **A known field given twice is an error.** An unknown field may repeat.
+//! - **A nullable field may be missing.** A reader reads the missing field as null. A writer always
+//!   includes the field.
+//! - **A known field given twice is an error.** An unknown field may be repeated.
 //! - **An object must be an object**, not an array of its values.
 //! - **Depth is unlimited** in unknown fields and in kept objects, because the reader does not
-//!   recurse into them. A text over [`MAX_JSON_LEN`] bytes is refused before it is read.
+//!   recurse into these values. A text over [`MAX_JSON_LEN`] bytes is refused before it is read.
 //!
 //! # Open and closed enums
 //!
 //! A string that has a fixed set of values today is an *open* enum. Its last variant, `Other`,
-//! contains any text that this version does not know, as an [`Unrecognized`]. Its `KNOWN` lists the
-//! other variants, for a form or a check. Such an enum is `#[non_exhaustive]`, because a later
-//! version may know another text.
+//! contains, as an [`Unrecognized`], any text that this version does not know. The enum's constant
+//! `KNOWN` lists the other variants, for example for a form. An open enum is `#[non_exhaustive]`,
+//! because a later version may know another text.
 //!
 //! Public enums without `Other`, and structs with public fields, are also `#[non_exhaustive]`. The
 //! exceptions have a line `Closed:` in their documentation, with the reason why nothing can be

@@ -46,10 +46,10 @@ impl JsonObject {
         self.0.0.get()
     }
 
-    /// Returns the value of a field. If the field is given twice, returns the last value.
+    /// Returns the value of a field. If the field is given several times, returns the last value.
     ///
     /// A field whose name is not Unicode text (`"\ud800"` is valid JSON) cannot be read by name.
-    /// This field stays in [`as_str`](Self::as_str), and does not hide other fields.
+    /// This field stays in [`as_str`](Self::as_str). All other fields can still be read.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawValue> {
         let mut found = None;
@@ -61,7 +61,7 @@ impl JsonObject {
         found
     }
 
-    /// Returns the text in a field, if its value is a string that is Unicode text.
+    /// Returns the text of a field, if the field's value is a string that is Unicode text.
     #[must_use]
     pub fn get_str(&self, name: &str) -> Option<String> {
         self.get_as(name)
@@ -72,7 +72,7 @@ impl JsonObject {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
 
-    /// Returns the object with one field set to a string. An existing field keeps its place; a new
+    /// Returns the object with one field set to a string. An existing field keeps its place. A new
     /// field is added at the end. The text of all other names and values stays unchanged.
     #[must_use]
     #[expect(clippy::expect_used, reason = "it is made of the parts of an object")]

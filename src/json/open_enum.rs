@@ -8,7 +8,8 @@ use crate::secret::one_line;
 
 /// A text for which the open enum `E` has no variant.
 ///
-/// Only reading creates this type, so that it never contains a text that has a variant.
+/// Only a reader creates an `Unrecognized`. Therefore an `Unrecognized` never contains the text of
+/// a variant.
 ///
 /// ```
 /// use call_assistant::model::AppointmentStatus;
@@ -55,7 +56,7 @@ impl<E> fmt::Display for Unrecognized<E> {
     }
 }
 
-/// Defines an enum of strings with a last variant, `Other`, for text it does not know.
+/// Defines an enum of strings with a last variant, `Other`, for texts that the enum does not know.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*

@@ -12,7 +12,7 @@ use super::{ParseErrorKind, Tracker};
 
 /// A value that can be read from JSON with an error that names its field.
 ///
-/// `serde::Deserialize` does not pass a [`Tracker`], and its errors are sentences.
+/// `serde::Deserialize` does not pass a [`Tracker`], and the errors of serde are sentences.
 pub(crate) trait FromJson<'de>: Sized {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error>;
 
@@ -62,7 +62,7 @@ pub(crate) enum Names {
     /// Any text.
     Text,
     /// Any text, including a text that Rust's strings cannot contain, such as half a surrogate
-    /// pair. This is slower.
+    /// pair. Reading such names is slower.
     Any,
 }
 

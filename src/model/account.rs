@@ -9,7 +9,7 @@ use crate::id::AccountId;
 use crate::json::{self, ParseError, deserialize, json_object};
 
 json_object! {
-    /// The account that a credential belongs to. No other field is exposed.
+    /// The account that a credential belongs to. The API shows no other field.
     ///
     /// ```
     /// use call_assistant::model::Account;
@@ -29,11 +29,12 @@ json_object! {
         pub business_name: Option<String>,
         /// An IANA timezone name, such as `Europe/Oslo`.
         ///
-        /// The timezone of the account's local times, such as opening hours. A
-        /// [calendar day](crate::guide::reading#the-calls-of-a-day) of the business begins at
-        /// midnight in this timezone. Timestamps are in UTC.
+        /// The account's local times, such as opening hours, are in this timezone. A [calendar
+        /// day](crate::guide::reading#the-calls-of-a-day) of the business begins at midnight in
+        /// this timezone. Timestamps are in UTC.
         pub timezone: String,
-        /// Whether the credential reaches production data. The value is false for a test key.
+        /// Whether the credential gives access to production data. For a test key, the value is
+        /// false.
         pub livemode: bool,
     }
 }

@@ -10,7 +10,7 @@ use crate::id::{AppointmentId, CallId, ContactId};
 use crate::json::{self, ParseError, deserialize, json_object};
 
 json_object! {
-    /// An inbound call that the assistant answered. It never changes once written.
+    /// An inbound call that the assistant answered. A written call never changes.
     ///
     /// ```
     /// use call_assistant::id::CallId;
@@ -31,9 +31,10 @@ json_object! {
     pub struct Call {
         /// The call's id.
         pub id: CallId,
-        /// The caller. Each of its fields may be unknown.
+        /// The caller. Each field of the caller may be unknown.
         pub caller: CallCaller,
-        /// The time when the call arrived, before the assistant picked up. Lists are ordered by it.
+        /// The time when the call arrived, before the assistant picked up. Lists are ordered by
+        /// this time.
         pub started_at: Timestamp,
         /// The time when the assistant picked up.
         pub answered_at: Option<Timestamp>,
@@ -50,8 +51,8 @@ json_object! {
         /// The time when the record was written, after the call ended. The filters `created_after`
         /// and `created_before` and the watermark of a sync use this time.
         ///
-        /// The time is the start of the writing transaction. A call may therefore become visible after
-        /// another call with a later `created_at`.
+        /// The time is the start of the transaction that wrote the record. Therefore a call can
+        /// become visible after another call with a later `created_at`.
         pub created_at: Timestamp,
     }
 }
@@ -65,7 +66,7 @@ json_object! {
         pub contact_id: Option<ContactId>,
         /// The caller's number.
         pub phone_number: Option<String>,
-        /// The caller's name, if the account's owner entered or imported it.
+        /// The caller's name, if the account's owner entered or imported the name.
         pub display_name: Option<String>,
     }
 }
@@ -73,7 +74,7 @@ json_object! {
 deserialize!(CallCaller);
 
 impl Call {
-    /// Creates a call of an unknown caller. Everything else is `None` or empty.
+    /// Creates a call of an unknown caller. All other fields are `None` or empty.
     #[must_use]
     pub fn new(id: CallId, started_at: Timestamp, created_at: Timestamp) -> Self {
         Self {
@@ -89,8 +90,8 @@ impl Call {
         }
     }
 
-    /// Returns the sort key of the call in a list. Lists are in descending order: newest first, and
-    /// calls of the same time by id, byte by byte.
+    /// Returns the sort key of the call in a list. Lists are in descending order of this key: by
+    /// time, and for equal times by id, byte by byte.
     #[must_use]
     pub fn list_order(&self) -> (Timestamp, &CallId) {
         (self.started_at, &self.id)

@@ -33,19 +33,19 @@ use crate::json::{
 /// # Ok::<(), call_assistant::json::ParseError>(())
 /// ```
 ///
-/// **Each item is read by itself.** An item that cannot be read is kept whole with the reason, and
-/// does not make the page unreadable: see [`ListedCall`].
+/// **Each item is read by itself.** An item that cannot be read is kept unchanged, together with
+/// the reason. The page stays readable: see [`ListedCall`].
 ///
-/// A service sends all three fields. A page without `has_more` or `next_cursor` is read as well.
-/// The [protocol](crate::guide::protocol) defines each combination.
+/// A service sends all three fields. A page without `has_more` or `next_cursor` can also be read.
+/// The [protocol](crate::guide::protocol) defines each combination of the fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallList {
     /// The calls, and the items that cannot be read as a call.
     pub data: Vec<ListedCall>,
-    /// The cursor of the next page. Its text is opaque: send it back unchanged.
+    /// The cursor of the next page. The cursor is opaque. Send the cursor back unchanged.
     pub next_cursor: Option<String>,
-    /// Whether there is a next page. `None` if the response has no value.
+    /// Whether there is a next page. If the response has no value, this field is `None`.
     pub has_more: Option<bool>,
 }
 
@@ -57,7 +57,7 @@ pub enum ListedCall {
     /// A call.
     Call(Call),
     /// An item that cannot be read as a call, for example because a text has half of a surrogate
-    /// pair, or a field has another type. Store the item, and report it.
+    /// pair, or because a field has another type. Store the item, and report it.
     Unreadable(UnreadableCall),
 }
 
@@ -82,11 +82,11 @@ pub struct UnreadableCall {
 }
 
 impl CallList {
-    /// The most unreadable items of a page: 100, as many as a page has calls. A text with more
-    /// unreadable items is not a page, and its error gives this reason.
+    /// The maximum number of unreadable items in a page: 100. A page has at most as many calls. A
+    /// text with more unreadable items is not read as a page, and the error gives this reason.
     const MAX_UNREADABLE: usize = 100;
 
-    /// Creates a page. `next_cursor` leads to the next page; the last page has no cursor.
+    /// Creates a page. `next_cursor` is the cursor of the next page. The last page has no cursor.
     #[must_use]
     pub fn new(calls: Vec<Call>, next_cursor: Option<String>) -> Self {
         let has_more = Some(next_cursor.is_some());
@@ -136,7 +136,7 @@ impl CallList {
 }
 
 impl UnreadableCall {
-    /// Returns the id, if the item has a readable id.
+    /// Returns the item's id, if the id is readable.
     #[must_use]
     pub fn id(&self) -> Option<&CallId> {
         self.id.as_ref()
@@ -154,14 +154,15 @@ impl UnreadableCall {
         &self.json.0
     }
 
-    /// Returns the fault. Its field, line and column are relative to the item.
+    /// Returns the fault, with its field, line and column relative to the item.
     #[must_use]
     pub fn error(&self) -> &ParseError {
         &self.error
     }
 }
 
-/// Shows the id, the length and the error. Omits the text, which is about people and of any length.
+/// Shows the id, the length and the error. Omits the text, which is about people and can have any
+/// length.
 impl fmt::Debug for UnreadableCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UnreadableCall")

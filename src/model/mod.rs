@@ -19,7 +19,7 @@
 //! | [`Account`] | all | `GET /v1/account` |
 //! | [`Call`] | all | `GET /v1/calls/{call_id}`, events |
 //! | [`CallList`] | all | `GET /v1/calls` |
-//! | [`TransferredCall`] | those of a call, and two without a type | events |
+//! | [`TransferredCall`] | the fields of a call, and two fields without a type | events |
 //! | [`Appointment`] | only `status` | events |
 //! | [`Contact`] | none | events |
 

@@ -17,8 +17,8 @@ use crate::json::{
 /// A call that the assistant transferred to a person.
 ///
 /// The [protocol](crate::guide::protocol) defines `target_label` and `transferred_at` without their
-/// types. [`new`](Self::new) writes a string and an RFC 3339 time. Other received values are kept
-/// and written back unchanged.
+/// types. [`new`](Self::new) writes a string and an RFC 3339 time. A received value of another type
+/// or form is kept, and is written again unchanged.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -74,7 +74,8 @@ impl TransferredCall {
         serde_json::from_str(self.target_label_json()?.get()).ok()
     }
 
-    /// Returns `target_label` as received, of any type, or `None` if it is missing.
+    /// Returns the received value of `target_label`, of any type, or `None` if the field is
+    /// missing.
     #[must_use]
     pub fn target_label_json(&self) -> Option<&RawValue> {
         self.transfer.target_label.get()
@@ -86,7 +87,8 @@ impl TransferredCall {
         serde_json::from_str(self.transferred_at_json()?.get()).ok()
     }
 
-    /// Returns `transferred_at` as received, of any type, or `None` if it is missing.
+    /// Returns the received value of `transferred_at`, of any type, or `None` if the field is
+    /// missing.
     #[must_use]
     pub fn transferred_at_json(&self) -> Option<&RawValue> {
         self.transfer.transferred_at.get()
@@ -194,7 +196,7 @@ impl Appointment {
         AppointmentId::parse(&self.0.get_str("id")?).ok()
     }
 
-    /// Returns the appointment with the status `cancelled` and everything else unchanged.
+    /// Returns the appointment with the status `cancelled` and all other fields unchanged.
     #[must_use]
     pub fn cancelled(&self) -> Self {
         Self(self.0.with_str("status", AppointmentStatus::Cancelled.as_str()))

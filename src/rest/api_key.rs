@@ -12,8 +12,8 @@ use crate::secret::Secret;
 use crate::secret::mac;
 use crate::text::{TextError, TextReason, check_len, check_visible};
 
-/// The secret text of an API key. Only [`reveal`](Self::reveal) shows the text. The memory is wiped
-/// when the key is dropped.
+/// The secret text of an API key. Only [`reveal`](Self::reveal) shows the whole text. When the key is
+/// dropped, its memory is wiped.
 ///
 /// ```
 /// use call_assistant::Product;
@@ -35,7 +35,7 @@ pub struct ApiKey {
     prefix_len: usize,
 }
 
-/// The data that a key reads: production or test.
+/// The kind of data that a key reads: production or test.
 ///
 /// Closed: there is no third kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Returns true for [`Mode::Live`]: the value of the field `livemode`.
+    /// Returns the value of the field `livemode`: true for [`Mode::Live`].
     #[must_use]
     pub fn is_live(self) -> bool {
         self == Self::Live
@@ -61,11 +61,12 @@ impl ApiKey {
     /// The longest key: 255 bytes.
     pub const MAX_LEN: usize = 255;
 
-    /// Parses a key of any product: a prefix that ends in `_live_` or `_test_`, and the secret.
+    /// Parses a key of any product. The key consists of a prefix that ends in `_live_` or `_test_`, and the
+    /// secret.
     ///
     /// # Errors
-    /// The text has no such prefix, nothing after it, more than [`MAX_LEN`](Self::MAX_LEN) bytes,
-    /// or a byte that is not visible ASCII. The error never shows the text.
+    /// The text has no such prefix or no secret, is longer than [`MAX_LEN`](Self::MAX_LEN) bytes, or contains
+    /// a byte that is not visible ASCII. The error never shows the text.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         check(text)?;
         let marks = [(Mode::Live, "_live_"), (Mode::Test, "_test_")];
@@ -105,27 +106,26 @@ impl ApiKey {
         Self { text: Secret::from_random(prefix, bytes), mode, prefix_len: prefix.len() }
     }
 
-    /// Returns the text, to show once at creation or to send in `Authorization`.
+    /// Returns the text. Show it once, at creation, or send it in `Authorization`.
     #[must_use]
     pub fn reveal(&self) -> &str {
         self.text.as_str()
     }
 
-    /// Returns the text without a check of its encoding, because that check would branch on the
-    /// secret.
+    /// Returns the bytes of the text. No encoding is checked, because that check would branch on the secret.
     #[cfg(feature = "service")]
     pub(super) fn as_bytes(&self) -> &[u8] {
         self.text.as_bytes()
     }
 
-    /// Returns the mode of the prefix. A service uses the stored mode instead.
+    /// Returns the mode in the prefix. A service uses the mode of the stored key instead.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Returns a hint by which the owner recognises the key: the prefix and the last four
-    /// characters. The hint of a short key is its prefix.
+    /// Returns a hint by which the owner recognises the key: the prefix and the last four characters. If the
+    /// secret has fewer than 20 characters, the hint is only the prefix.
     #[must_use]
     pub fn hint(&self) -> String {
         let text = self.text.as_str();
@@ -150,7 +150,7 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// Compares in constant time.
+/// Compares two keys in constant time.
 impl PartialEq for ApiKey {
     fn eq(&self, other: &Self) -> bool {
         let [one, other] = [self, other].map(|key| Sha256::digest(key.text.as_bytes()).into());
@@ -183,11 +183,11 @@ fn prefix(product: &Product, mode: Mode) -> &str {
 }
 
 open_enum! {
-    /// A right of a credential. A scope that this version does not know grants nothing.
+    /// A right of a credential. A scope that this version does not know grants no right.
     pub enum Scope {
-        /// `GET /v1/account`.
+        /// Access to `GET /v1/account`.
         AccountRead = "account:read",
-        /// The list of calls, and single calls.
+        /// Access to the list of calls and to single calls.
         CallsRead = "calls:read",
     }
 }

@@ -8,8 +8,7 @@ use http::Uri;
 use super::percent::decode_segment;
 use crate::text::{TextError, TextReason, check_len};
 
-/// The root URL of a service's API, such as `https://api.example.com`. It may have a port and a
-/// path.
+/// The root URL of a service's API, such as `https://api.example.com`. The URL may have a port and a path.
 ///
 /// ```
 /// use call_assistant::TextReason;
@@ -24,9 +23,9 @@ use crate::text::{TextError, TextReason, check_len};
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// A URL built on a base URL is valid and has the same meaning for every URL parser. A text that
-/// some parsers would repair is refused. Punycode is not decoded, so some parsers refuse a host
-/// with `xn--` and invalid Punycode.
+/// A URL with this base is valid, and every URL parser reads it in the same way. A text that some parsers
+/// would repair is refused. Punycode is not decoded. Therefore some parsers refuse a host that contains
+/// `xn--` and invalid Punycode.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BaseUrl {
     text: String,
@@ -37,19 +36,19 @@ impl BaseUrl {
     /// The longest base URL: 2,048 bytes.
     pub const MAX_LEN: usize = 2048;
 
-    /// Parses a base URL. One slash at its end is removed.
+    /// Parses a base URL. If the URL ends in a slash, one slash is removed.
     ///
     /// Use `http` only for a service on the same machine or behind a tunnel. Without encryption,
     /// anybody on the network path can read the key.
     ///
     /// # Errors
-    /// Returns an error that names the fault. The error never repeats the text, which may hold a
-    /// password. The faults are:
+    /// Returns an error that names the fault. The error never repeats the text, because the text may contain
+    /// a password. The faults are:
     ///
-    /// - a text over [`MAX_LEN`](Self::MAX_LEN) bytes
-    /// - a byte that no URL has (text beyond ASCII is percent-encoded in a path and Punycode in a
-    ///   host)
-    /// - another scheme, a user name or a password
+    /// - a text of more than [`MAX_LEN`](Self::MAX_LEN) bytes
+    /// - a byte that is not allowed in a URL (text beyond ASCII is percent-encoded in a path and Punycode in
+    ///   a host)
+    /// - a scheme other than `https` and `http`, a user name, a password
     /// - a malformed host, port or path
     /// - a query or a fragment
     pub fn parse(text: &str) -> Result<Self, TextError> {
@@ -81,13 +80,13 @@ impl BaseUrl {
         Ok(Self { text: alloc::format!("{scheme}://{authority}{path}"), path_len: path.len() })
     }
 
-    /// Returns the URL, without a slash at its end. Scheme and host are in lower case.
+    /// Returns the URL, without a slash at its end. The scheme and the host are in lower case.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the path with which all paths of the API begin. It is empty or begins with a slash.
+    /// Returns the path with which all paths of the API begin. The path is empty or begins with a slash.
     #[must_use]
     #[expect(clippy::expect_used, reason = "the text ends with its path")]
     pub fn path(&self) -> &str {
@@ -95,8 +94,8 @@ impl BaseUrl {
         at.and_then(|at| self.text.get(at..)).expect("the text ends with its path")
     }
 
-    /// Removes the base URL's own path from the beginning of a request's path. Returns `None` for a
-    /// path outside the base. A service that is not at the root of its host needs this.
+    /// Removes the base URL's own path from the beginning of a request's path. If the request's path is
+    /// outside the base, returns `None`. A service that is not at the root of its host needs this function.
     ///
     /// ```
     /// # use call_assistant::rest::BaseUrl;

@@ -27,21 +27,23 @@ use crate::model::Call;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `created_after` is inclusive, so a query from a call's `created_at` lists that call again.
-/// `created_before` is exclusive. Instants compare at full precision, with any offset. Equal bounds select
-/// nothing. Bounds in the wrong order are an error when a request is written and when it is read.
+/// `created_after` is inclusive. If `created_after` is a call's `created_at`, the list therefore contains
+/// that call. `created_before` is exclusive. Instants are compared at full precision, with any offset. If
+/// both bounds are equal, the filter selects no call. If `created_before` is earlier than `created_after`,
+/// writing or reading the request fails.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CallFilter {
-    /// The earliest `created_at` of a call, inclusive.
+    /// The lower bound of a call's `created_at`, inclusive.
     pub created_after: Option<Timestamp>,
-    /// The latest `created_at` of a call, exclusive.
+    /// The upper bound of a call's `created_at`, exclusive.
     pub created_before: Option<Timestamp>,
 }
 
 type Shown = fn(&CallFilter) -> Option<&dyn fmt::Display>;
 
-/// The filters as parameters, in the protocol's order: the name, the reader of the value, and the value.
+/// The filters as parameters, in the protocol's order. Each entry has the name, the reader of the value, and
+/// the value.
 pub(super) const FILTERS: &[(&str, Reader, Shown)] = &[
     (
         "created_after",
@@ -56,19 +58,19 @@ pub(super) const FILTERS: &[(&str, Reader, Shown)] = &[
 ];
 
 impl CallFilter {
-    /// Selects all calls.
+    /// Creates a filter that selects all calls.
     #[must_use]
     pub const fn new() -> Self {
         Self { created_after: None, created_before: None }
     }
 
-    /// Selects calls with `created_at` at or after this instant.
+    /// Excludes calls with `created_at` before this instant.
     #[must_use]
     pub fn with_created_after(self, instant: Timestamp) -> Self {
         Self { created_after: Some(instant), ..self }
     }
 
-    /// Selects calls with `created_at` before this instant.
+    /// Excludes calls with `created_at` at or after this instant.
     #[must_use]
     pub fn with_created_before(self, instant: Timestamp) -> Self {
         Self { created_before: Some(instant), ..self }
@@ -81,7 +83,7 @@ impl CallFilter {
             && self.created_before.is_none_or(|before| call.created_at < before)
     }
 
-    /// Returns whether the filter selects no call, so that no look-up is needed.
+    /// Returns whether the bounds are equal, so that the filter selects no call. No look-up is then needed.
     #[must_use]
     pub fn selects_nothing(&self) -> bool {
         self.created_after.is_some() && self.created_after == self.created_before
@@ -90,7 +92,7 @@ impl CallFilter {
     /// Rounds both bounds up to microseconds, for a store with that precision, such as PostgreSQL's
     /// `timestamptz`.
     ///
-    /// Such a store may round a bound down, and then returns calls outside the bounds. Bounds that
+    /// Such a store may round a bound down and return calls outside the bounds. In such a store, bounds that
     /// are rounded up select exactly the same rows as the original bounds. A bound within the last
     /// microsecond of the year 9999 is unchanged.
     #[must_use]

@@ -15,12 +15,12 @@ use crate::secret::one_line;
 open_enum! {
     /// The code of an error. Clients branch on the code, never on the message.
     ///
-    /// A code that this version does not know is kept, so a service can add codes without breaking
+    /// A code that this version does not know is kept. Therefore a service can add codes without breaking
     /// clients.
     pub enum ErrorCode {
-        /// An invalid path or query parameter, which the message names.
+        /// An invalid path or query parameter. The message names the parameter.
         InvalidParameter = "invalid_parameter",
-        /// A cursor that was altered, cut short, or made by an incompatible paginator.
+        /// A cursor that was altered, truncated, or made by an incompatible paginator.
         InvalidCursor = "invalid_cursor",
         /// A missing or unusable key.
         InvalidCredentials = "invalid_credentials",
@@ -60,13 +60,13 @@ open_enum! {
 }
 
 impl ErrorCode {
-    /// Returns the status this code is sent with; `None` for a code this version does not know.
+    /// Returns the status of this code; `None` if this version does not know the code.
     #[must_use]
     pub fn status(&self) -> Option<StatusCode> {
         self.row().map(|(status, ..)| status)
     }
 
-    /// Returns the type this code is sent with; `None` for a code this version does not know.
+    /// Returns the type of this code; `None` if this version does not know the code.
     #[must_use]
     pub fn error_type(&self) -> Option<ErrorType> {
         self.row().map(|(_, error_type, _)| error_type)
@@ -128,10 +128,10 @@ impl ErrorCode {
 /// assert_eq!(ApiError::from_json(&error.to_json()), Ok(error));
 /// ```
 ///
-/// `Display` and `Debug` write one line for a log, with bounded length and without texts that look
-/// like a secret. [`from_json`](Self::from_json) requires only the code. A message that is missing or
-/// cannot be read becomes the code's default message. A `request_id` that is not valid or looks like a
-/// secret becomes `None`. Any other text is kept as it was received.
+/// `Display` and `Debug` write one line for a log, with a bounded length and no text that looks like a
+/// secret. [`from_json`](Self::from_json) requires only the code. If the message is missing or cannot be
+/// read, it becomes the code's default message. If the `request_id` is not valid or looks like a secret, it
+/// becomes `None`. Any other text is kept as it was received.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiError {
@@ -141,13 +141,13 @@ pub struct ApiError {
     pub code: ErrorCode,
     /// The text to show to a person. Its wording may change at any time.
     pub message: String,
-    /// The id to quote to support.
+    /// The id of the request, to quote to support.
     pub request_id: Option<RequestId>,
 }
 
 impl ApiError {
-    /// Creates the error of a code, with its type and default message. A code that this version
-    /// does not know gets the type `api_error` and a general message.
+    /// Creates the error of a code, with the code's type and default message. If this version does not know
+    /// the code, the error has the type `api_error` and a general message.
     #[must_use]
     pub fn new(code: ErrorCode, request_id: RequestId) -> Self {
         Self {
@@ -161,7 +161,7 @@ impl ApiError {
     /// Reads an error from JSON, by the rules in [`json`](crate::json).
     ///
     /// # Errors
-    /// Returns the fault, its field, its line and its column, but never the value.
+    /// Returns the fault with its field, line and column. The error never contains the value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         json::read(bytes)
     }
@@ -175,10 +175,10 @@ impl ApiError {
 
 deserialize!(ApiError);
 
-/// The longest part of a message that is shown: 500 bytes.
+/// The longest message that is shown in full: 500 bytes.
 const SHOWN_MESSAGE: usize = 500;
 
-/// `code: message (request_id)`.
+/// Writes `code: message (request_id)`.
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.code, one_line(&self.message, SHOWN_MESSAGE))?;
@@ -260,7 +260,7 @@ impl<'de> FromJson<'de> for ApiError {
     }
 }
 
-/// A value, or `None` if it is missing or of another form.
+/// A value, or `None` if the value is missing or has another form.
 struct Lenient<T>(Option<T>);
 
 impl<'de, T: DeserializeOwned> FromJson<'de> for Lenient<T> {

@@ -30,12 +30,14 @@ use super::{CallFilter, ParameterError};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ListCalls {
-    /// The maximum number of calls in the response: 1 to 100. The limit may change from page to page.
+    /// The maximum number of calls in the response: 1 to 100. The limit may differ between the pages of a
+    /// list.
     pub limit: usize,
     /// The `next_cursor` of the previous page; `None` for the first page. Only the service that
     /// made a cursor can check it.
     pub cursor: Option<String>,
-    /// The calls to list. A request with a cursor may repeat or omit each filter of its list.
+    /// The filter that selects the calls. With a cursor, each bound must equal the list's bound or be
+    /// omitted.
     pub filter: CallFilter,
 }
 
@@ -53,10 +55,10 @@ impl ListCalls {
     /// The limit of a request without the parameter `limit`: 50.
     pub const DEFAULT_LIMIT: usize = 50;
 
-    /// The longest cursor in a request: 8,192 bytes. A cursor has to fit into a URL.
+    /// The longest cursor in a request: 8,192 bytes. A longer cursor may not fit into a URL.
     pub const MAX_CURSOR_LEN: usize = 8192;
 
-    /// Requests the first page of all calls, with at most 50 of them.
+    /// Creates a request for the first page of all calls, with at most 50 calls.
     #[must_use]
     pub const fn new() -> Self {
         Self { limit: Self::DEFAULT_LIMIT, cursor: None, filter: CallFilter::new() }
@@ -68,7 +70,7 @@ impl ListCalls {
         Self { limit, ..self }
     }
 
-    /// Requests the page that this cursor leads to.
+    /// Requests the page that begins at this cursor.
     #[must_use]
     pub fn with_cursor(self, cursor: impl Into<String>) -> Self {
         Self { cursor: Some(cursor.into()), ..self }
@@ -80,10 +82,10 @@ impl ListCalls {
         Self { filter, ..self }
     }
 
-    /// Writes the query, without its `?`.
+    /// Writes the query, without the leading `?`.
     ///
-    /// The limit is always included, so that the size of a page does not depend on the server's
-    /// default. Instants end in `Z`, because a `+` would be read as a space.
+    /// The query always contains the limit. Therefore the size of a page does not depend on the server's
+    /// default. Instants end in `Z`, because the `+` of an offset would be read as a space.
     ///
     /// # Errors
     /// The limit, the cursor or the filter is not valid.
@@ -113,14 +115,14 @@ impl ListCalls {
         query
     }
 
-    /// Reads a query, without its `?`. The text is empty if the request has no query.
+    /// Reads a query, without the leading `?`. If the request has no query, pass an empty text.
     ///
-    /// Parameters may be in any order. Every text is accepted as a cursor, even an empty text,
-    /// because the keys that sealed the cursor check it later.
+    /// Parameters may be in any order. Any text is accepted as a cursor, even an empty text, because the
+    /// service checks the cursor later.
     ///
     /// # Errors
-    /// Returns the first fault: a parameter that is unknown, repeated or empty, a value that is
-    /// malformed or out of its bounds, or bounds of `created_at` in the wrong order.
+    /// Returns the first fault: an unknown, repeated or empty parameter, a malformed value, a value out of
+    /// its bounds, or a `created_before` that is earlier than `created_after`.
     pub fn from_query(query: &str) -> Result<Self, ParameterError> {
         let (mut list, mut seen) = (Self::new(), [false; PARAMETERS.len()]);
         let pieces = query.split('&').filter(|piece| !piece.is_empty());
@@ -145,7 +147,7 @@ impl ListCalls {
 
 pub(super) type Reader = fn(&mut ListCalls, &'static str, &str) -> Result<(), ParameterError>;
 
-/// The parameters that are no filters, each with the reader of its value, in the protocol's order.
+/// The parameters that are not filters, each with the reader of its value, in the protocol's order.
 const READERS: [(&str, Reader); 2] = [
     ("limit", |list, name, value| limit(name, value).map(|limit| list.limit = limit)),
     ("cursor", |list, _, value| {

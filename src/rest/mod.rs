@@ -22,13 +22,14 @@
 //! | [`ListCalls`] | `GET /v1/calls` | [`CallList`](crate::model::CallList) |
 //! | [`GetCall`] | `GET /v1/calls/{call_id}` | [`Call`](crate::model::Call) |
 //!
-//! [`Operation`] is the table of the operations' paths, scopes, quotas and error codes. The
+//! [`Operation`] contains the paths, scopes, quotas and error codes of the operations. The
 //! [protocol](crate::guide::protocol) explains the operations.
 //!
 //! Both sides share this module. A service answers requests with `rest::server`, which checks the credential
-//! before any look-up. A customer sends requests with `rest::client`, which adds the credential and reports
-//! who must act on an error. Types of the `http` crate appear at the edges only. Each of these types has an
-//! alternative in plain text, for frameworks on another version of `http`.
+//! before it looks up the account. A customer sends requests with `rest::client`, which adds the credential
+//! and reports who must act on an error. Types of the `http` crate appear only where requests and responses
+//! enter or leave. Each of these types has an alternative in plain text, for frameworks on another version of
+//! `http`.
 
 mod api_key;
 mod base_url;

@@ -21,8 +21,7 @@ use crate::rest::{ErrorCode, Quota, Scope};
 /// assert_eq!(operation.quota().per_minute(), 600);
 /// ```
 ///
-/// Routing, authorisation, rate limits and the client all read this table. No operation writes
-/// data.
+/// Routing, authorisation, rate limits and the client all use this enum. No operation writes data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Operation {
@@ -38,8 +37,8 @@ impl Operation {
     /// All operations.
     pub const ALL: &'static [Self] = &[Self::GetAccount, Self::ListCalls, Self::GetCall];
 
-    /// The methods of every path, in the form of the `Allow` header. The response to `HEAD` is the
-    /// response to `GET` without its body.
+    /// The methods that every path allows, in the form of the `Allow` header. The response to `HEAD` is the
+    /// response to `GET` without the body.
     pub const ALLOW: &'static str = "GET, HEAD";
 
     /// Returns a name for logs and metrics: the `operationId` of the OpenAPI document.
@@ -52,7 +51,7 @@ impl Operation {
         }
     }
 
-    /// Returns the method of a request.
+    /// Returns the method of the operation's requests.
     #[must_use]
     pub const fn method(self) -> Method {
         Method::GET
@@ -68,7 +67,7 @@ impl Operation {
         }
     }
 
-    /// Returns the names of the parameters. `call_id` is in the path, the others in the query.
+    /// Returns the names of the parameters. `call_id` is in the path. All other parameters are in the query.
     ///
     /// ```
     /// use call_assistant::rest::Operation;
@@ -93,7 +92,7 @@ impl Operation {
         }
     }
 
-    /// Returns the quota that requests count against.
+    /// Returns the quota that requests of this operation count against.
     #[must_use]
     pub const fn quota(self) -> Quota {
         match self {
@@ -102,10 +101,10 @@ impl Operation {
         }
     }
 
-    /// Returns the possible error codes, in the order they are checked.
+    /// Returns the possible error codes, in the order of the checks.
     ///
-    /// Two errors are checked before the operation is known and are not included:
-    /// `method_not_allowed`, and the `invalid_parameter` of a bad `Host` header.
+    /// Two errors do not depend on the operation and are not included: `method_not_allowed`, and the
+    /// `invalid_parameter` of a bad `Host` header.
     #[must_use]
     pub fn errors(self) -> Vec<ErrorCode> {
         let is_possible = |code: &ErrorCode| match code {
@@ -117,16 +116,15 @@ impl Operation {
         CHECKED.into_iter().filter(is_possible).collect()
     }
 
-    /// Finds the operation of a path. The path is below the base URL, still percent-encoded and
-    /// without the query. Returns `None` for every other path, including a path that ends in a
-    /// slash.
+    /// Finds the operation of a path. The path is below the base URL, still percent-encoded and without the
+    /// query. Returns `None` if no operation has the path, for example because the path ends in a slash.
     #[must_use]
     pub fn from_path(path: &str) -> Option<Self> {
         route(path).map(|(operation, _)| operation)
     }
 }
 
-/// The codes of all operations, in the order they are checked.
+/// The codes of all operations, in the order of the checks.
 const CHECKED: [ErrorCode; 10] = [
     ErrorCode::InvalidCredentials,
     ErrorCode::RateLimitExceeded,
@@ -147,10 +145,10 @@ impl fmt::Display for Operation {
 }
 
 /// Finds the operation of a path, and the segment in place of `{call_id}`. The segment is still
-/// percent-encoded. It is empty if the path has no parameter.
+/// percent-encoded. If the path has no parameter, the segment is empty.
 ///
-/// The raw path is split first and each segment decoded once, so a `%2F` within an id is part of
-/// the id.
+/// The raw path is split before each segment is decoded once. Therefore a `%2F` within an id is part of the
+/// id.
 pub(super) fn route(path: &str) -> Option<(Operation, &str)> {
     let mut segments = path.strip_prefix('/')?.split('/');
     if !is(segments.next()?, "v1") {

@@ -18,13 +18,13 @@ use crate::id;
 /// assert_eq!(error.to_string(), "limit is not from 1 to 100");
 /// ```
 ///
-/// The text is the message of the `invalid_parameter` response. It names the parameter and its
+/// `Display` writes the message of the `invalid_parameter` response. The message names the parameter and its
 /// bounds, and never repeats the value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParameterError {
-    /// A parameter that the operation does not take. Ignoring a misspelled `created_after` would
-    /// silently widen the result.
+    /// A parameter that the operation does not have. If a misspelled `created_after` were ignored, the result
+    /// would silently be larger.
     #[error(
         "unknown parameter {}: expected {}",
         describe(name.as_deref(), *position),
@@ -32,10 +32,10 @@ pub enum ParameterError {
     )]
     #[non_exhaustive]
     Unknown {
-        /// The name, if it has at most 32 letters, digits, `_`, `-`, `[` and `]`. Other text may
-        /// be an API key, and is not shown.
+        /// The name, if it consists of at most 32 letters, digits, `_`, `-`, `[` and `]`. Any other text is
+        /// not shown, because it may be an API key.
         name: Option<String>,
-        /// The position in the query, from 1.
+        /// The position of the parameter in the query, beginning with 1.
         position: usize,
     },
     /// A repeated parameter.
@@ -66,7 +66,7 @@ pub enum ParameterError {
         /// The parameter.
         parameter: &'static str,
     },
-    /// A limit that is not written in digits only, or has a leading zero.
+    /// A limit that contains anything but digits, or has a leading zero.
     #[error(
         "limit is not a whole number from 1 to {} in digits, without sign, spaces or leading zeros",
         ListCalls::MAX_LIMIT
@@ -90,11 +90,11 @@ pub enum ParameterError {
     /// A period of `client::CallPages::from_period` that ends before it begins.
     #[error("until is earlier than from")]
     Period,
-    /// An id of a call that is too long.
+    /// A call id that is too long.
     #[error("call_id has more than {} bytes", id::MAX_ID_LEN)]
     CallIdLength,
-    /// An id of a call that is `.` or `..`, in a request to be sent. URL parsers resolve such a segment,
-    /// however it is encoded, so the request would ask for another resource.
+    /// A call id of `.` or `..` in a request to be sent. URL parsers resolve such a segment, even if it is
+    /// percent-encoded. The request would therefore be for another resource.
     #[error("call_id consists of dots, which no URL can carry")]
     CallIdDots,
     /// A cursor that is too long for a URL, in a request to be sent.
@@ -103,7 +103,7 @@ pub enum ParameterError {
 }
 
 impl ParameterError {
-    /// Describes an unknown parameter. Its name may be any text, even an API key.
+    /// Creates the error of an unknown parameter. The name may be any text, even an API key.
     pub(super) fn unknown(name: &str, position: usize) -> Self {
         let may_show = name.len() <= 32
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-[]".contains(&byte));
@@ -118,7 +118,7 @@ impl ParameterError {
         }
     }
 
-    /// Returns the name of the parameter that is not valid; `None` if it is unknown.
+    /// Returns the name of the invalid parameter. Returns `None` if the parameter is unknown.
     #[must_use]
     pub fn parameter(&self) -> Option<&'static str> {
         match *self {

@@ -1,5 +1,5 @@
-//! Strict percent-encoding. Any URL parser decodes the written text to the original, and ambiguous
-//! text is rejected.
+//! Strict percent-encoding. Every URL parser decodes an encoded text to the original text. Ambiguous text is
+//! rejected.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -27,7 +27,7 @@ pub(super) fn encode_into(target: &mut String, text: &str) {
     }
 }
 
-/// Decodes a segment of a path, once.
+/// Decodes a segment of a path exactly once.
 pub(super) fn decode_segment(text: &str) -> Result<Cow<'_, str>, Undecodable> {
     decode(text, false)
 }

@@ -3,9 +3,9 @@
 use core::num::NonZeroU16;
 use core::time::Duration;
 
-/// The limit of one credential's requests in a minute.
+/// The maximum number of requests in a minute with one credential.
 ///
-/// Each quota is counted separately. Listing and retrieving calls share [`READS`](Self::READS).
+/// Requests are counted separately for each quota. Listing and retrieving calls share [`READS`](Self::READS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quota {
     kind: Kind,
@@ -26,18 +26,18 @@ impl Quota {
     /// The list of calls and single calls, together: 600 requests a minute.
     pub const READS: Self = Self { kind: Kind::Reads, per_minute: NonZeroU16::new(600).unwrap() };
 
-    /// The span of a quota: 60 seconds. No span of this length has more requests, wherever it
-    /// begins.
+    /// The span of a quota: 60 seconds. No span of this length has more requests than the quota, whenever the
+    /// span begins.
     pub const SPAN: Duration = Duration::from_secs(60);
 
-    /// Returns the same quota with another number, for a customer with a higher limit or for a
-    /// test. In an exchange, `Identified::admit_decided` takes the decision under such a quota.
+    /// Returns this quota with another number of requests, for a customer with a higher limit or for a test.
+    /// In an exchange, pass the decision under such a quota to `Identified::admit_decided`.
     #[must_use]
     pub const fn with_per_minute(self, per_minute: NonZeroU16) -> Self {
         Self { kind: self.kind, per_minute }
     }
 
-    /// Returns how many requests a minute the quota admits.
+    /// Returns the number of requests a minute that the quota admits.
     #[must_use]
     pub const fn per_minute(self) -> u16 {
         self.per_minute.get()

@@ -11,7 +11,7 @@ use crate::id::RequestId;
 use crate::json::{self, ParseError};
 use crate::model::{Account, Call, CallList};
 
-/// The header of the request id, in every response. The body of an error repeats the id.
+/// The header with the request id. Every response has this header. The body of an error repeats the id.
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The body of a successful response: an [`Account`], a [`CallList`] or a [`Call`].
@@ -26,8 +26,8 @@ pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id"
 /// assert_eq!(response.body(), br#"{"data":[],"next_cursor":null,"has_more":false}"#);
 /// ```
 ///
-/// The trait is sealed. [`ApiRequest::Response`](super::ApiRequest::Response) ties each request to
-/// its response.
+/// The trait is sealed. [`ApiRequest::Response`](super::ApiRequest::Response) is the response type of each
+/// request.
 pub trait ApiResponse: Clone + sealed::Body {
     /// Writes the complete response, with status 200.
     #[must_use]
@@ -52,8 +52,8 @@ impl sealed::Body for Call {
     const READ: sealed::Read<Self> = Self::from_json;
 }
 
-/// Writes a response with the headers that all responses have. There is no CORS header, because keys do not
-/// belong in browsers.
+/// Writes a response with the headers that all responses have. There is no CORS header, because keys must not
+/// be used in browsers.
 #[expect(clippy::expect_used, reason = "ids are visible ASCII, which every header takes")]
 pub(super) fn response(
     status: StatusCode,

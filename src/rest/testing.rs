@@ -33,14 +33,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`rest::server`](super::server) creates the answers, so every check, rate limit and cursor is
-//! real. There is no socket, and time is virtual. For answers that a working service does not
-//! return, see [`client::testing`](super::client::testing).
+//! [`rest::server`](super::server) creates the answers. Every check, rate limit and cursor is therefore real.
+//! There is no socket, and time is virtual. For answers that a working service does not return, see
+//! [`client::testing`](super::client::testing).
 //!
 //! # Virtual time
 //!
-//! The time at the service is a field. A test that drives a flow itself sets this field instead of
-//! sleeping:
+//! The field [`now`](Service::now) is the time at the service. A test that runs a flow itself sets this field
+//! and does not sleep:
 //!
 //! ```
 //! use call_assistant::{Timestamp, id::CallId, model::Call};
@@ -93,14 +93,14 @@ use crate::model::{Account, Call};
 pub struct Service {
     /// The time at the service.
     pub now: Timestamp,
-    /// The account, `acct_test` at first.
+    /// The account. At first, its id is `acct_test`.
     pub account: Account,
     /// The account's status. At first, the subscription is active and the plan includes the API.
     pub status: AccountStatus,
     /// The keys. At first, there is one key with both scopes. Keys of another account are refused.
     pub keys: Vec<StoredKey>,
-    /// Whether the service's store is down. If it is, the answer to each request for
-    /// an operation is 500. An invalid `Host`, path or method is still answered with 400, 404 or 405.
+    /// Whether the service's store is down. If so, each request for an operation gets 500. An invalid `Host`
+    /// still gets 400, an unknown path 404, and a wrong method 405.
     pub is_down: bool,
     mode: Mode,
     calls: Vec<CallRow>,
@@ -110,7 +110,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Creates a service without calls that accepts one key. Pass
+    /// Creates a service that has no calls and accepts one key. Pass
     /// [`Client::key`](super::client::Client::key).
     #[must_use]
     #[expect(clippy::expect_used, reason = "the id is valid")]
@@ -138,16 +138,15 @@ impl Service {
         }
     }
 
-    /// Adds a call to the account. From the next request on, keys of the first key's mode can read
-    /// the call.
+    /// Adds a call to the account. From the next request on, keys of the first key's mode can read the call.
     pub fn add(&mut self, call: Call) {
         let account_id = self.account.id.clone();
         self.calls.push(CallRow { account_id, mode: self.mode, call });
         self.calls.sort_by(|a, b| b.call.list_order().cmp(&a.call.list_order()));
     }
 
-    /// Returns the service's response to a request. The base URL of the client must not have a
-    /// path. An axum handler returns `response.map(Body::from)`.
+    /// Returns the service's response to a request. The base URL of the client must not have a path. In an
+    /// axum handler, return `response.map(Body::from)`.
     pub fn respond(&mut self, request: &Request<()>) -> Response<Vec<u8>> {
         let (mut head, ()) = request.clone().into_parts();
         let host = head.uri.host().and_then(|host| HeaderValue::from_str(host).ok());

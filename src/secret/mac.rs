@@ -40,9 +40,9 @@ impl MacKey {
     }
 }
 
-/// Returns whether two digests are the same, in time that does not depend on where they differ.
+/// Returns whether two digests are equal. The time does not depend on the position of a difference.
 ///
-/// The difference is folded into one word, so that `subtle` compares a single word. The loop of
+/// The difference is folded into one word. Therefore `subtle` compares a single word. The loop of
 /// `subtle` over bytes costs as much as a compression.
 pub(crate) fn same<const LEN: usize>(ours: &[u8; LEN], theirs: &[u8; LEN]) -> Choice {
     const { assert!(LEN.is_multiple_of(8), "whole words, so that no byte is left out") };

@@ -17,8 +17,8 @@ impl Secret {
         Self(Box::from(text.as_bytes()))
     }
 
-    /// Creates a secret from a prefix and 32 random bytes in hex, without leaving copies of the
-    /// bytes behind.
+    /// Creates a secret from a prefix and 32 random bytes in hex, and leaves no copies of the
+    /// bytes.
     #[expect(clippy::expect_used, reason = "there are two digits for each byte")]
     pub(crate) fn from_random(prefix: &str, mut bytes: [u8; 32]) -> Self {
         let mut digits = [0; 64];
@@ -76,7 +76,8 @@ mod excerpt {
     }
 
     /// Returns at most the first `max` bytes of a text, as a part of a line. Characters that would
-    /// end the line or are invisible in it are escaped. Texts that look like a secret are replaced.
+    /// end the line, and invisible characters, are escaped. Texts that look like a secret are
+    /// replaced.
     pub(crate) fn one_line(text: &str, max: usize) -> String {
         // Marks that direct the text are no control characters, and yet can turn a line around.
         let hidden = |c: char| {

@@ -31,7 +31,7 @@ pub enum TextReason {
     TooLong {
         /// The length, in bytes.
         len: usize,
-        /// The longest length that is accepted, in bytes.
+        /// The maximum length, in bytes.
         max: usize,
     },
     /// A text without its prefix.
@@ -41,15 +41,15 @@ pub enum TextReason {
     /// A byte that is not allowed: often a space, a line end or a typographic quote.
     #[non_exhaustive]
     Character {
-        /// The byte's position, from 0.
+        /// The byte's position. The first byte has position 0.
         at: usize,
     },
-    /// A text that does not have the form of its kind. The message gives the reason.
+    /// A text that does not have the form of its kind. The error message gives the reason.
     Form,
 }
 
 impl TextError {
-    /// Returns what is wrong.
+    /// Returns the kind of fault.
     #[must_use]
     pub const fn reason(&self) -> TextReason {
         self.reason

@@ -19,7 +19,7 @@ impl<const MAX: usize> FixedText<MAX> {
         self.room(bytes.len()).copy_from_slice(bytes);
     }
 
-    /// Appends `len` bytes, and returns them to be written.
+    /// Appends `len` bytes, and returns these bytes to be written.
     pub(crate) fn room(&mut self, len: usize) -> &mut [u8] {
         let (_, free) = self.bytes.split_at_mut(self.len);
         self.len = self.len.wrapping_add(len);

@@ -18,7 +18,7 @@ pub struct ParseTimestampError {
 }
 
 impl ParseTimestampError {
-    /// Returns the position of the byte that is wrong, counted from 0.
+    /// Returns the position of the wrong byte. The first byte has position 0.
     #[must_use]
     pub fn position(&self) -> usize {
         self.at
@@ -49,13 +49,15 @@ impl Timestamp {
     /// # Ok::<(), call_assistant::ParseTimestampError>(())
     /// ```
     ///
-    /// `T` and `t`, `Z` and `z`, and offsets from `-23:59` to `+23:59` are accepted; `-00:00` is
-    /// UTC. These rules apply where the RFC leaves a choice:
+    /// `T` and `t`, `Z` and `z`, and offsets from `-23:59` to `+23:59` are accepted. The offset
+    /// `-00:00` means UTC. These rules apply where the RFC leaves a choice:
     ///
-    /// - A fraction has 1 to 9 digits. More digits are an error: reading never changes an instant.
+    /// - A fraction has 1 to 9 digits. More digits are an error, because reading must not change an
+    ///   instant.
     /// - Second 60 is accepted at 23:59:60 UTC only, and becomes the last nanosecond before
     ///   midnight.
-    /// - The instant must be in the years 0000 to 9999 *in UTC*, so that it can be written again.
+    /// - The instant must be in the years 0000 to 9999 *in UTC*, so that the instant can be written
+    ///   again.
     /// - A space instead of `T`, and a time without an offset, are errors.
     ///
     /// # Errors

@@ -24,15 +24,15 @@ const DAY: u64 = 86_400;
 /// # Ok::<(), &str>(())
 /// ```
 ///
-/// Every time in this crate has this type. The crate has no clock. Functions that depend on the
-/// time take `now` as their last argument, so that a test controls the time. With the feature
-/// `std`, a host writes `Timestamp::from(SystemTime::now())`.
+/// All times in this crate are of this type. The crate has no clock. Functions that depend on the
+/// current time take `now` as their last argument. Therefore a test can control the time. With the
+/// feature `std`, a host writes `Timestamp::from(SystemTime::now())`.
 ///
 /// # Text form
 ///
-/// A timestamp is written as RFC 3339 with `Z` and with as many digits of the fraction as it needs.
-/// Reading the text again gives the same instant. Reading, and both directions in JSON, need the
-/// feature `events`. [`parse`](Self::parse) documents the grammar.
+/// A timestamp is written as RFC 3339 with `Z`. The fraction has as many digits as the instant
+/// needs. Reading the text again gives the same instant. Reading RFC 3339, and reading and writing
+/// JSON, need the feature `events`. [`parse`](Self::parse) documents the grammar.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
     seconds: i64,
@@ -46,7 +46,7 @@ impl Timestamp {
     /// The last instant: `9999-12-31T23:59:59.999999999Z`.
     pub const MAX: Self = Self { seconds: 253_402_300_799, nanos: NANOS_PER_SECOND - 1 };
 
-    /// The instant from which Unix time counts: `1970-01-01T00:00:00Z`.
+    /// The epoch of Unix time: `1970-01-01T00:00:00Z`.
     pub const UNIX_EPOCH: Self = Self { seconds: 0, nanos: 0 };
 
     /// Creates a timestamp from seconds since the Unix epoch, which may be negative.
@@ -110,9 +110,10 @@ impl Timestamp {
 
     /// Rounds down to a microsecond.
     ///
-    /// A database column often keeps microseconds. Round an instant when a record is *created*,
-    /// before anything is derived from the record. Otherwise, the record in memory and the row that
-    /// is read later differ by less than a microsecond, and their order and cursors differ, too.
+    /// A database column often keeps only microseconds. Round an instant when a record is
+    /// *created*, before anything is derived from the record. Otherwise, the record in memory and
+    /// the row that is read later differ by less than a microsecond, and the order and the cursors
+    /// of the two also differ.
     ///
     /// ```
     /// use call_assistant::Timestamp;
@@ -160,7 +161,7 @@ impl Timestamp {
         self.checked_sub(span).unwrap_or(Self::MIN)
     }
 
-    /// Returns the duration since `earlier`, or zero if `earlier` is not earlier.
+    /// Returns the duration since `earlier`, or zero if `earlier` is later than this instant.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         self.since_min().saturating_sub(earlier.since_min())
@@ -207,7 +208,7 @@ fn low_half(number: u64) -> u32 {
     u32::from_le_bytes([a, b, c, d])
 }
 
-/// A system time outside the years 0000 to 9999 becomes the nearest of [`MIN`](Timestamp::MIN) and
+/// A system time outside the years 0000 to 9999 becomes the nearer of [`MIN`](Timestamp::MIN) and
 /// [`MAX`](Timestamp::MAX).
 ///
 /// ```

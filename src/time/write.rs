@@ -12,7 +12,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Writes the same as `Display`, so that a failed assertion shows an instant, not a number of
+/// Writes the text of `Display`, so that a failed assertion shows an instant, not a number of
 /// seconds.
 impl fmt::Debug for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! The grammar of the signature header, read strictly: an ambiguous header is refused.
+//! The strict grammar of the signature header. An ambiguous header is refused.
 
 use core::fmt;
 
@@ -15,7 +15,7 @@ const DIGITS: usize = 64;
 pub(super) struct Signature<'a> {
     /// The signed digits of `t`, as received.
     pub(super) timestamp: &'a [u8],
-    /// The value of `timestamp`.
+    /// The value of `timestamp`, in seconds.
     pub(super) seconds: u64,
     /// The first well-formed `v1`, which is nearly always the only `v1`.
     first: Candidate,
@@ -23,8 +23,8 @@ pub(super) struct Signature<'a> {
     others: Parts<'a>,
 }
 
-/// A well-formed `v1`. An uppercase `v1` is not accepted, but the error reports it if its digest is
-/// right.
+/// A well-formed `v1`. An uppercase `v1` is not accepted, but if the digest is right, the error
+/// reports the `v1`.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) digest: [u8; 32],
@@ -33,8 +33,8 @@ pub(super) struct Candidate {
 }
 
 impl<'a> Signature<'a> {
-    /// Reads a header from left to right, and reports the first fault. A malformed `v1` is reported
-    /// only if no `v1` is well formed and the header has no other fault.
+    /// Reads a header from left to right, and reports the first fault. If no `v1` is well formed
+    /// and the header has no other fault, the first malformed `v1` is reported.
     pub(super) fn parse(header: &'a [u8]) -> Result<Self, MalformedReason> {
         if header.len() > MAX_LEN {
             return Err(MalformedReason::TooLong { len: header.len() });
@@ -69,7 +69,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// Returns the well-formed `v1`, in the order received: at least one.
+    /// Returns each well-formed `v1` (at least one), in the order received.
     pub(super) fn candidates(&self) -> impl Iterator<Item = Candidate> {
         let others = self.others.flatten().filter(|part| part.name == b"v1");
         core::iter::once(self.first).chain(others.filter_map(|part| part.candidate().ok()))
@@ -88,7 +88,7 @@ struct Parts<'a> {
 struct Part<'a> {
     name: &'a [u8],
     value: &'a [u8],
-    /// The part's place in the header, from 1.
+    /// The number of the part. The first part has number 1.
     number: u8,
 }
 
@@ -115,8 +115,8 @@ impl<'a> Iterator for Parts<'a> {
 }
 
 impl Part<'_> {
-    /// Reads the value of a `t`: 1 to 19 digits, without a sign or a leading zero. They fit into a
-    /// `u64`.
+    /// Reads the value of a `t`: 1 to 19 digits, without a sign or a leading zero. A number of 19
+    /// digits fits into a `u64`.
     fn seconds(&self) -> Result<u64, MalformedReason> {
         let plain = match self.value {
             [b'0'] | [b'1'..=b'9', ..] => self.value.len() <= 19,
@@ -147,7 +147,7 @@ impl Part<'_> {
     }
 }
 
-/// Splits `name=value`. Spaces and tabs are allowed around the pair, but not inside.
+/// Splits `name=value`. Spaces and tabs are allowed around the pair, but not inside the pair.
 fn pair(text: &[u8], part: usize) -> Result<(&[u8], &[u8]), MalformedReason> {
     let text = trim(text);
     if !text.iter().fold(true, |graphic, byte| graphic & byte.is_ascii_graphic()) {
@@ -185,7 +185,7 @@ fn is_space(byte: &u8) -> bool {
 
 /// Reads the hex digits of a digest, and returns whether all letters are lowercase.
 ///
-/// The code has no branch and no table, so that the compiler can process sixteen digits at a time.
+/// Because the code has no branch and no table, the compiler can process sixteen digits at a time.
 fn read_hex(digits: &[u8; DIGITS]) -> Option<([u8; 32], bool)> {
     let mut is_hex = true;
     let mut is_lowercase = true;
@@ -203,9 +203,9 @@ fn read_hex(digits: &[u8; DIGITS]) -> Option<([u8; 32], bool)> {
     is_hex.then_some((bytes, is_lowercase))
 }
 
-/// The reason why a signature header is malformed. Parts are numbered from 1.
+/// The reason why a signature header is malformed. The first part of a header has number 1.
 ///
-/// Open: a stricter reader may have more reasons.
+/// Open: a stricter grammar may have more reasons.
 ///
 /// ```
 /// use call_assistant::webhook::{MalformedReason, VerifyError};
@@ -219,18 +219,18 @@ pub enum MalformedReason {
     /// The header is longer than 1024 bytes.
     #[non_exhaustive]
     TooLong {
-        /// The length, in bytes.
+        /// The length of the header, in bytes.
         len: usize,
     },
     /// The header has more than 16 parts.
     TooManyParts,
-    /// A part is empty, or is not `name=value`.
+    /// A part is empty, or does not have the form `name=value`.
     #[non_exhaustive]
     NotPair {
         /// The part's number.
         part: usize,
     },
-    /// A part has a space or a tab inside. Both are allowed around a part.
+    /// A part has a space or a tab inside. Spaces and tabs are allowed around a part.
     #[non_exhaustive]
     Space {
         /// The part's number.
@@ -247,10 +247,10 @@ pub enum MalformedReason {
     /// A second `t` is present.
     #[non_exhaustive]
     TwoTimestamps {
-        /// The part with the second `t`.
+        /// The number of the part with the second `t`.
         part: usize,
     },
-    /// The value of `t` is not 1 to 19 digits without a sign or a leading zero.
+    /// The value of `t` has a sign or a leading zero, or is not 1 to 19 digits.
     #[non_exhaustive]
     Timestamp {
         /// The part's number.
@@ -271,7 +271,7 @@ pub enum MalformedReason {
     DigestCharacter {
         /// The part's number.
         part: usize,
-        /// The byte's position in the value, from 0.
+        /// The byte's position in the value. The first position is 0.
         at: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! The headers of a delivery that are named after the product.
+//! The delivery headers that are named after the product.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName};
 use crate::Product;
 use crate::text::Occurs;
 
-/// The three headers of a delivery, as they were received.
+/// The three delivery headers that are named after the product, as received.
 ///
 /// ```
 /// use call_assistant::Product;
@@ -22,8 +22,8 @@ use crate::text::Occurs;
 /// assert_eq!(headers, same);
 /// ```
 ///
-/// Names are compared without regard to case. Verifying a delivery refuses a repeated signature
-/// header. Reading the event refuses a repeated event or delivery header.
+/// Names of headers are compared without regard to case. If the signature header is repeated,
+/// verification fails. If the event or delivery header is repeated, reading the event fails.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeliveryHeaders<'a> {
     signature: Occurs<&'a [u8]>,
@@ -44,10 +44,10 @@ impl<'a> DeliveryHeaders<'a> {
         Self::from_pairs(product, map.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))
     }
 
-    /// Finds the three headers in pairs of name and value, from any framework.
+    /// Finds the three headers in pairs of name and value from any framework.
     ///
     /// If a framework joins repeated headers with commas, a repeated signature header is still
-    /// refused, because a second `t` is malformed.
+    /// refused, because a header with a second `t` is malformed.
     #[must_use]
     pub fn from_pairs<'n, V>(
         product: &Product,
@@ -92,7 +92,7 @@ impl<'a> DeliveryHeaders<'a> {
         self.field(header).only()
     }
 
-    /// Returns the first repeated header.
+    /// Returns the first repeated header, in the order of signature, event and delivery.
     #[must_use]
     pub fn repeated(&self) -> Option<DeliveryHeader> {
         DeliveryHeader::ALL.into_iter().find(|header| self.field(*header) == Occurs::Repeated)
@@ -107,8 +107,8 @@ impl<'a> DeliveryHeaders<'a> {
     }
 }
 
-/// Shows which headers are present, but no value. A valid signature in a log could be replayed for
-/// five minutes.
+/// Shows which headers are present, but no value, because a valid signature in a log could be
+/// replayed for five minutes.
 impl fmt::Debug for DeliveryHeaders<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("DeliveryHeaders");
@@ -126,17 +126,17 @@ impl fmt::Debug for DeliveryHeaders<'_> {
     }
 }
 
-/// One of the three headers of a delivery that are named after the product.
+/// One of the three delivery headers that are named after the product.
 ///
-/// Open: later versions may send more.
+/// Open: later versions may send more headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeliveryHeader {
     /// `X-Service-Signature`.
     Signature,
-    /// `X-Service-Event`: the event's type. Not covered by the signature.
+    /// `X-Service-Event`: the event's type. The signature does not cover this header.
     Event,
-    /// `X-Service-Delivery`: the event's id. Not covered by the signature.
+    /// `X-Service-Delivery`: the event's id. The signature does not cover this header.
     Delivery,
 }
 

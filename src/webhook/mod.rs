@@ -1,4 +1,4 @@
-//! Signs and verifies webhooks. Both sides of a delivery share this module.
+//! Signs and verifies webhooks. Both sides of a delivery use this module.
 //!
 //! ```
 //! use call_assistant::webhook::{SigningSecret, Verifier};
@@ -24,16 +24,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Verify the body before any other code changes it. JSON middleware that parses the body and
-//! writes it again loses the signed bytes. If your framework has its own header types, pass text:
-//! see [`DeliveryHeaders`] and [`Verifier::verify_parts`]. With the feature `client`,
-//! `Verifier::receive` also reads the event and returns a receipt. Only the receipt creates a 2xx:
-//! see `webhook::receiver`.
+//! Verify the body before any other code changes it. If JSON middleware parses and rewrites the
+//! body, the signed bytes are lost. If your framework has its own header types, pass
+//! [`DeliveryHeaders`] to [`Verifier::verify_parts`]. With the feature `client`,
+//! `Verifier::receive` also reads the event and returns a receipt. Only a receipt can lead to a 2xx
+//! response: see `webhook::receiver`.
 //!
 //! # The signature
 //!
-//! A delivery is a POST that the service signs again for each attempt. Three of its headers are named
-//! after the [`Product`](crate::Product):
+//! A delivery is a POST. The service signs each attempt again. Three headers are named after the
+//! [`Product`](crate::Product):
 //!
 //! | header | content |
 //! |---|---|
@@ -41,31 +41,31 @@
 //! | `X-Service-Event` | the event's type; not covered by the signature |
 //! | `X-Service-Delivery` | the event's id; not covered by the signature |
 //!
-//! `HEX` is the lowercase hex of HMAC-SHA256 over the timestamp as written, a period, and the body
-//! byte for byte. **The key is the complete text of the secret, including `whsec_`.** The key is
-//! never base64-decoded. Libraries for Standard Webhooks decode secrets that look the same, so that
-//! with such a library every delivery mismatches.
+//! `HEX` is an HMAC-SHA256 in lowercase hex. The HMAC's input is the timestamp as written, a
+//! period, and the exact body. **The key is the complete text of the secret, including `whsec_`.**
+//! The key is never base64-decoded. Libraries for Standard Webhooks decode secrets that look the
+//! same. Therefore no delivery matches with such libraries.
 //!
-//! The header is read strictly, so that no two readers can read it differently:
+//! The rules for the header are strict, because all programs must read a header in the same way:
 //!
-//! - The header has at most 1024 bytes and 16 parts, separated by commas. Spaces and tabs are
-//!   allowed only around a part. All other bytes are printable ASCII.
-//! - A part is `name=value`. Names are case-sensitive. Parts with names other than `t` and `v1` are
-//!   ignored.
-//! - Exactly one `t` is present: 1 to 19 digits, without a sign or a leading zero. Its text is
-//!   signed.
-//! - At least one `v1` is required. Every `v1` is tried, and one match is enough. A malformed `v1`
-//!   is ignored if another `v1` is well formed. Uppercase hex is rejected, and the error reports it
-//!   if the digest is right.
-//! - A second signature header is rejected.
+//! - The header has at most 1024 bytes and at most 16 parts. Commas separate the parts. Spaces and
+//!   tabs are allowed only around a part. All other bytes are printable ASCII.
+//! - A part has the form `name=value`. Names are case-sensitive. Parts with names other than `t`
+//!   and `v1` are ignored.
+//! - Exactly one `t` is present. The value of `t` has 1 to 19 digits, without a sign or a leading
+//!   zero. This text is signed.
+//! - At least one `v1` is required. Every well-formed `v1` is tried, and one match is enough. If
+//!   one `v1` is well formed, each malformed `v1` is ignored. Uppercase hex is rejected. If the
+//!   uppercase digest is right, the error reports the case.
+//! - A delivery with a second signature header is rejected.
 //!
-//! The digest is checked before the time. The time may differ by 300 seconds in both directions:
-//! see the [protocol](crate::guide::protocol#signatures).
+//! The digest is checked before the time. The time `t` may differ by 300 seconds from the
+//! receiver's clock, in both directions: see the [protocol](crate::guide::protocol#signatures).
 //!
 //! # Rotating a secret
 //!
-//! During a rotation both sides hold two secrets. The service signs with both, and the customer
-//! accepts either:
+//! During a rotation, both sides have two secrets. The service signs with both secrets, and the
+//! customer accepts either secret:
 //!
 //! ```
 //! # use call_assistant::Timestamp;

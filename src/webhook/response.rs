@@ -4,7 +4,7 @@ use http::{Response, StatusCode};
 
 /// The answer to a delivery.
 ///
-/// Open: the protocol may give more statuses a meaning.
+/// Open: the protocol may define more statuses.
 ///
 /// ```
 /// use call_assistant::webhook::WebhookResponse;
@@ -13,31 +13,33 @@ use http::{Response, StatusCode};
 /// assert_eq!(response.status(), 503);
 /// ```
 ///
-/// Any 2xx acknowledges the delivery, and the service does not send the event again. A 2xx requires
-/// a proof that the event is genuine and safe. A 410 disables the endpoint. After any other status
-/// the service tries again, until the last attempt of the delivery. A response answers one request.
-/// Therefore it cannot be copied, and converting it to an HTTP response or a status consumes it.
+/// Any 2xx acknowledges the delivery. The service then does not send the event again. A 2xx
+/// requires a proof that the event is genuine, and is stored or handled. A 410 disables the
+/// endpoint. After any other status, the service tries again until the last attempt of the
+/// delivery. A `WebhookResponse` answers one request. Therefore this value cannot be copied, and
+/// conversion to an HTTP response or a status consumes this value.
 #[derive(Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WebhookResponse {
-    /// 204: the event is safely stored, or was handled. Created by `webhook::receiver`, with the
-    /// feature `client`: `Receipt::stored` and `ActiveClaim::done`.
+    /// 204: the event is safely stored, or was handled. With the feature `client`,
+    /// `Receipt::stored` and `ActiveClaim::done` of `webhook::receiver` create this variant.
     #[non_exhaustive]
     Accepted,
-    /// 204: the event was handled before. Created by `webhook::receiver::Receipt::claim`.
+    /// 204: the event was handled before. `webhook::receiver::Receipt::claim` creates this variant.
     #[non_exhaustive]
     Duplicate,
-    /// 400: the signature does not prove the body, or a header contradicts the body.
+    /// 400: the signature does not prove that the body is genuine, or a header contradicts the
+    /// body.
     Rejected,
     /// 503: the event cannot be stored now. The service tries again later.
     Unavailable,
-    /// 410: the service disables the endpoint immediately and sends no further event. This crate
-    /// never returns this variant by itself.
+    /// 410: the service disables the endpoint immediately and sends no further event. No function
+    /// of this crate returns this variant.
     DisableEndpoint,
 }
 
 impl WebhookResponse {
-    /// Returns the status, for a framework with a response type of its own.
+    /// Returns the status, for a framework with its own response type.
     #[must_use]
     pub const fn into_status(self) -> StatusCode {
         match self {

@@ -1,4 +1,4 @@
-//! The signer, and the text that it writes. `grammar.rs` reads this text.
+//! The signer, and the signature header that the signer writes. `grammar.rs` reads this header.
 
 use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
@@ -14,7 +14,7 @@ use crate::secret::mac::MacKey;
 use crate::text::FixedText;
 use crate::{Product, Timestamp};
 
-/// A signer of deliveries: the service's side of a signature.
+/// A signer of deliveries, for the service.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -30,14 +30,14 @@ use crate::{Product, Timestamp};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Sign the same stored bytes again for every attempt, with the attempt's own time. Keep a signer
-/// for each endpoint until the endpoint's secrets change, because the signer holds the key
-/// schedules. Computing the schedules takes half the time of signing a short message. A signer that
-/// is kept after a rotation signs without the new secret.
+/// For every attempt, sign the same stored bytes again, with the attempt's time. Keep a signer for
+/// each endpoint until the endpoint's secrets change, because the signer contains the key
+/// schedules. Computing the schedules takes half the time of signing a short message. If a secret
+/// is rotated elsewhere, a kept signer signs without the new secret.
 ///
 /// # Rotation
-/// After a rotation, the replaced secret continues to sign until it expires, so that the receiver
-/// has time to switch. The header has one `v1` for each secret that signs.
+/// After a rotation, the replaced secret continues to sign until this secret expires. Therefore the
+/// receiver has time to switch. The header has one `v1` for each secret that signs.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
@@ -53,12 +53,13 @@ use crate::{Product, Timestamp};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Store [`newest`](Self::newest) and each of the [`previous`](Self::previous) secrets, encrypted.
-/// Restore the signer with [`new`](Self::new) and [`with_previous`](Self::with_previous).
+/// Store the [`newest`](Self::newest) secret and each of the [`previous`](Self::previous) secrets
+/// in encrypted form. Restore the signer with [`new`](Self::new) and
+/// [`with_previous`](Self::with_previous).
 #[derive(Clone, Debug)]
 pub struct Signer {
     newest: Key,
-    /// The replaced secrets, the latest first, each with the time at which it expires.
+    /// The replaced secrets with their expiry times. The latest replaced secret is first.
     previous: Vec<(Key, Timestamp)>,
     product: Product,
 }
@@ -76,7 +77,7 @@ impl Key {
 }
 
 impl Signer {
-    /// The most secrets that sign at once: 4. Receivers read at most 16 parts and 1 KiB.
+    /// The most secrets that sign at once: 4. Receivers read at most 16 parts and 1 KiB per header.
     pub const MAX_SECRETS: usize = 4;
 
     /// The default time for which a replaced secret continues to sign: 24 hours.
@@ -107,12 +108,12 @@ impl Signer {
         Ok(self)
     }
 
-    /// Replaces the newest secret. The replaced secret continues to sign for `overlap`. With an
-    /// overlap of zero, for example after a leak, it stops at once.
+    /// Replaces the newest secret. The replaced secret continues to sign for `overlap`. If
+    /// `overlap` is zero, for example after a leak, the replaced secret stops signing at once.
     ///
     /// # Errors
     /// Returns [`SetupError::TooManySecrets`] if more than [`MAX_SECRETS`](Self::MAX_SECRETS)
-    /// secrets would sign. The signer is then unchanged.
+    /// secrets would sign. After this error, the signer is unchanged.
     pub fn rotate(
         &mut self,
         secret: SigningSecret,
@@ -141,7 +142,8 @@ impl Signer {
         &self.newest.secret
     }
 
-    /// Returns the previous secrets that still sign, each with the instant at which it expires.
+    /// Returns each previous secret that still signs, with the instant at which this secret
+    /// expires.
     pub fn previous(&self, now: Timestamp) -> impl Iterator<Item = (&SigningSecret, Timestamp)> {
         self.previous_keys(now).map(|(key, end)| (&key.secret, *end))
     }
@@ -158,9 +160,9 @@ impl Signer {
         }
     }
 
-    /// Signs exactly these bytes, at the time `now` in whole seconds.
+    /// Signs exactly these bytes with the time `now`, in whole seconds.
     ///
-    /// A time before 1970 is signed as 1970, which no receiver accepts.
+    /// A time before 1970 is signed as 1970, and no receiver accepts this signature.
     #[must_use]
     #[expect(clippy::expect_used, reason = "there is room for all")]
     pub fn sign(&self, body: &[u8], now: Timestamp) -> SignatureHeader {
@@ -201,21 +203,22 @@ impl Signer {
 #[derive(Clone, Copy)]
 pub struct SignatureHeader(FixedText<CAPACITY>);
 
-/// The most digits of a time: 12, those of the year 9999.
+/// The most digits of a time: 12, in the year 9999.
 const MAX_DIGITS: usize = 12;
 
-/// The longest header: 286 bytes, for `t=` and the time, and `,v1=` and a digest for each secret.
+/// The longest header: 286 bytes. A header has `t=`, the time, and `,v1=` and a digest for each
+/// secret.
 const CAPACITY: usize = 2 + MAX_DIGITS + (4 + 64) * Signer::MAX_SECRETS;
 
 impl SignatureHeader {
-    /// Returns the text.
+    /// Returns the header's text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// Creates the header value. The value is marked sensitive, to keep it out of logs and of compression
-    /// tables.
+    /// Creates the header value. The value is marked sensitive, because a signature must not enter
+    /// logs or compression tables.
     #[must_use]
     #[expect(clippy::expect_used, reason = "nothing but ASCII is pushed")]
     pub fn to_header_value(&self) -> HeaderValue {

@@ -26,7 +26,7 @@ use crate::text::{TextError, TextReason, check_len, check_visible};
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// The secret is wiped when it is dropped. Only [`reveal`](Self::reveal) shows it.
+/// When the secret is dropped, its bytes are wiped. Only [`reveal`](Self::reveal) shows the secret.
 #[derive(Clone)]
 pub struct SigningSecret(Secret);
 
@@ -39,12 +39,13 @@ impl SigningSecret {
     /// The longest secret: 255 bytes, including the prefix.
     pub const MAX_LEN: usize = 255;
 
-    /// Reads a secret exactly as it was shown when the endpoint was created.
+    /// Reads a secret exactly as shown when the endpoint was created.
     ///
     /// # Errors
-    /// Returns an error if the text does not begin with `whsec_`, has nothing after this prefix, is
-    /// longer than [`MAX_LEN`](Self::MAX_LEN) bytes, or has a byte that is not visible ASCII.
-    /// Nothing is trimmed, because a text that needs trimming is not the secret.
+    /// Returns an error if the text does not begin with `whsec_` or has nothing after this prefix.
+    /// Also returns an error if the text is longer than [`MAX_LEN`](Self::MAX_LEN) bytes, or has a
+    /// byte that is not visible ASCII. Nothing is trimmed, because a text that needs trimming is
+    /// not the secret.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let refused = |reason| TextError::new(WHAT, reason, Self::PREFIX);
         check_len(WHAT, text, Self::MAX_LEN)?;
@@ -56,13 +57,14 @@ impl SigningSecret {
         Ok(Self(Secret::new(text)))
     }
 
-    /// Creates a new secret from 32 random bytes of the caller.
+    /// Creates a new secret from the caller's 32 random bytes.
     #[must_use]
     pub fn from_random(bytes: [u8; 32]) -> Self {
         Self(Secret::from_random(Self::PREFIX, bytes))
     }
 
-    /// Returns the complete text. Show it once, when the endpoint is created, and store it encrypted.
+    /// Returns the complete secret. Show the secret once, when the endpoint is created. Store the
+    /// secret encrypted.
     #[must_use]
     pub fn reveal(&self) -> &str {
         self.0.as_str()

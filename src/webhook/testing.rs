@@ -31,9 +31,9 @@
 //!
 //! Test the code around the verifier with requests that are valid, stale, signed with another
 //! secret, or changed in transit. With the feature `events`, `event::NewEvent` creates the body of
-//! any event, and `event::EventBody::signed_request` creates the request. For a type that this
-//! version does not know, pass JSON to `event::EventBody::from_stored`: the headers then agree with
-//! the body. [`signed_request`] accepts any body and any headers.
+//! each known type of event, and `event::EventBody::signed_request` creates the request. If this
+//! version does not know the type, pass JSON to `event::EventBody::from_stored`. The headers then
+//! agree with the body. [`signed_request`] accepts any body, and any type and id.
 
 use alloc::vec::Vec;
 
@@ -43,8 +43,7 @@ use super::signer::Signer;
 use crate::Timestamp;
 use crate::text::{TextError, check_present, check_visible};
 
-/// Creates a delivery with any body, which need not be an event: a POST with the five headers, to
-/// the URI `/`.
+/// Creates a POST to the URI `/` with the five headers and any body. The body need not be an event.
 ///
 /// For an event, use `EventBody::signed_request`.
 ///

@@ -1,4 +1,4 @@
-//! The verifier, and the proof that it returns.
+//! The verifier, and the proof that the verifier returns.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -40,10 +40,11 @@ use crate::{Product, Timestamp};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Create a verifier once, because it keeps the key schedule of each secret. Verifying copies
-/// nothing and allocates nothing. It computes one HMAC for each secret that it tries, regardless of
-/// the number of `v1`, and compares in constant time. It checks the time last, so that only a
-/// sender with the secret learns that a signature is stale.
+/// Create a verifier only once, because the verifier keeps the key schedule of each secret.
+/// Verification copies nothing and allocates nothing. Verification computes one HMAC for each
+/// secret that is tried, regardless of the number of `v1`. Digests are compared in constant time.
+/// The time is checked last. Therefore only a sender with the secret learns that a signature is
+/// stale.
 #[derive(Clone, Debug)]
 pub struct Verifier {
     first: MacKey,
@@ -84,13 +85,14 @@ impl Verifier {
         self
     }
 
-    /// Sets the greatest difference between `t` and now, in both directions. A difference of
-    /// exactly the tolerance is accepted.
+    /// Sets the tolerance: the greatest accepted difference between `t` and `now`, in both
+    /// directions. A difference equal to the tolerance is accepted.
     ///
     /// # Errors
-    /// Returns an error if the tolerance is more than [`MAX_TOLERANCE`](Self::MAX_TOLERANCE), or
-    /// zero, which switches the check off in other libraries. This check cannot be switched off.
-    /// Verify a body before it waits in a queue, and not again afterwards.
+    /// Returns an error if the tolerance is zero, or is more than
+    /// [`MAX_TOLERANCE`](Self::MAX_TOLERANCE). In other libraries, a tolerance of zero switches the
+    /// check of the time off. This verifier always checks the time. Verify a body before the body
+    /// is queued, and not again afterwards.
     pub fn with_tolerance(mut self, tolerance: Duration) -> Result<Self, SetupError> {
         if tolerance.is_zero() {
             return Err(SetupError::NoTolerance);
@@ -102,7 +104,7 @@ impl Verifier {
         Ok(self)
     }
 
-    /// Verifies a delivery, given its headers and its body byte for byte as received.
+    /// Verifies a delivery from its headers and the exact received bytes of its body.
     ///
     /// # Errors
     /// Returns a [`VerifyError`] that reports the fault. Log the error, and answer with its
@@ -136,7 +138,7 @@ impl Verifier {
     /// ```
     ///
     /// # Errors
-    /// Returns a [`VerifyError`], as [`verify`](Self::verify) does.
+    /// Returns a [`VerifyError`] for the same reasons as [`verify`](Self::verify).
     pub fn verify_parts<'a>(
         &self,
         headers: DeliveryHeaders<'a>,
@@ -164,7 +166,7 @@ impl Verifier {
         Ok(Verified { body, headers, secret_index, age_seconds })
     }
 
-    /// Returns the position of the first secret that created one of the digests.
+    /// Returns the position of the first secret that created one of the header's digests.
     fn find(&self, signature: &Signature<'_>, body: &[u8]) -> Result<usize, VerifyError> {
         let mut uppercase = None;
         for (index, key) in core::iter::once(&self.first).chain(&self.others).enumerate() {
@@ -185,15 +187,15 @@ enum Headers<'a> {
     Parts(DeliveryHeaders<'a>),
 }
 
-/// The result of comparing a digest with those of a header.
+/// The result of comparing a digest with a header's digests.
 enum Match {
     Lowercase,
     Uppercase { part: usize },
     None,
 }
 
-/// Compares all digests without early exit. The time does not depend on which digest is right, or
-/// on how many of its bytes are right.
+/// Compares all digests without early exit. The duration depends neither on which digest is right,
+/// nor on how many bytes of a digest are right.
 fn compare(digest: &[u8; 32], signature: &Signature<'_>) -> Match {
     let mut lowercase = Choice::from(0);
     let mut uppercase = Choice::from(0);
@@ -210,7 +212,7 @@ fn compare(digest: &[u8; 32], signature: &Signature<'_>) -> Match {
     verdict(lowercase, uppercase, uppercase_part)
 }
 
-/// Returns the result. Only this function branches on secret data.
+/// Returns the result of the comparison. Only this function branches on secret data.
 #[expect(clippy::expect_used, reason = "a header has 16 parts at most")]
 fn verdict(lowercase: Choice, uppercase: Choice, uppercase_part: u64) -> Match {
     if lowercase.into() {
@@ -222,7 +224,7 @@ fn verdict(lowercase: Choice, uppercase: Choice, uppercase_part: u64) -> Match {
     }
 }
 
-/// Returns the age of a signature in whole seconds, if it is within the tolerance.
+/// Returns the age of a signature in whole seconds, if this age is within the tolerance.
 pub(super) fn age(signed_at: u64, now: Timestamp, tolerance: Duration) -> Result<i64, VerifyError> {
     // Both since the first of all instants, so that neither is negative.
     let epoch = Timestamp::UNIX_EPOCH.since(Timestamp::MIN);
@@ -237,7 +239,7 @@ pub(super) fn age(signed_at: u64, now: Timestamp, tolerance: Duration) -> Result
     }
 }
 
-/// A body that is proven to come, byte for byte, from a sender with the secret.
+/// A body with the proof that a sender with the secret signed exactly these bytes.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
@@ -252,10 +254,10 @@ pub(super) fn age(signed_at: u64, now: Timestamp, tolerance: Duration) -> Result
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Only [`Verifier`] creates this value. The signature covers the body and the time, but not the
-/// other headers. Therefore read the type and the id of an event from its body. Store the bytes
+/// Only [`Verifier`] creates this value. The signature covers the body and the time `t`, but no
+/// other header. Therefore read the type and the id of an event from the body. Store the bytes
 /// before you answer 2xx, because the service does not send an acknowledged event again. With the
-/// feature `client`, `Verifier::receive` returns a receipt, which creates the response.
+/// feature `client`, `Verifier::receive` returns a receipt, and the receipt creates the response.
 #[must_use]
 pub struct Verified<'a> {
     body: &'a [u8],
@@ -265,29 +267,28 @@ pub struct Verified<'a> {
 }
 
 impl<'a> Verified<'a> {
-    /// Returns the body, exactly as received. If the event is to be handled later, queue these
-    /// bytes.
+    /// Returns the body, exactly as received. If you handle the event later, queue these bytes.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.body
     }
 
-    /// Returns the index of the secret that matched: 0 for the secret of [`Verifier::new`], then in
-    /// the order of [`Verifier::with_secret`].
+    /// Returns the index of the secret that matched. The secret of [`Verifier::new`] has index 0.
+    /// The secrets of [`Verifier::with_secret`] follow in order.
     #[must_use]
     pub const fn secret_index(&self) -> usize {
         self.secret_index
     }
 
-    /// Returns the whole seconds since the attempt was signed. The number is negative if the
-    /// sender's clock is ahead.
+    /// Returns the number of whole seconds since the attempt was signed. If the sender's clock is
+    /// ahead, this number is negative.
     #[must_use]
     pub const fn age_seconds(&self) -> i64 {
         self.age_seconds
     }
 
-    /// Returns the headers of the delivery. **Only the signature proves anything.** The two other
-    /// headers are not signed, and must agree with the body.
+    /// Returns the three headers of the delivery. **Only the signature proves anything.** The event
+    /// header and the delivery header are not signed, and must agree with the body.
     #[must_use]
     pub fn headers(&self) -> DeliveryHeaders<'a> {
         match self.headers {
@@ -297,7 +298,7 @@ impl<'a> Verified<'a> {
     }
 }
 
-/// Shows no body, because it may contain callers' words.
+/// Shows no body, because a body may contain callers' words.
 impl fmt::Debug for Verified<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verified")

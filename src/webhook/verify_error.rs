@@ -1,4 +1,4 @@
-//! Why a delivery was rejected.
+//! The reasons why a delivery is rejected.
 
 use core::fmt;
 use core::time::Duration;
@@ -21,10 +21,10 @@ use super::response::WebhookResponse;
 /// assert_eq!(error.into_response::<Vec<u8>>().status(), 400);
 /// ```
 ///
-/// Parts of the header are numbered from 1. An error contains nothing of the secret, the digests or
-/// the body. [`TooOld`](Self::TooOld), [`TooNew`](Self::TooNew) and
-/// [`UppercaseDigest`](Self::UppercaseDigest) occur only if the digest is right. A sender without
-/// the secret therefore only learns whether the header is malformed.
+/// The first part of the header has number 1. An error contains no bytes of the secret, the digests
+/// or the body. [`TooOld`](Self::TooOld), [`TooNew`](Self::TooNew) and
+/// [`UppercaseDigest`](Self::UppercaseDigest) occur only if the digest is right. Therefore a sender
+/// without the secret learns only whether the header is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VerifyError {
@@ -34,14 +34,14 @@ pub enum VerifyError {
     Repeated,
     /// A signature header that does not have the form `t=UNIX_SECONDS,v1=HEX`.
     Malformed(MalformedReason),
-    /// The right digest in uppercase hex. The protocol requires lowercase.
+    /// The right digest in uppercase hex. The protocol requires lowercase hex.
     #[non_exhaustive]
     UppercaseDigest {
         /// The part's number.
         part: usize,
     },
-    /// No digest matches the body with any of the secrets. The sender has another secret, or the
-    /// body was changed in transit. With the feature `explain`,
+    /// No digest matches the body with any of the verifier's secrets. The sender has another
+    /// secret, or the body was changed in transit. With the feature `explain`,
     /// [`webhook::explain`](explain/index.html) finds and proves the cause.
     Mismatch,
     /// A correct signature that is too old, or a local clock that is ahead.
@@ -55,23 +55,23 @@ pub enum VerifyError {
     /// A correct signature that is too far in the future, or a local clock that is behind.
     #[non_exhaustive]
     TooNew {
-        /// The time from `now` to the signature.
+        /// The time from `now` to the signature's time.
         ahead: Duration,
-        /// The longest accepted time from `now` to the signature.
+        /// The longest accepted time from `now` to the signature's time.
         tolerance: Duration,
     },
 }
 
 impl VerifyError {
-    /// Returns the answer: always [`WebhookResponse::Rejected`].
+    /// Returns the answer, which is always [`WebhookResponse::Rejected`].
     #[must_use]
     pub const fn response(&self) -> WebhookResponse {
         WebhookResponse::Rejected
     }
 
-    /// Creates the HTTP response: always 400 with an empty body.
+    /// Creates the HTTP response, which is always 400 with an empty body.
     ///
-    /// The response does not contain the cause, which belongs in the receiver's log.
+    /// The response does not contain the cause, because the cause belongs in the receiver's log.
     #[must_use]
     pub fn into_response<B: Default>(self) -> Response<B> {
         self.response().into_response()
@@ -110,8 +110,8 @@ impl fmt::Display for VerifyError {
     }
 }
 
-/// A duration for people. Below ten minutes it has milliseconds. A longer duration is also shown in
-/// a larger unit.
+/// A duration for people. A duration below ten minutes has milliseconds. A longer duration is also
+/// shown in a larger unit.
 struct Words(Duration);
 
 impl fmt::Display for Words {

@@ -33,17 +33,17 @@ pub(super) type Cause = Box<dyn Error + Send + Sync>;
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// `Display` writes one line for a log, without the body. If a program has lost a part of the
-/// answer before the report, the line ends with the remedy: see
+/// `Display` writes one line for a log, without the body. If a program has lost a part of the answer
+/// before reporting the answer, the line ends with the remedy: see
 /// [`Flow::report`](super::Flow::report).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientError {
-    /// The status; `None` if there was no response, or if its number is not a status of HTTP. 200 is
-    /// possible, too, if a success cannot be read.
+    /// The status; `None` if there was no response, or if the number is not a status of HTTP. If a
+    /// successful response cannot be read, the status is 200.
     pub status: Option<StatusCode>,
-    /// The id to quote to support, from the header or else from the body. `None` if the service did
-    /// not answer.
+    /// The id to pass to support, from the header or else from the body. `None` if the service did not
+    /// answer.
     pub request_id: Option<RequestId>,
     /// The value of `Retry-After`.
     pub retry_after: Option<RetryAfter>,
@@ -60,13 +60,14 @@ pub struct ClientError {
 pub enum ClientErrorReason {
     /// A refusal of the service, with the service's own error.
     Refused(Box<ApiError>),
-    /// A response that is not the service's, such as a proxy's error, a login page or a redirect. Its
-    /// beginning is the [`excerpt`](ClientError::excerpt). The response may also be another call than the
-    /// requested call. Nothing of such a call is kept.
+    /// A response that is not the service's, for example a proxy's error, a login page or a redirect.
+    /// The [`excerpt`](ClientError::excerpt) is the beginning of the response. The response may also be
+    /// another call than the requested call. In this case, no part of the response is kept.
     NotFromService,
-    /// A success that ended too early. Nothing of the answer is kept, because the answer may be about people.
+    /// A successful response that ended too early. No part of the response is kept, because the response
+    /// may be about people.
     Truncated,
-    /// A success in JSON with other content than requested.
+    /// A successful response in JSON that cannot be read as the requested answer.
     Unreadable(ParseError),
     /// No response, caused by a missing connection, a timeout or a broken connection. The text is
     /// the HTTP client's error: one line of at most 500 bytes. Texts that look like an API key or a
@@ -89,8 +90,8 @@ pub enum ClientErrorReason {
 pub enum Action {
     /// Nobody: repeat the same request after a wait, see [`Retry`](super::Retry).
     Retry,
-    /// The programmer: the request is not valid. The [message](crate::rest::ApiError::message) says
-    /// why.
+    /// The programmer: the request is not valid. The [message](crate::rest::ApiError::message) contains
+    /// the reason.
     FixRequest,
     /// The program: the cursor is no longer accepted. Restart the list with
     /// [`CallPages::restarted`](super::CallPages::restarted) or
@@ -122,7 +123,7 @@ impl ClientError {
     /// The longest [`excerpt`](Self::excerpt): 2,048 bytes of the received body.
     pub const MAX_EXCERPT_LEN: usize = 2048;
 
-    /// Creates the error for a request without a complete response, caused by a missing connection,
+    /// Creates the error for a request without a complete response. The reason is a missing connection,
     /// a timeout or a truncated body. `cause` is the HTTP client's error, or a text.
     #[must_use]
     pub fn no_response(cause: impl Into<Cause>) -> Self {
@@ -137,8 +138,8 @@ impl ClientError {
         }
     }
 
-    /// Returns the beginning of a body that is not the service's, for people to read. The text is
-    /// empty for any other reason.
+    /// Returns the beginning of a body that is not the service's, for people to read. For any other
+    /// [`reason`](Self::reason), the text is empty.
     ///
     /// A body may repeat the request, so any text that looks like an API key or a signing secret is
     /// replaced. Bytes that are not UTF-8 are replaced, too. `Debug` shows the length only.
@@ -147,10 +148,10 @@ impl ClientError {
         &self.excerpt
     }
 
-    /// Returns who must act, and how. The code of the service's error decides. The status decides if
-    /// this version does not know the code. The status also decides if the code allows a retry, because
-    /// a proxy may have changed the status. Without an error of the service, the
-    /// [`reason`](Self::reason) and the status decide.
+    /// Returns who must act, and how. If the service returned an error, the code of this error
+    /// determines the action. If this version does not know the code, the status decides. If the code
+    /// allows a retry, the status also decides, because a proxy may have changed the status. Without an
+    /// error of the service, the [`reason`](Self::reason) and the status decide.
     #[must_use]
     pub fn action(&self) -> Action {
         let by_status = self.status.map_or(Action::Retry, action_of_status);
@@ -184,7 +185,7 @@ impl ClientError {
         }
     }
 
-    /// Returns the code, if the service refused.
+    /// Returns the code of the service's error, if the service refused the request.
     #[must_use]
     pub fn code(&self) -> Option<&ErrorCode> {
         match &self.reason {
@@ -357,8 +358,8 @@ impl ClientErrorReason {
         }
     }
 
-    /// Returns the fault of any other status. A body longer than [`ClientError::MAX_BODY_LEN`] is
-    /// not the service's.
+    /// Returns the fault of a response with any other status than 200. A body longer than
+    /// [`ClientError::MAX_BODY_LEN`] is not the service's.
     fn of_refusal(body: &[u8]) -> Self {
         if body.len() <= ClientError::MAX_BODY_LEN
             && let Ok(error) = ApiError::from_json(body)

@@ -27,12 +27,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This module does no I/O. A [`Flow`] decides on the next step. It handles the retries, the pace
-//! below the rate limit, the paging and the restart of a list. Your program provides `now`,
-//! `random`, `sleep`, and `send`, which uses an HTTP client of your choice. Copy `send` from one of
-//! [two examples](#http-clients) below, because a `send` that loses a status, the headers or the
-//! time limit compiles and is wrong. [`guide::reading`](crate::guide::reading) has the rules of the
-//! loop. The [protocol](crate::guide::protocol) has the promises of the API.
+//! This module does no I/O. A [`Flow`] decides on the next step. The flow handles the retries, the pace
+//! below the rate limit, the paging and the restart of a list. Your program provides `now`, `random`,
+//! `sleep` and `send`. The function `send` uses an HTTP client of your choice. Copy `send` from one of
+//! [two examples](#http-clients) below. A `send` that loses a status, the headers or the time limit
+//! compiles, but is wrong. [`guide::reading`](crate::guide::reading) describes the rules of the loop.
+//! The [protocol](crate::guide::protocol) describes the API's promises.
 //!
 //! | for | use |
 //! |---|---|
@@ -48,8 +48,8 @@
 //!
 //! # A copy of all calls
 //!
-//! Store each batch and the state that follows it in one transaction. A program that is killed at
-//! any point then continues from the state stored last. No call is lost or returned twice.
+//! Store each batch and the state after this batch in one transaction. If the program is then killed at
+//! any point, the next run continues from the state stored last. No call is lost or returned twice.
 //!
 //! ```
 //! use call_assistant::rest::client::{CallSync, Client, Step};
@@ -95,16 +95,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The program [`copy`](https://docs.rs/crate/call-assistant/latest/source/examples/copy.rs) is this loop
-//! over ureq, in 60 lines. A test kills the program at 240 points. To stop early, drop the flow and the
-//! pending request or sleep.
+//! The program [`copy`](https://docs.rs/crate/call-assistant/latest/source/examples/copy.rs) is this
+//! loop over ureq, in 60 lines. A test kills this program at 240 points. To stop early, drop the flow
+//! and the pending request or sleep.
 //!
 //! # An item that cannot be read
 //!
 //! Each item of a [page](crate::model::CallList) is a [`ListedCall`](crate::model::ListedCall): a
-//! [`Call`](crate::model::Call), or an [`UnreadableCall`](crate::model::UnreadableCall) that is
-//! kept whole with the reason. Such an item does not stop a page or a sync, and is not skipped.
-//! [`Batch::unreadable`] passes the item to the host.
+//! [`Call`](crate::model::Call) or an [`UnreadableCall`](crate::model::UnreadableCall). An unreadable
+//! call contains the whole item and the reason, does not stop a page or a sync, and is not skipped.
+//! [`Batch::unreadable`] passes the unreadable calls to the host.
 //!
 #![doc = include_str!("../../guide/send.md")]
 

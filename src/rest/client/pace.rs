@@ -5,7 +5,7 @@ use crate::json::stored_object;
 use crate::rest::Quota;
 
 stored_object! {
-    /// The intervals between requests that never exceed a quota, however long a walk takes.
+    /// The pace of requests, which never exceeds a quota, even during a long walk.
     ///
     /// ```
     /// use core::time::Duration;
@@ -18,15 +18,16 @@ stored_object! {
     /// assert!(pace.turn(now) > Duration::from_millis(100)); // wait that long, then send
     /// ```
     ///
-    /// A pace uses nine tenths of the quota. Requests that are delayed on the way arrive closer together than
-    /// they were sent. The last tenth absorbs up to five seconds of delay. If other clients use the same
-    /// credential, see [`shared`](Self::shared). A stored pace is checked when it is read.
+    /// A pace uses nine tenths of the quota. Because of delays on the way, requests can arrive closer
+    /// together than they were sent. The last tenth compensates for up to five seconds of delay. If
+    /// other clients use the same credential, see [`shared`](Self::shared). A stored pace is checked
+    /// when it is read.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Pace {
         #[serde(deserialize_with = "crate::json::read_stored")]
         gap: Duration,
         free_at: Option<Timestamp>,
-        /// The latest `now` that was given.
+        /// The latest `now` that was passed to `turn`.
         latest: Option<Timestamp>,
     }
     check: Pace::check
@@ -42,8 +43,8 @@ impl Pace {
         Self::shared(quota, 1)
     }
 
-    /// Creates the pace of each of several clients with the same credential. Zero clients count as
-    /// one client. Each client has at least one request a day.
+    /// Creates the pace for one of several clients with the same credential. Zero clients are treated as
+    /// one client. Each client can make at least one request a day.
     #[must_use]
     pub fn shared(quota: Quota, clients: u32) -> Self {
         const MINUTE_AT_NINE_TENTHS: Duration = Duration::from_nanos(66_666_666_667);
@@ -52,11 +53,11 @@ impl Pace {
         Self { gap, free_at: None, latest: None }
     }
 
-    /// Reserves the next slot and returns how long to wait for it.
+    /// Reserves the next slot, and returns how long to wait for this slot.
     ///
-    /// Any number of tasks can reserve slots in advance. Each task waits for its own slot. If the
-    /// clock is set back by more than a minute, the reserved slots move with it, so no task waits
-    /// for the clock to catch up.
+    /// Any number of tasks can reserve slots in advance. Each task waits for its own slot. If the clock
+    /// is set back by more than a minute, the reserved slots move back by the same time. Therefore no
+    /// task waits for the clock to catch up.
     #[must_use]
     pub fn turn(&mut self, now: Timestamp) -> Duration {
         // A smaller step may come from tasks that read the clock in another order than they get here.

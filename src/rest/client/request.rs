@@ -8,7 +8,7 @@ use super::{ClientError, ResponseHead, error};
 use crate::rest::{ApiKey, ApiRequest, BaseUrl, ParameterError};
 use crate::text::TextError;
 
-/// A client of the service, which turns operations into requests, and responses into results.
+/// A client of the service. The client converts operations into requests, and responses into results.
 ///
 /// ```
 /// use call_assistant::rest::{GetAccount, ListCalls};
@@ -31,8 +31,8 @@ use crate::text::TextError;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The HTTP client must enforce a time limit for the whole request, and a limit on the length of a
-/// body. It must not follow redirects, because a redirect would send the key elsewhere.
+/// The HTTP client must enforce a time limit for the whole request, and a limit on the length of a body.
+/// The HTTP client must not follow redirects, because a redirect would send the key to another server.
 #[derive(Clone, Debug)]
 pub struct Client {
     base: BaseUrl,
@@ -69,12 +69,13 @@ impl Client {
         &self.key
     }
 
-    /// Creates the request of an operation, with the key in `Authorization`, marked as sensitive. The request
-    /// has no body. `request.map(|()| ...)` adds the empty body that an HTTP client requires.
+    /// Creates the request of an operation. The header `Authorization` contains the key and is marked as
+    /// sensitive. The request has no body. If an HTTP client requires a body, `request.map(|()| ...)`
+    /// adds an empty body.
     ///
     /// # Errors
-    /// The limit or the filter of a list is not valid, or no URL can contain the cursor or the call's
-    /// id.
+    /// Returns an error if the limit or the filter of a list is not valid, or if no URL can contain the
+    /// cursor or the call's id.
     #[expect(clippy::expect_used, reason = "base URL, key and request are checked text")]
     pub fn request<R: ApiRequest>(&self, operation: &R) -> Result<Request<()>, ParameterError> {
         let mut request = Request::new(());
@@ -90,13 +91,13 @@ impl Client {
         Ok(request)
     }
 
-    /// Reads the response to [`request`](Self::request): an [`Account`](crate::model::Account), a
-    /// [`Call`](crate::model::Call) or a [`CallList`](crate::model::CallList), as the operation
-    /// says. The head is `&http::response::Parts` or a [`ResponseHead`].
+    /// Reads the response to [`request`](Self::request). The operation determines whether the result is
+    /// an [`Account`](crate::model::Account), a [`Call`](crate::model::Call) or a
+    /// [`CallList`](crate::model::CallList). The head is `&http::response::Parts` or a [`ResponseHead`].
     ///
     /// # Errors
-    /// The service refused, or the response is not an answer to the operation, such as the
-    /// answer for another call.
+    /// Returns an error if the service refused the request, or if the response does not answer the
+    /// operation, for example because it contains another call.
     pub fn read<'h, R: ApiRequest>(
         &self,
         operation: &R,

@@ -7,8 +7,8 @@ use crate::rest::REQUEST_ID_HEADER;
 use crate::text::Occurs;
 use crate::time::http_date;
 
-/// The relevant part of a response's head, as plain values, for HTTP clients without the `http`
-/// crate or on another version of `http`. `http::response::Parts` converts into it.
+/// The relevant part of a response's head, as plain values. This type is for HTTP clients without the
+/// `http` crate, or with another version of `http`. `http::response::Parts` converts into this type.
 ///
 /// ```
 /// use call_assistant::rest::GetAccount;
@@ -26,11 +26,12 @@ use crate::time::http_date;
 pub struct ResponseHead<'a> {
     /// The status.
     pub status: u16,
-    /// `X-Request-Id`. Each header here is `None` if it is missing or repeated.
+    /// The header `X-Request-Id`. Each header of this struct is `None` if the header is missing or
+    /// repeated.
     pub request_id: Option<&'a str>,
     /// `Retry-After`.
     pub retry_after: Option<&'a str>,
-    /// `Date`: the instant to which an absolute `Retry-After` is relative.
+    /// The header `Date`. An absolute `Retry-After` is measured from this instant.
     pub date: Option<&'a str>,
     /// Whether the response has other headers.
     others: bool,
@@ -43,8 +44,8 @@ impl ResponseHead<'_> {
         Self { status, request_id: None, retry_after: None, date: None, others: false }
     }
 
-    /// Returns the instant of the `Date` header: the service's time. A sync uses it, see
-    /// [`CallSync::apply`](super::CallSync::apply).
+    /// Returns the instant of the `Date` header, which is the service's time. A sync passes this instant
+    /// to [`CallSync::apply`](super::CallSync::apply).
     #[must_use]
     pub fn date(&self) -> Option<Timestamp> {
         http_date::parse(self.date?)

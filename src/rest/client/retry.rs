@@ -23,12 +23,12 @@ use crate::Timestamp;
 /// assert_eq!(patient.wait(&error, 19, random, now), Some(Duration::from_secs(300)));
 /// ```
 ///
-/// - **Which errors**: no response, a truncated response, 408, 425, 429, and 5xx except 501 and 505
-///   (see [`ClientError::action`]). After any other error, the same request would be refused again.
-///   Every request of this API only reads, so repeating it does no harm.
-/// - **How long**: `Retry-After` plus a backoff. Both are capped. The backoff doubles with every
-///   try. Jitter extends the backoff at random, to at most twice its length. Therefore no client
-///   retries before the time in `Retry-After`, and the clients do not all retry at that time.
+/// - **Which errors**: no response, a truncated response, 408, 425, 429, and 5xx except 501 and 505 (see
+///   [`ClientError::action`]). After any other error, the same request would be refused again. Every
+///   request of this API only reads, so repeating a request does no harm.
+/// - **How long**: `Retry-After` plus a backoff. Both parts are capped. The backoff doubles with every
+///   try. Jitter extends the backoff at random, to at most twice the length of the backoff. Therefore no
+///   client retries before the time in `Retry-After`, and the clients do not all retry at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
     tries: u32,
@@ -52,10 +52,9 @@ impl Retry {
         }
     }
 
-    /// Sets the number of tries, including the first. With `u32::MAX`, the policy never gives up on
-    /// a transient error. The longest backoff is 30 seconds unless
-    /// [`with_backoff`](Self::with_backoff) changes it. Without jitter, the 19 waits of 20 tries
-    /// are then seven minutes in total.
+    /// Sets the number of tries, including the first try. With `u32::MAX`, the policy never gives up on
+    /// a transient error. Unless changed by [`with_backoff`](Self::with_backoff), the longest backoff is
+    /// 30 seconds. Then the 19 waits of 20 tries are seven minutes in total, without jitter.
     #[must_use]
     pub const fn with_tries(self, tries: u32) -> Self {
         Self { tries, ..self }
@@ -68,11 +67,11 @@ impl Retry {
         Self { first_backoff: first, longest_backoff: longest, ..self }
     }
 
-    /// Returns how long to wait before the same request is made again. `None` means to give up,
-    /// because the answer would be the same or the tries are used up.
+    /// Returns how long to wait before the same request is made again. Returns `None` if the answer
+    /// would be the same, or if the tries are used up. In both cases, give up.
     ///
-    /// `tried` is the number of tries so far, from 1. `random` is eight random bytes, which need
-    /// not be fit for secrets. `now` is used only if `Retry-After` is a date.
+    /// `tried` is the number of tries so far, from 1. `random` is eight random bytes, which need not be
+    /// suitable for secrets. `now` is used only if `Retry-After` is a date.
     #[must_use]
     pub fn wait(
         &self,

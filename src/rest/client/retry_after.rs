@@ -24,8 +24,8 @@ pub enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// Reads the header: whole seconds, or an HTTP date in any of its three forms. Anything else (a
-    /// sign, a fraction, a unit) is `None`. The wait is then the backoff alone.
+    /// Reads the header: whole seconds, or an HTTP date in any of its three forms. For any other text,
+    /// for example with a sign, a fraction or a unit, returns `None`. Then the wait is only the backoff.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim_matches([' ', '\t']);
@@ -44,8 +44,8 @@ impl RetryAfter {
         }
     }
 
-    /// Converts an instant into the seconds from the response's own `Date` header, so that a wrong
-    /// local clock does no harm. An unreadable date changes nothing.
+    /// Converts an instant into the seconds from the response's own `Date` header to this instant.
+    /// Therefore a wrong local clock does no harm. If `date` is unreadable, the value stays unchanged.
     pub(super) fn relative_to(self, date: &str) -> Self {
         match (self, http_date::parse(date)) {
             (Self::At(instant), Some(answered)) => Self::Seconds(instant.since(answered).as_secs()),

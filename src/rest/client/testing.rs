@@ -39,11 +39,11 @@
 //! | a proxy's page in HTML | [`bad_gateway`] |
 //! | a body that is cut short | [`cut_short`] |
 //!
-//! After a refused cursor, the list begins again at its first page. A test with the whole service in memory,
-//! [`rest::testing::Service`](crate::rest::testing::Service), can replace a single answer before it reports
-//! that answer.
+//! After a refused cursor, the flow restarts the list at the first page.
+//! [`rest::testing::Service`](crate::rest::testing::Service) is the whole service in memory. A test with
+//! this service can replace a single answer before the test reports the answer.
 //!
-//! For a missing answer, pass `Err(..)` to [`Flow::report`](super::Flow::report).
+//! To simulate a missing answer, pass `Err(..)` to [`Flow::report`](super::Flow::report).
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -63,8 +63,8 @@ pub fn answer(answer: &impl ApiResponse) -> Response<Vec<u8>> {
     answer.to_response(&request_id())
 }
 
-/// Returns the pages of a list of calls, each with the cursor of the next one. The calls are sorted
-/// in the list's order, newest first. A page size of 0 counts as 1.
+/// Returns the pages of a list of calls. Each page except the last contains the cursor of the next page.
+/// The function sorts the calls from the newest to the oldest. A page size of 0 is treated as 1.
 #[must_use]
 pub fn pages(calls: impl IntoIterator<Item = Call>, page_size: usize) -> Vec<Response<Vec<u8>>> {
     let mut calls: Vec<Call> = calls.into_iter().collect();
@@ -81,17 +81,17 @@ pub fn pages(calls: impl IntoIterator<Item = Call>, page_size: usize) -> Vec<Res
     pages
 }
 
-/// Returns the response of a documented error, with its status. A code that is not documented gets
-/// the status 400.
+/// Returns the response of an error, with the documented status of its code. If the code is not
+/// documented, the status is 400.
 #[must_use]
 pub fn error(code: ErrorCode) -> Response<Vec<u8>> {
     let status = code.status().unwrap_or(StatusCode::BAD_REQUEST);
     response(status, &request_id(), ApiError::new(code, request_id()).to_json())
 }
 
-/// Returns the response 429 with a `Retry-After` of this number of seconds. A flow waits longer,
-/// because it adds the backoff of its [`Retry`](super::Retry): at most a second after the first
-/// try.
+/// Returns the response 429 with a `Retry-After` of this number of seconds. A flow waits longer, because
+/// the flow adds the backoff of its [`Retry`](super::Retry). After the first try, the default is at most
+/// a second.
 #[must_use]
 pub fn rate_limited(retry_after: u32) -> Response<Vec<u8>> {
     let mut response = error(ErrorCode::RateLimitExceeded);
@@ -99,7 +99,7 @@ pub fn rate_limited(retry_after: u32) -> Response<Vec<u8>> {
     response
 }
 
-/// Returns a response 502 in HTML, as a proxy in front of the service sends it.
+/// Returns a response 502 in HTML, like a proxy in front of the service.
 #[must_use]
 pub fn bad_gateway() -> Response<Vec<u8>> {
     let mut response = Response::new(b"<html><h1>502 Bad Gateway</h1></html>\n".to_vec());
@@ -108,8 +108,8 @@ pub fn bad_gateway() -> Response<Vec<u8>> {
     response
 }
 
-/// Returns the response with the first half of its body, like an HTTP client that does not detect a
-/// broken connection.
+/// Returns the response with only the first half of its body. An HTTP client that does not detect a
+/// broken connection returns such a response.
 #[must_use]
 pub fn cut_short(mut response: Response<Vec<u8>>) -> Response<Vec<u8>> {
     let half = response.body().len() / 2;

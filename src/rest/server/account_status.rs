@@ -2,7 +2,7 @@
 
 use crate::id::AccountId;
 
-/// The facts about an account that decide whether the API answers.
+/// The facts about an account that decide whether the API serves its requests.
 ///
 /// ```
 /// use call_assistant::id::AccountId;
@@ -21,7 +21,7 @@ use crate::id::AccountId;
 /// field has a value that is safe to assume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountStatus {
-    /// The account. The status of another account is rejected with 500, as a fault of the store.
+    /// The account. If the status belongs to another account, the store is at fault and the response is 500.
     pub account_id: AccountId,
     /// Whether the account is scheduled for deletion.
     pub closing: bool,

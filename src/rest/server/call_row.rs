@@ -8,7 +8,7 @@ use crate::model::Call;
 use crate::rest::Mode;
 use crate::rest::call_filter::FILTERS;
 
-/// A call of a store, with its account and mode.
+/// A call in a store, with its account and mode.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -22,16 +22,16 @@ use crate::rest::call_filter::FILTERS;
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// The public object does not name its account. Without this row, a list in memory or a missing
-/// `WHERE` could serve one customer's calls to another. Fill in the account and the mode from the
-/// stored call, not from the request.
+/// A [`Call`] does not contain its account. Without this row, a list in memory or a missing `WHERE` could
+/// serve one customer's calls to another customer. Fill in the account and the mode from the stored call, not
+/// from the request.
 ///
 /// Closed: a new field must not compile until the store fills it in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRow {
     /// The account that the call belongs to.
     pub account_id: AccountId,
-    /// Production or test data.
+    /// The mode of the call.
     pub mode: Mode,
     /// The call.
     pub call: Call,
@@ -43,7 +43,7 @@ impl CallRow {
     }
 }
 
-/// The account and the mode of a credential. The credential can read nothing else.
+/// The account and the mode of the only data that a credential can read.
 #[derive(Clone, Debug)]
 pub(super) struct Owner {
     pub(super) account_id: AccountId,
@@ -52,8 +52,8 @@ pub(super) struct Owner {
 
 /// The reason why the rows of a page are not served, for the operator's log.
 ///
-/// The error names a row by its position among the given rows, from 0. It shows nothing of the
-/// row's contents.
+/// The error identifies a row by its position among the given rows, beginning with 0. The error contains
+/// nothing of the row's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RowsReason {
@@ -73,14 +73,13 @@ pub enum RowsReason {
         /// The position of the row.
         row: usize,
     },
-    /// A row that does not come after the previous row or the cursor. The cause is another order,
-    /// another collation, or a repeated row. Also a position of
-    /// [`answer_part`](super::CallsQuery::answer_part) that does not come after the cursor, or comes
-    /// before the last row.
+    /// A row that does not come after the previous row or the cursor. The cause is a different order or
+    /// collation, or a repeated row. Also, a position of [`answer_part`](super::CallsQuery::answer_part) that
+    /// does not come after the cursor, or comes before the last row.
     #[error("row {row} does not come after the one before it")]
     #[non_exhaustive]
     OutOfOrder {
-        /// The position of the row; the number of rows for a position of `answer_part`.
+        /// The position of the row. For a position of `answer_part`, the number of rows.
         row: usize,
     },
     /// A row that the [filter](crate::rest::CallFilter) of the list does not select.

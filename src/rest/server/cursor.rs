@@ -1,4 +1,4 @@
-//! Cursors: positions where pages ended, sealed so that the service accepts only its own cursors.
+//! Cursors: positions where pages ended. They are sealed, so that the service accepts only its own cursors.
 
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ const NANOS_MASK: u128 = (1 << NANOS_BITS) - 1;
 const TAG_LEN: usize = 16;
 const MAX_BYTES: usize = CursorKeys::MAX_LEN / 4 * 3;
 
-/// The label that separates these digests from any other use of the same key.
+/// The label that makes these digests differ from the digests of any other use of the key.
 const LABEL: &[u8] = b"calls cursor";
 
 /// The contents of a cursor: the position where a page ended, and the filter of its list.
@@ -33,9 +33,9 @@ const LABEL: &[u8] = b"calls cursor";
 pub struct Cursor {
     /// The `started_at` of the last call of the page.
     pub started_at: Timestamp,
-    /// The id of that call.
+    /// The id of the last call of the page.
     pub id: CallId,
-    /// The filter of the list. A cursor whose bounds are in the wrong order does not open.
+    /// The filter of the list. If the bounds are in the wrong order, [`CursorKeys::open`] returns an error.
     pub filter: CallFilter,
 }
 
@@ -99,7 +99,7 @@ impl fmt::Debug for CursorKey {
     }
 }
 
-/// A ring of keys that authenticate cursors. The first key signs, and all keys verify.
+/// A ring of keys that authenticate cursors. The first key signs new cursors, and all keys verify cursors.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -124,20 +124,21 @@ impl fmt::Debug for CursorKey {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A cursor holds the position of the last call of a page and the filter of the list. The cursor does not
-/// contain the account and the mode, but is authenticated together with them. A cursor is therefore invalid
-/// for any other account or mode, and reveals nothing about its own account.
+/// A cursor contains the position of the last call of a page and the filter of the list. The HMAC also covers
+/// the account and the mode, which the cursor does not contain. A cursor is therefore invalid for any other
+/// account or mode, and reveals nothing about its own account.
 ///
 /// # Rotation
 ///
-/// Cursors do not expire. They are valid as long as their key is in the ring. To change keys where
-/// several hosts serve the same list:
-/// 1. Add the new key to every host with [`with_key`](Self::with_key), so that it verifies.
-/// 2. Put the new key first on every host, so that it signs.
-/// 3. Remove the old key a day after the last cursor was sealed with it. Each page has a new cursor, so
-///    only a client that paused for a day between two pages has an old cursor.
+/// Cursors do not expire. A cursor is valid as long as its key is in the ring. If several hosts serve the
+/// same list, change keys in these steps:
+/// 1. Add the new key to every host with [`with_key`](Self::with_key), so that every host verifies its
+///    cursors.
+/// 2. Put the new key first on every host, so that the new key signs.
+/// 3. Remove the old key a day after the old key sealed its last cursor. Each page has a new cursor.
+///    Therefore only a client that paused for a day between two pages has a cursor of the old key.
 ///
-/// Use the next number for each new key. The number after 255 is 0.
+/// Give each new key the next number. The number after 255 is 0.
 ///
 /// # Format
 ///
@@ -150,10 +151,10 @@ impl fmt::Debug for CursorKey {
 /// | 1 to 255 | the call's id |
 /// | 16 | the first half of an HMAC-SHA256 |
 ///
-/// The HMAC covers a label, the mode, the length of the account's id, that id, and all previous
-/// bytes. The text is base64url without padding. Each cursor has exactly one text under each key.
-/// Any other text that decodes to the same bytes or the same meaning is rejected. A cursor with a
-/// call id of 27 bytes has 72 characters, or 96 with both bounds.
+/// The HMAC covers a label, the mode, the length of the account's id, that id, and all bytes before the HMAC.
+/// The text is base64url without padding. Under each key, a cursor has exactly one text. Any other text with
+/// the same bytes or the same meaning is rejected. If the call's id has 27 bytes, the cursor has 72
+/// characters, or 96 characters with both bounds.
 #[derive(Clone, Debug)]
 pub struct CursorKeys {
     first: CursorKey,
@@ -164,20 +165,20 @@ impl CursorKeys {
     /// The longest cursor: 400 characters. A longer cursor is rejected before it is decoded.
     pub const MAX_LEN: usize = 400;
 
-    /// Creates a ring of one key, which signs. The key consists of 32 random bytes and the number
-    /// that identifies it in cursors.
+    /// Creates a ring with one key, which signs new cursors. The key consists of 32 random bytes and a number
+    /// that identifies the key in cursors.
     ///
-    /// The number is not secret. Do not reuse the number of an old key while its cursors are in
+    /// The number is not secret. Do not reuse the number of an old key while cursors of the old key are in
     /// use, because these cursors would be rejected as altered.
     #[must_use]
     pub fn new(id: u8, mut bytes: [u8; 32]) -> Self {
         Self { first: CursorKey::new(id, &mut bytes), others: Vec::new() }
     }
 
-    /// Adds an older key or the next key, which verifies and does not sign.
+    /// Adds an older key or the next key, which verifies cursors and does not sign them.
     ///
     /// # Errors
-    /// The ring has a key with the same number.
+    /// The ring already has a key with this number.
     pub fn with_key(mut self, id: u8, mut bytes: [u8; 32]) -> Result<Self, KeyIdTakenError> {
         let key = CursorKey::new(id, &mut bytes);
         if self.key(id).is_some() {
@@ -187,7 +188,7 @@ impl CursorKeys {
         Ok(self)
     }
 
-    /// Writes a cursor for this account and mode, with the first key.
+    /// Writes a cursor for this account and mode, signed with the first key.
     #[must_use]
     pub fn seal(&self, account: &AccountId, mode: Mode, cursor: &Cursor) -> String {
         self.first.seal(account, mode, cursor)
@@ -196,8 +197,8 @@ impl CursorKeys {
     /// Reads a cursor that was made for this account and mode.
     ///
     /// # Errors
-    /// The cursor is not for this account and mode, not of this ring, or altered. The response is
-    /// the same `invalid_cursor` for all these errors. The error itself is for the operator's log.
+    /// The cursor was made for another account or mode, was not made by this ring, or was altered. The caller
+    /// gets the same `invalid_cursor` for all these errors. The error itself is for the operator's log.
     pub fn open(&self, account: &AccountId, mode: Mode, text: &str) -> Result<Cursor, CursorError> {
         if text.is_empty() {
             return Err(CursorError::Empty);
@@ -247,7 +248,7 @@ pub struct KeyIdTakenError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CursorError {
-    /// A parameter without a value.
+    /// A parameter `cursor` without a value.
     #[error("cursor is empty")]
     Empty,
     /// A text that is longer than [`CursorKeys::MAX_LEN`].
@@ -277,14 +278,14 @@ pub enum CursorError {
         /// The number of the key.
         id: u8,
     },
-    /// A cursor that was altered, or made for another account or mode, or under another key with the
-    /// same number.
+    /// A cursor that was altered, made for another account or mode, or sealed with another key of the same
+    /// number.
     #[error("cursor was altered, or is another account's or mode's")]
     Digest,
     /// An authentic cursor with contents that this version would not have written.
     #[error("cursor is authentic and its contents are not valid")]
     Contents,
-    /// A request whose filters differ from the filters of its cursor's list.
+    /// A request with a bound that differs from the bound in its cursor.
     #[error("request has other filters than the list of its cursor")]
     Filters,
 }
@@ -297,7 +298,7 @@ fn read(flags: u8, contents: &[u8]) -> Option<Cursor> {
 }
 
 impl CallFilter {
-    /// Returns a bit for each filter that is set, and their values.
+    /// Returns a bit for each bound that is set, and the values of these bounds.
     fn seal(&self) -> (u8, FixedText<MAX_FILTER_LEN>) {
         let bounds = [(CREATED_AFTER, self.created_after), (CREATED_BEFORE, self.created_before)];
         let (mut flags, mut values) = (0, FixedText::new());
@@ -327,7 +328,7 @@ impl CallFilter {
     }
 
     /// Returns whether a request with this filter can be for another page of a list with the filter `list`.
-    /// Each filter must be the same as in `list`, or omitted.
+    /// Each bound of the request must equal the bound in `list`, or be omitted.
     pub(super) fn continues(&self, list: &Self) -> bool {
         let is_own = |(name, value): (&str, &dyn fmt::Display)| {
             list.pairs().any(|own| own.0 == name && own.1.to_string() == value.to_string())

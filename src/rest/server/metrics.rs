@@ -32,7 +32,7 @@ side_metrics! {
     /// # Ok::<(), std::fmt::Error>(())
     /// ```
     ///
-    /// [No label](crate::metrics#labels) holds an account, a credential or a path.
+    /// [No label](crate::metrics#labels) contains an account, a credential or a path.
     pub struct ApiMetrics {
         requests: Counters<Request> = "call_assistant_api_requests", "Requests that were answered.";
         rejections: Counters<Code> = "call_assistant_api_rejections", "Requests that were rejected.";
@@ -44,8 +44,7 @@ side_metrics! {
 }
 
 impl ApiMetrics {
-    /// Counts a response, which is the result of an exchange, and its duration.
-    /// [`Operation::from_path`] returns the operation.
+    /// Counts the result of an exchange and its duration. [`Operation::from_path`] returns the operation.
     pub fn answered<B>(
         &mut self,
         operation: Option<Operation>,
@@ -81,7 +80,7 @@ label! {
     }
 }
 
-/// The operation of a request, which is `None` for another path, and the status of its response.
+/// The operation and the status of a request. For an unknown path, the operation is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request(Option<Operation>, StatusClass);
 

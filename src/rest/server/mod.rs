@@ -29,10 +29,11 @@
 //! ```
 //!
 //! A step that fails returns a [`Rejection`], which is a complete response. Between two steps, the host looks
-//! up the data for the next step. The state says which data, and for which account. If a look-up fails,
-//! `internal_error` of the state creates the 500. Write the look-up as a separate statement. The next step
-//! consumes the state, so its arguments cannot contain the state. The states own their data, so a look-up may
-//! await. [`RequestHead::from_parts`] reads the head of an [`http::Request`]. This is a whole host:
+//! up the data for the next step. The functions of the state return what to look up, and for which account.
+//! If a look-up fails, `internal_error` of the state creates the 500. Write each look-up as a separate
+//! statement, because the next step consumes the state. A look-up may await, because the states own their
+//! data. [`RequestHead::from_parts`] reads the head of an [`http::Request`]. The following program is a whole
+//! host:
 //!
 //! ```
 //! use std::collections::HashMap;
@@ -141,13 +142,12 @@
 //!
 //! # Order of checks
 //!
-//! The first check that fails decides the response. The
-//! [protocol](crate::guide::protocol#order-of-refusals) has the table of checks. HTTP/1.0 may omit
-//! `Host`.
+//! The first check that fails decides the response. The [protocol](crate::guide::protocol#order-of-refusals)
+//! contains the table of checks. A request of HTTP/1.0 may omit `Host`.
 //!
-//! The first three checks need no look-up. An unknown sender learns nothing further. The most final
-//! state of an account is checked first, so that nobody debugs the scopes of a key for an account
-//! that is closing. Each request that passes the rate limit counts against the limit.
+//! The first three checks need no look-up. An unknown sender learns nothing about the later checks. The most
+//! final state of an account is checked first. Therefore nobody debugs the scopes of a key for a closing
+//! account. Each request that passes the rate limit counts against the limit.
 //!
 //! # What does not compile
 //!
@@ -160,7 +160,7 @@
 //! }
 //! ```
 //!
-//! Calls cannot be looked up before the request is authorised, because there is no query:
+//! Calls cannot be looked up before the request is authorised, because there is no query yet:
 //!
 //! ```compile_fail,E0308
 //! # use call_assistant::rest::server::{Admitted, CallRow, CallsQuery};
@@ -190,7 +190,7 @@
 //! }
 //! ```
 //!
-//! Every response has its request id, even the response of a failing host:
+//! Every response has the id of its request, even the response of a failing host:
 //!
 //! ```compile_fail,E0061
 //! # use call_assistant::rest::server::Rejection;
@@ -206,21 +206,21 @@
 //!
 //! # What a host still has to do
 //!
-//! - Send the status, the headers and the body of each response unchanged. Add no CORS headers.
-//!   `Content-Length` is included, even in the response to a `HEAD`.
-//! - Log the [reason](Rejection::reason) of each rejection with its request id.
-//! - Look up keys by [`Received::digest`] for each request. A cache of keys delays revocation, which
-//!   must take effect at once.
-//! - Take `now` once for each request. If [SQL](RateWindows#in-sql) counts the rates, it uses the clock of
-//!   the database. Its result is a duration, which the host can add to its own `now`.
-//! - Limit sizes and times. The HTTP library answers a request that it cannot parse (400, 408,
-//!   431), without an envelope and a request id. This module answers every other request.
+//! - Send the status, the headers and the body of each response unchanged. Add no CORS headers. The headers
+//!   include `Content-Length`, even in the response to a `HEAD`.
+//! - Log the [reason](Rejection::reason) of each rejection with the request id.
+//! - Look up keys by [`Received::digest`] for each request. A cache of keys would delay revocations, but a
+//!   revocation must take effect at once.
+//! - Take `now` once for each request. If a function in [SQL](RateWindows#in-sql) counts the requests, the
+//!   function uses the clock of the database. It returns a duration, which the host can add to its own `now`.
+//! - Limit the size and the time of requests. If the HTTP library cannot parse a request, it answers 400, 408
+//!   or 431, without an envelope and a request id. This module answers all other requests.
 //!
 //! # What may grow
 //!
-//! A new operation, parameter or reason is not a breaking change. A host answers an operation that it does
-//! not know with [`Authorized::internal_error`]. Some enums and structs never grow without a breaking change,
-//! such as [`KeyState`] and [`CallRow`]. Their documentation gives the reason after `Closed:`.
+//! A new operation, parameter or reason is not a breaking change. If a host does not know an operation, it
+//! answers with [`Authorized::internal_error`]. For types such as [`KeyState`] and [`CallRow`], a new variant
+//! or field is a breaking change. Their documentation gives the reason after `Closed:`.
 
 mod account_status;
 mod call_row;
@@ -251,6 +251,6 @@ pub use stored_key::{KeyDigest, KeyState, StoredKey};
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// The document describes the operations with their parameters, bounds and errors, and every event, for
+/// The document describes every event and every operation with its parameters, bounds and errors. It is for
 /// documentation and tools. No path of the API serves the document.
 pub const OPENAPI: &str = include_str!("../openapi.json");

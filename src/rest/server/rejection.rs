@@ -25,9 +25,9 @@ use crate::rest::{ApiError, ErrorCode, Operation, ParameterError, Scope};
 /// assert_eq!(rejection.into_response().status(), 500);
 /// ```
 ///
-/// The message of the response contains the reason only if the `Host` header or a parameter is not
-/// valid, or if a scope is missing. Any other message is the code's default message. All unusable keys
-/// get the same bytes, and the response reveals nothing about a fault of the host.
+/// If the `Host` header or a parameter is not valid, or a scope is missing, the message of the response
+/// contains the reason. Any other message is the code's default message. All unusable keys get the same
+/// bytes. No response reveals anything about a fault of the host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{request_id}: {}: {reason}", .reason.code())]
 pub struct Rejection {
@@ -39,8 +39,8 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// Creates the rejection with 500, for a host that fails before an exchange begins. Each state of an
-    /// exchange has its own `internal_error`, which contains more about the request.
+    /// Creates the rejection with 500, for a host that fails before an exchange begins. The `internal_error`
+    /// of each state of an exchange contains more about the request.
     #[must_use]
     pub fn internal_error(request_id: RequestId) -> Self {
         let reason = RejectionReason::Internal;
@@ -72,19 +72,19 @@ impl Rejection {
         &self.request_id
     }
 
-    /// Returns the operation, if the path names one.
+    /// Returns the operation, if the path was recognised.
     #[must_use]
     pub fn operation(&self) -> Option<Operation> {
         self.operation
     }
 
-    /// Returns the credential, if the request has a valid one.
+    /// Returns the id of the credential, if the request has a valid credential.
     #[must_use]
     pub fn credential_id(&self) -> Option<&CredentialId> {
         self.credential_id.as_ref()
     }
 
-    /// Writes the complete response. Send it unchanged.
+    /// Writes the complete response. Send the response unchanged.
     #[must_use]
     pub fn into_response(self) -> Response<Vec<u8>> {
         let mut error = ApiError::new(self.code(), self.request_id.clone());
@@ -130,7 +130,7 @@ pub enum RejectionReason {
     /// A `Host` header that is not a host with an optional port.
     #[error("the Host header is malformed")]
     MalformedHost,
-    /// A path of no operation.
+    /// A path that no operation has.
     #[error("no operation has this path")]
     UnknownPath,
     /// A method that is neither `GET` nor `HEAD`.
@@ -172,7 +172,7 @@ pub enum RejectionReason {
     /// The scope of the operation, which the credential lacks. The response names the scope.
     #[error("the credential lacks {0}")]
     ScopeMissing(Scope),
-    /// A parameter that is not valid. The response has the same text.
+    /// A parameter that is not valid. The message of the response has the same text.
     #[error("{0}")]
     Parameter(ParameterError),
     /// A cursor that is not valid.
@@ -190,7 +190,7 @@ pub enum RejectionReason {
     /// A failure of the host, such as a look-up that failed.
     #[error("the host failed")]
     Internal,
-    /// A status or a record of another account, from the host.
+    /// A status or a record from the host that belongs to another account.
     #[error("the host gave another account's record")]
     WrongAccount,
     /// A call with another id, from the host.

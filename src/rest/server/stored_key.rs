@@ -40,9 +40,9 @@ stored_object! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// [`new`](Self::new) creates the value for a new key. For a key that is read from a table, all fields
-    /// are required, because a missing `revoked_at` would re-enable a revoked key. All fields are required in
-    /// the serialised form, too. It ignores unknown fields.
+    /// [`new`](Self::new) creates the stored form of a new key. For a key that is read from a table, fill in
+    /// all fields, because a missing `revoked_at` would re-enable a revoked key. The serialised form also
+    /// requires all fields, and ignores unknown fields.
     ///
     /// Closed: a new field must not compile until the store fills it in.
     ///
@@ -53,15 +53,15 @@ stored_object! {
     ///
     /// # Rotation
     ///
-    /// An account can have several valid keys, so no request fails while a new key replaces an old
-    /// key:
+    /// An account can have several valid keys. Therefore no request fails during these steps, which replace
+    /// an old key:
     ///
     /// 1. The service stores the [`new`](Self::new) key, with the scopes of the old key, and shows the new
-    ///    key. The old key may get an end, [`expires_at`](Self::expires_at).
+    ///    key. The service may set [`expires_at`](Self::expires_at) of the old key.
     /// 2. The customer switches to the new key with `Client::with_key`.
     /// 3. When `last_used_at` of the old key no longer changes, the service [revokes](Self::revoke) the old
-    ///    key. `last_used_at` changes only if the host calls [`note_use`](Self::note_use) for each request
-    ///    that is identified.
+    ///    key. The host must call [`note_use`](Self::note_use) for each identified request. Otherwise,
+    ///    `last_used_at` never changes.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct StoredKey {
         /// The id of the key in logs and rate limits. The id is not a secret.
@@ -70,25 +70,25 @@ stored_object! {
         pub account_id: AccountId,
         /// The digest by which a presented key is looked up.
         pub digest: KeyDigest,
-        /// Production or test data.
+        /// The mode of the key.
         // Requests use this, not the text of the prefix (D-12).
         pub mode: Mode,
         /// The name that the owner gave the key.
         pub name: String,
-        /// The part of the secret that may be shown.
+        /// The part of the key that may be shown.
         pub hint: String,
         /// The rights of the key.
         pub scopes: BTreeSet<Scope>,
-        /// The instant of its creation.
+        /// The instant of the key's creation.
         pub created_at: Timestamp,
-        /// The instant at which it last authenticated a request: see [`note_use`](Self::note_use).
+        /// The instant at which the key last authenticated a request: see [`note_use`](Self::note_use).
         // An explicit reader, so that a value without the field is refused.
         #[serde(deserialize_with = "Option::deserialize")]
         pub last_used_at: Option<Timestamp>,
         /// The instant from which on the key cannot be used.
         #[serde(deserialize_with = "Option::deserialize")]
         pub expires_at: Option<Timestamp>,
-        /// The instant of its revocation.
+        /// The instant of the key's revocation.
         #[serde(deserialize_with = "Option::deserialize")]
         pub revoked_at: Option<Timestamp>,
     }
@@ -139,15 +139,15 @@ impl StoredKey {
         Self { scopes: scopes.into_iter().collect(), ..self }
     }
 
-    /// Revokes the key at once. A recorded revocation counts at any time, so setting a clock back
-    /// does not re-enable the key. Revoking again keeps the first instant.
+    /// Revokes the key at once. A recorded revocation counts at any time. Therefore setting a clock back does
+    /// not re-enable the key. A second revocation keeps the first instant.
     pub fn revoke(&mut self, now: Timestamp) {
         self.revoked_at.get_or_insert(now);
     }
 
-    /// Notes that the key was used, and returns whether to store the use. A use is stored again only when the
-    /// stored use is at least `every` ago, so that most requests write nothing. A stored use more than
-    /// `every` after `used_at` comes from a wrong clock, and is replaced.
+    /// Notes that the key was used, and returns whether to store the use. A further use is stored only if the
+    /// stored use is at least `every` earlier. Therefore most requests write nothing. If the stored use is
+    /// more than `every` after `used_at`, it comes from a wrong clock and is replaced.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -166,8 +166,8 @@ impl StoredKey {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Several processes that read the key at the same time may each store a use once. `last_used_at` may be
-    /// up to `every` earlier than the last use.
+    /// If several processes read the key at the same time, each process may store one use. `last_used_at` may
+    /// be up to `every` earlier than the last use.
     ///
     /// ```sql
     #[doc = include_str!("../../guide/sql/server/note_use.sql")]
@@ -183,7 +183,7 @@ impl StoredKey {
         due
     }
 
-    /// Returns whether the key can be used.
+    /// Returns the state of the key at `now`.
     #[must_use]
     pub fn state(&self, now: Timestamp) -> KeyState {
         match (self.revoked_at, self.expires_at) {
@@ -206,8 +206,8 @@ impl StoredKey {
 /// ```
 ///
 /// A plain hash is enough, because a dictionary cannot contain a key of 256 random bits. `==` takes constant
-/// time. The order and `Hash` do not, because they are for maps of digests. A digest serialises as 64
-/// lowercase hex digits.
+/// time. The order and `Hash` do not take constant time, because they are for maps of digests. A digest
+/// serialises as 64 lowercase hex digits.
 #[derive(Clone, Copy, PartialOrd, Ord, Hash)]
 #[expect(clippy::derived_hash_with_manual_eq, reason = "equal digests have equal bytes")]
 pub struct KeyDigest([u8; 32]);
@@ -267,7 +267,8 @@ impl<'de> Deserialize<'de> for KeyDigest {
 }
 
 impl ApiKey {
-    /// Returns the digest, which is stored instead of the key and by which the key is looked up.
+    /// Returns the digest of the key. The digest is stored instead of the key, and identifies the key in a
+    /// look-up.
     #[must_use]
     pub fn digest(&self) -> KeyDigest {
         KeyDigest::compute(self.as_bytes())

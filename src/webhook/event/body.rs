@@ -30,9 +30,9 @@ use crate::webhook::signer::Signer;
 /// ```
 ///
 /// [`NewEvent`](super::NewEvent) creates a body. Store [`as_str`](Self::as_str), and restore the
-/// body with [`from_stored`](Self::from_stored). With serde, a body is a string. Id, type, account
-/// and time always come from the bytes, so that no event is signed with the id of another event.
-/// Cloning is cheap.
+/// body with [`from_stored`](Self::from_stored). Serde reads and writes a body as a string. Id,
+/// type, account and time always come from the bytes. Therefore no event is delivered with the id
+/// of another event. Cloning a body is cheap.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EventBody {
     text: Arc<str>,
@@ -45,12 +45,12 @@ pub struct EventBody {
 impl EventBody {
     /// Restores a stored body with unchanged bytes.
     ///
-    /// This function reads `id`, `type`, `account_id` and `created_at`. `data` must be present.
-    /// The value of `data` and all other fields only have to be JSON.
+    /// This function reads `id`, `type`, `account_id` and `created_at`. `data` must be present. The
+    /// value of `data` and all other fields may be any JSON.
     ///
     /// # Errors
     /// Returns the first fault if the bytes are not an event, or if a header cannot contain the
-    /// type.
+    /// event's type.
     #[expect(clippy::expect_used, reason = "what was read as JSON is UTF-8")]
     pub fn from_stored(bytes: impl AsRef<[u8]>) -> Result<Self, ParseError> {
         let bytes = bytes.as_ref();
@@ -72,7 +72,7 @@ impl EventBody {
         }
     }
 
-    /// Returns the body, byte for byte.
+    /// Returns the exact bytes of the body.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.text.as_bytes()
@@ -102,7 +102,8 @@ impl EventBody {
         &self.account_id
     }
 
-    /// Returns the time at which the event was created. The 30 days of retention begin then.
+    /// Returns the time at which the event was created. The 30 days of retention begin at this
+    /// time.
     #[must_use]
     pub fn created_at(&self) -> Timestamp {
         self.created_at
@@ -116,7 +117,8 @@ impl EventBody {
         signer.headers(event_type, value(self.id.as_str()), self.as_bytes(), now)
     }
 
-    /// Creates the request that delivers this event: a POST with the five headers, to the URI `/`.
+    /// Creates the request that delivers this event. This POST has the URI `/` and the five
+    /// headers.
     ///
     /// The request is meant for the tests of a receiver: see [`testing`](crate::webhook::testing).
     #[must_use]
@@ -135,7 +137,7 @@ impl AsRef<[u8]> for EventBody {
     }
 }
 
-/// Shows everything but the body, because it may contain callers' words.
+/// Shows everything except the text of the body, because this text may contain callers' words.
 impl fmt::Debug for EventBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventBody")

@@ -1,4 +1,4 @@
-//! Creates events. The protocol's rules for each type hold by construction.
+//! Creates events. Each created event obeys the protocol's rules for its type.
 
 use alloc::string::String;
 
@@ -11,7 +11,7 @@ use crate::id::{AccountId, EventId};
 use crate::json::{JsonObject, MAX_JSON_LEN};
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
-/// A new event without its type and data. One method for each type adds both.
+/// A new event without its type and data. One method for each type adds the type and the data.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -34,11 +34,11 @@ use crate::model::{Appointment, Call, Contact, TransferredCall};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The methods check the protocol's rules for the type, and write the event once.
+/// Each method checks the protocol's rules for the type, and writes the event once.
 ///
 /// # Errors
 /// Each method returns [`NewEventError::TooLong`] if the event is longer than [`MAX_JSON_LEN`]
-/// bytes, because no receiver reads a longer event. Some methods check more.
+/// bytes, because no receiver reads a longer event. Some methods return more errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct NewEvent {
@@ -50,12 +50,13 @@ pub struct NewEvent {
 }
 
 impl NewEvent {
-    /// Creates an event at the time `now`. Use one id for each event, not one for each endpoint.
+    /// Creates an event at the time `now`. Use one id for each event, and the same id for all
+    /// endpoints.
     ///
-    /// If an outbox may relay an event twice, take `id` from [`EventId::derived`], and `now` from
-    /// the change. If a column keeps `created_at` in microseconds, pass
-    /// [`now.floor_to_micros()`](Timestamp::floor_to_micros), so that the row and the event have
-    /// the same instant.
+    /// If an outbox may relay an event twice, take `id` from [`EventId::derived`], and take `now`
+    /// from the stored change. If a column has `created_at` in microseconds, pass
+    /// [`now.floor_to_micros()`](Timestamp::floor_to_micros). The row and the event then have the
+    /// same instant.
     pub fn new(
         id: EventId,
         account_id: AccountId,
@@ -66,10 +67,10 @@ impl NewEvent {
         Self { id, account_id, api_version, origin, created_at: now }
     }
 
-    /// Creates `call.ended`: the call is over and has its summary.
+    /// Creates `call.ended`, for a call that is over and has its summary.
     ///
     /// # Errors
-    /// Returns an error if `ended_at` or `summary` is missing, or the event is too long.
+    /// Returns an error if `ended_at` or `summary` is missing, or if the event is too long.
     pub fn call_ended(self, call: &Call) -> Result<EventBody, NewEventError> {
         if call.ended_at.is_none() {
             return Err(NewEventError::CallNotEnded);
@@ -100,7 +101,7 @@ impl NewEvent {
     }
 
     /// Creates `appointment.updated`, for an appointment that was edited, moved or restored. If the
-    /// assistant moved it, use [`voice_reschedule`](Self::voice_reschedule).
+    /// assistant moved the appointment, use [`voice_reschedule`](Self::voice_reschedule) instead.
     ///
     /// # Errors
     /// Returns an error if the event is too long.
@@ -111,7 +112,8 @@ impl NewEvent {
         self.write(EventData::AppointmentUpdated(appointment.clone()))
     }
 
-    /// Creates `appointment.cancelled`: the appointment with its status set to `cancelled`.
+    /// Creates `appointment.cancelled`. The event contains the appointment with the status
+    /// `cancelled`.
     ///
     /// # Errors
     /// Returns an error if the event is too long.
@@ -122,14 +124,14 @@ impl NewEvent {
         self.write(EventData::AppointmentCancelled(appointment.cancelled()))
     }
 
-    /// Creates the two events of a reschedule by the assistant: `appointment.cancelled` for the old
-    /// appointment, then `appointment.created` for the new appointment, which has a new id. Store
-    /// both events together, and send them in this order.
+    /// Creates the two events of a reschedule by the assistant. First comes `appointment.cancelled`
+    /// for the old appointment, then `appointment.created` for the new appointment, which has a new
+    /// id. Store both events together, and send both events in this order.
     ///
     /// # Errors
     /// Returns an error if the origin is not the assistant, if the event ids are the same, or if an
-    /// event is too long. Also returns an error if the appointments are the same: by `id`, or as
-    /// objects if an `id` is missing.
+    /// event is too long. Also returns an error if the appointments have the same `id`. If an `id`
+    /// is missing, the objects are compared.
     pub fn voice_reschedule(
         self,
         created_id: EventId,
@@ -156,8 +158,9 @@ impl NewEvent {
     /// Creates `contact.created`.
     ///
     /// # Errors
-    /// Returns an error if the name was only inferred, or if the event is too long. A person who
-    /// approves the name makes the contact curated, which counts as adding the contact.
+    /// Returns an error if the name was only inferred, or if the event is too long. If a person
+    /// approves an inferred name, the contact becomes curated. This approval counts as adding the
+    /// contact.
     pub fn contact_created(
         self,
         contact: &Contact,
@@ -180,13 +183,12 @@ impl NewEvent {
         self.write(EventData::ContactUpdated(contact.clone()))
     }
 
-    /// Creates `usage.threshold_reached`. Call this method once
-    /// [`UsageWatch::record`](super::UsageWatch::record) has returned true. The protocol does not
-    /// define the counters' names.
+    /// Creates `usage.threshold_reached`. If [`UsageWatch::record`](super::UsageWatch::record)
+    /// returns true, call this method. The protocol does not define the counters' names.
     ///
     /// # Errors
-    /// Returns an error if the counters have a field `object`, which this type of event does not
-    /// have, or if the event is too long.
+    /// Returns an error if the counters have a field `object`, or if the event is too long. Events
+    /// of this type have no field `object`.
     pub fn usage_threshold_reached(
         self,
         counters: &JsonObject,
@@ -222,7 +224,7 @@ impl NewEvent {
     }
 }
 
-/// The origin of a contact's name, which decides whether the contact has events.
+/// The source of a contact's name. This source decides whether events report the contact.
 ///
 /// Closed: each new source needs a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -252,7 +254,7 @@ pub enum NewEventError {
     #[error("event has {len} bytes, more than {MAX_JSON_LEN}")]
     #[non_exhaustive]
     TooLong {
-        /// The length, in bytes.
+        /// The length of the event, in bytes.
         len: usize,
     },
     /// A call without `ended_at`.
@@ -270,7 +272,7 @@ pub enum NewEventError {
     /// An origin that is not the assistant.
     #[error("voice reschedule: the origin is not voice")]
     NotVoice,
-    /// A contact whose name was inferred, and whose name no person has approved.
+    /// A contact with an inferred name that no person has approved.
     #[error("contact: its name was inferred, and no person has approved it")]
     InferredName,
     /// A field `object` among the counters.

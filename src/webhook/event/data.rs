@@ -14,9 +14,10 @@ use crate::json::{
 };
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
-/// Defines the types of events. A row has the text, the time when an event is sent, the type and
-/// place of the data, and a sample of the data. The comment above a row documents the variant of
-/// `EventData`. The place is a field of `data` and, after the period, a field of the variant.
+/// Defines the types of events. A row has the text, the occasion of sending, the type and the place
+/// of the data, and a sample of the data. The comment above a row documents the variant of
+/// `EventData`. The place has two parts: a field of `data`, and after the period a field of the
+/// variant.
 macro_rules! event_types {
     ($(
         $(#[$meta:meta])*
@@ -37,8 +38,8 @@ macro_rules! event_types {
         }
 
         impl EventType {
-            /// Returns when an event of this type is sent, as the end of a sentence. `None` for a type that this
-            /// version does not know.
+            /// Returns when an event of this type is sent, as the end of a sentence. Returns `None`
+            /// for a type that this version does not know.
             ///
             /// ```
             /// use call_assistant::webhook::event::EventType;
@@ -53,8 +54,8 @@ macro_rules! event_types {
                 }
             }
 
-            /// Returns a sample of the `data` of this type, as JSON. `None` for a type that this version does not
-            /// know.
+            /// Returns a sample of the `data` of this type, as JSON. Returns `None` for a type that
+            /// this version does not know.
             ///
             /// ```
             /// use call_assistant::webhook::event::EventType;
@@ -70,8 +71,8 @@ macro_rules! event_types {
             }
         }
 
-        /// The data of an event. The variant determines the type, so that type and data cannot
-        /// disagree.
+        /// The data of an event. The variant determines the type. Therefore the type and the data
+        /// cannot disagree.
         ///
         /// ```
         /// use call_assistant::webhook::event::{EventData, EventType};
@@ -90,20 +91,20 @@ macro_rules! event_types {
             )+
             /// Data of a type that this version does not know. Acknowledge such an event, too.
             Unknown(RawEventData),
-            /// An event whose data, API version or origin has a form that this crate's version does
-            /// not know.
+            /// An event whose data, API version or origin has a form that this version of the crate
+            /// does not know.
             #[non_exhaustive]
             Unreadable {
                 /// The data.
                 data: RawEventData,
-                /// The fault and its place in the body, such as `data.object.started_at`. No value is
-                /// quoted.
+                /// The fault and its place in the body, for example `data.object.started_at`. The
+                /// error quotes no value.
                 error: ParseError,
             },
         }
 
         impl EventData {
-            /// Returns the type, as it is written in the envelope.
+            /// Returns the event's type, as written in the envelope.
             #[must_use]
             pub fn event_type(&self) -> &EventType {
                 match self {
@@ -145,7 +146,8 @@ macro_rules! event_types {
     };
 }
 
-/// The name of the typed field of `data`. `None` if `data` itself is an object with any fields.
+/// The name of the typed field of `data`. If `data` itself is an object with any fields, the place
+/// is `None`.
 type Place = Option<&'static str>;
 const OBJECT: Place = Some("object");
 const MESSAGE: Place = Some("message");
@@ -174,7 +176,7 @@ event_types! {
         (Appointment) at OBJECT.0, r#"{"object":{"id":"appt_7","status":"confirmed"}}"#;
     AppointmentUpdated = "appointment.updated", "an appointment is edited, moved or restored",
         (Appointment) at OBJECT.0, r#"{"object":{"id":"appt_7","status":"confirmed"}}"#;
-    /// The crate does not check that the status is `cancelled`.
+    /// When reading an event, the crate does not check that the status is `cancelled`.
     AppointmentCancelled = "appointment.cancelled", "an appointment is cancelled",
         (Appointment) at OBJECT.0, r#"{"object":{"id":"appt_7","status":"cancelled"}}"#;
     ContactCreated = "contact.created", "a curated contact is added",
@@ -193,12 +195,13 @@ event_types! {
         } at MESSAGE.message, r#"{"message":"It works."}"#;
 }
 
-/// The data of an event that this version does not read.
+/// The data of an event that this version cannot read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawEventData {
     pub(super) event_type: EventType,
     pub(super) data: RawJson,
-    /// The whole event, if its form is not known. `None` if only its type is not known.
+    /// The whole event, if the form of the event is not known. `None`, if only the type is not
+    /// known.
     pub(super) envelope: Option<JsonObject>,
 }
 
@@ -260,7 +263,7 @@ impl<'de, T: FromJson<'de>> ReadObject<'de> for OneField<T> {
     }
 }
 
-/// The `data` of an event, as it is written.
+/// The `data` of an event, for writing.
 pub(super) struct WrittenData<'a>(pub(super) &'a EventData, pub(super) &'a OtherFields);
 
 impl WrittenData<'_> {

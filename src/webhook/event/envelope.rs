@@ -11,8 +11,8 @@ use crate::text::{TextError, TextReason};
 use crate::time;
 
 open_enum! {
-    /// The source of a change. Only the assistant's value is published. The values of the dashboard
-    /// and of credentials are read as [`Other`](Self::Other).
+    /// The source of a change. Only the value for the assistant is published. The values for the
+    /// dashboard and for credentials are read as [`Other`](Self::Other).
     pub enum OriginSource {
         /// The voice assistant, during a call.
         Voice = "voice",
@@ -51,15 +51,15 @@ impl Origin {
         Self::new(OriginSource::Voice)
     }
 
-    /// Creates an origin without a credential. Set its fields for a change that was made with a
-    /// credential.
+    /// Creates an origin without a credential. If a change was made with a credential, set the
+    /// other fields.
     #[must_use]
     pub fn new(source: OriginSource) -> Self {
         Self { source, credential_id: None, idempotency_key: None }
     }
 }
 
-/// The version of the API that an event follows: a date, `2026-01-15`.
+/// The version of the API that an event follows. A version is a date, for example `2026-01-15`.
 ///
 /// ```
 /// use call_assistant::webhook::event::ApiVersion;
@@ -79,7 +79,7 @@ pub struct ApiVersion([u8; Self::LEN]);
 impl ApiVersion {
     const LEN: usize = "YYYY-MM-DD".len();
 
-    /// Reads a date: `YYYY-MM-DD`.
+    /// Reads a date in the form `YYYY-MM-DD`.
     ///
     /// # Errors
     /// Returns an error if the text has another form, or if the day does not exist.

@@ -28,20 +28,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`EventType`] returns when each type is sent, and a sample of its data. [`EventData`] contains
-//! the data of each type.
+//! [`EventType`] returns when each type is sent, and returns a sample of its data. [`EventData`]
+//! contains the data of each type.
 //!
 //! # Receiving
 //!
-//! An [`Event`] is read from a verified body. If the type is unknown, or the data does not have the
-//! known form, the event is kept whole. No event is lost or makes the receiver fail. The
-//! [protocol](crate::guide::protocol) defines each field.
+//! An [`Event`] is read from a verified body. If the type is unknown, or if the data does not have
+//! the known form, the whole event is kept. No event is lost, and no event makes the receiver fail.
+//! The [protocol](crate::guide::protocol) defines each field.
 //!
 //! # Sending
 //!
 //! [`NewEvent`] has a method for each type and writes each event exactly once, as an [`EventBody`].
-//! The stored bytes are signed and sent. [`UsageWatch`] and [`NameSource`] decide whether there is
-//! an event to send.
+//! The stored bytes of the body are signed and sent. [`UsageWatch`] and [`NameSource`] decide
+//! whether there is an event to send.
 
 mod body;
 mod compose;

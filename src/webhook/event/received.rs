@@ -1,4 +1,4 @@
-//! An event, and how it is read from a verified body.
+//! An event, and the reading of a verified body.
 
 use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ use crate::time;
 use crate::webhook::headers::DeliveryHeader;
 use crate::webhook::verifier::Verified;
 
-/// An event as it was read.
+/// An event that was read.
 ///
 /// ```
 /// use call_assistant::webhook::event::{Event, EventData};
@@ -32,9 +32,9 @@ use crate::webhook::verifier::Verified;
 /// # Ok::<(), call_assistant::json::ParseError>(())
 /// ```
 ///
-/// There are two ways to get an event: [`Verified::event`] for a delivery, and
-/// [`from_bytes_verified_earlier`](Self::from_bytes_verified_earlier) for a body that was verified
-/// before it was queued. A third way does not compile:
+/// Two functions read an event. [`Verified::event`] reads a delivery.
+/// [`from_bytes_verified_earlier`](Self::from_bytes_verified_earlier) reads a body that was
+/// verified before the body was queued. Reading with serde does not compile:
 ///
 /// ```compile_fail,E0277
 /// use call_assistant::webhook::event::Event;
@@ -42,29 +42,29 @@ use crate::webhook::verifier::Verified;
 /// let event: Event = serde_json::from_str(r#"{"id":"evt_1"}"#).unwrap();
 /// ```
 ///
-/// Serde does not write an event either. Store the bytes of the delivery, which were signed, or
-/// write [`to_json`](Self::to_json).
+/// Serde cannot write an event either. Store the signed bytes of the delivery, or write
+/// [`to_json`](Self::to_json).
 ///
-/// Deliveries arrive at least once and in any order. Store [`id`](Self::id) before you act on an
-/// event, ignore an event whose id is stored already, and order events by the times inside their
-/// objects.
+/// Each event arrives at least once, and events arrive in any order. Before you act on an event,
+/// store its [`id`](Self::id). If the id is stored already, ignore the event. Order events by the
+/// times inside their objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// The id of the event: the same in every attempt and at every endpoint. Deduplicate on it,
-    /// together with [`account_id`](Self::account_id).
+    /// The id of the event, which is the same in every attempt and at every endpoint. Deduplicate
+    /// by this id and [`account_id`](Self::account_id).
     pub id: EventId,
     /// The time at which the event was created.
     pub created_at: Timestamp,
-    /// The version of the API that the event follows. `None` only if the version is unreadable. The
-    /// data is then [`EventData::Unreadable`].
+    /// The version of the API that the event follows. This field is `None` only if the version is
+    /// unreadable. The data is then [`EventData::Unreadable`].
     pub api_version: Option<ApiVersion>,
     /// The account that the event belongs to.
     pub account_id: AccountId,
-    /// The origin of the change. `None` in older events that are delivered again. Also `None` if
-    /// the origin is unreadable; the data is then [`EventData::Unreadable`].
+    /// The origin of the change. The value is `None` in older events that are delivered again. If
+    /// the origin is unreadable, the value is `None` and the data is [`EventData::Unreadable`].
     pub origin: Option<Origin>,
-    /// The data of the event, by type.
+    /// The data of the event, in the form of its type.
     pub data: EventData,
     pub(super) others: OtherFields,
 }
@@ -72,13 +72,13 @@ pub struct Event {
 impl Event {
     /// Reads a body **that was verified when it arrived** and was then stored or queued.
     ///
-    /// This function verifies nothing: it reads bytes of any origin.
+    /// This function verifies nothing, and reads bytes of any origin.
     ///
     /// # Errors
-    /// Returns the first fault with its field, line and column if the body is not a JSON object, or
-    /// lacks a readable `id`, `type`, `created_at`, `account_id` or `data`. An id that does not
-    /// begin with `evt_` is not readable. No other fault is an error: see
-    /// [`EventData::Unreadable`].
+    /// Returns an error if the body is not a JSON object, or lacks a readable `id`, `type`,
+    /// `created_at`, `account_id` or `data`. The error reports the first fault with its field, line
+    /// and column. An id that does not begin with `evt_` is not readable. After any other fault,
+    /// the data is [`EventData::Unreadable`].
     pub fn from_bytes_verified_earlier(bytes: &[u8]) -> Result<Self, ParseError> {
         // The service writes the type before the data, so that one pass suffices.
         if let Ok(event) = whole(bytes, None) {
@@ -113,10 +113,11 @@ impl Event {
         self.data.event_type()
     }
 
-    /// Writes the event as JSON: the same content, but not the bytes that were signed.
+    /// Writes the event as JSON. The JSON has the content of the received body, but not the signed
+    /// bytes.
     ///
-    /// To store or forward a delivery, keep [`Verified::bytes`]. An event with unreadable data is
-    /// written as it was received.
+    /// To store or forward a delivery, keep [`Verified::bytes`]. If the data is unreadable, the
+    /// event is written as received.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         if let EventData::Unreadable { data: RawEventData { envelope: Some(whole), .. }, .. } =
@@ -136,8 +137,8 @@ impl Event {
     }
 }
 
-/// Reads an event in one pass. Reads its data as type `known`, or else as the type that comes
-/// before the data.
+/// Reads an event in one pass. Reads the data as type `known`. If `known` is `None`, the type must
+/// precede the data.
 fn whole(bytes: &[u8], known: Option<EventType>) -> Result<Event, ParseError> {
     // Names that no text can hold lead to a second pass, which is slower.
     let names = if known.is_some() { Names::Any } else { Names::Text };
@@ -207,12 +208,12 @@ struct Written<'a> {
 }
 
 impl Verified<'_> {
-    /// Reads the event. Its type and id are those of the body. The unsigned headers only have to
-    /// agree.
+    /// Reads the event. The type and the id of the event come from the body. The unsigned headers
+    /// only have to agree with the body.
     ///
     /// # Errors
     /// Returns an [`EventError`] if the body is not an event, or if a header is repeated or
-    /// contradicts the body. The body is still verified, so that you can store it.
+    /// contradicts the body. The body is still verified, and you can store the body.
     pub fn event(&self) -> Result<Event, EventError> {
         let headers = self.headers();
         if let Some(header) = headers.repeated() {
@@ -237,8 +238,8 @@ impl Verified<'_> {
 #[non_exhaustive]
 pub enum EventError {
     /// A genuine body that is not an event. [Keep the bytes](Verified::bytes) and acknowledge the
-    /// delivery. Another attempt has the same body, and twenty failed deliveries in a row disable
-    /// the endpoint.
+    /// delivery, because another attempt has the same body. Twenty failed deliveries in a row
+    /// disable the endpoint.
     #[error(transparent)]
     Malformed(#[from] ParseError),
     /// An unsigned header that is present more than once.
@@ -250,8 +251,8 @@ pub enum EventError {
     },
     /// An unsigned header that contradicts the body.
     ///
-    /// Somebody may have replayed the body with other headers, or a proxy changed them. To read the
-    /// event nevertheless, use [`Event::from_bytes_verified_earlier`].
+    /// Somebody may have replayed the body with other headers, or a proxy may have changed the
+    /// headers. To read the event nevertheless, use [`Event::from_bytes_verified_earlier`].
     #[error("{header} header contradicts the body")]
     #[non_exhaustive]
     Contradiction {

@@ -1,4 +1,4 @@
-//! The fields that every event must have. The data remains text.
+//! The fields that every event must have. The value of `data` remains text.
 
 use serde_json::value::RawValue;
 

@@ -4,8 +4,8 @@ use crate::Timestamp;
 use crate::json::stored_object;
 
 stored_object! {
-    /// The last period in which an account's usage was reported. A period is reported at most once,
-    /// at 75 %.
+    /// The last period whose usage was reported for an account. Each period is reported at most
+    /// once, at 75 %.
     ///
     /// ```
     /// use call_assistant::Timestamp;
@@ -19,7 +19,7 @@ stored_object! {
     /// assert!(!watch.record(january, 99, 100));
     /// ```
     ///
-    /// Store this small state with the account, in the transaction that stores the event.
+    /// Store this small value with the account, in the transaction that stores the event.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct UsageWatch {
         /// The beginning of the period that was reported last.
@@ -28,13 +28,13 @@ stored_object! {
 }
 
 impl UsageWatch {
-    /// Records the usage in the period that began at `period_began`. Returns true the first time
-    /// that the usage reaches three quarters in this period.
+    /// Records the usage in the period that began at `period_began`. If the usage reaches three
+    /// quarters of `included` for the first time in this period, returns true.
     ///
-    /// `used` and `included` have the same unit: minutes or a finer unit. If `included` is zero,
-    /// there is no threshold. If `included` changes within a period, the new amount applies, but a
-    /// reported period is not reported again. A late reading, from a period before the last
-    /// reported period, is ignored.
+    /// `used` and `included` have the same unit, which is minutes or a finer unit. If `included` is
+    /// zero, there is no threshold. If `included` changes within a period, the new amount applies,
+    /// but a reported period is not reported again. A late reading from a period before the last
+    /// reported period is ignored.
     #[must_use = "true is the time to create the event"]
     pub fn record(&mut self, period_began: Timestamp, used: u64, included: u64) -> bool {
         let reported = self.reported.is_some_and(|last| period_began <= last);
@@ -46,8 +46,8 @@ impl UsageWatch {
     }
 }
 
-/// Computes in integers, so that nothing is rounded. For example, 751 minutes reach 75 % of 1001
-/// minutes.
+/// Computes in integers, because rounding would falsify the result. For example, 751 minutes reach
+/// 75 % of 1001 minutes.
 fn is_reached(used: u64, included: u64) -> bool {
     let [used, included] = [used, included].map(u128::from);
     // Below 2^66.

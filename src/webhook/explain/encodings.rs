@@ -11,10 +11,11 @@ const MAX_INSIDE: usize = 4;
 
 /// The most numbers of a body that are tried in each combination: 4.
 const MAX_COMBINED: usize = 4;
-/// The most numbers of a body that is tried: 64.
+/// The most numbers in a body whose numbers are tried: 64.
 const MAX_NUMBERS: usize = 64;
 
-/// Returns the strings inside a body that begin like JSON, as text or in base64, and the objects.
+/// Returns the strings inside a body that begin like JSON, as text or in base64, and the body's
+/// objects.
 pub(super) fn inside(body: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let starts = (0..body.len()).filter_map(|at| body.get(at..));
     let is_string = |rest: &&[u8]| rest.starts_with(b"\"{") || rest.starts_with(b"\"eyJ");
@@ -113,8 +114,8 @@ pub(super) fn without_space(body: &[u8]) -> Vec<u8> {
     body.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
 }
 
-/// Returns the body with numbers in another form: all numbers, with `true`, or any of the first
-/// few.
+/// Returns the body with numbers in another form: all numbers, with `true`, or some of the first
+/// few numbers, with `false`.
 pub(super) fn numbers(body: &[u8]) -> impl Iterator<Item = (bool, Vec<u8>)> {
     let parts = parts(body);
     let count = parts.iter().filter(|part| matches!(part, Part::Number(_))).count();

@@ -33,9 +33,9 @@ pub struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// The longest body that is searched for changes: 256 KiB.
     ///
-    /// For longer bodies, only changes of the secret and the header are tried. JSON styles with
-    /// texts longer than four times this length are not tried either. For bodies near this length,
-    /// only some combinations of several changes are tried: see
+    /// For longer bodies, only changes of the secret and the header are tried. JSON styles whose
+    /// texts are longer than four times this length are not tried either. For bodies near this
+    /// length, only some combinations of several changes are tried: see
     /// [`Explanation::work`](super::Explanation::work).
     pub const MAX_SEARCHED: usize = 256 * 1024;
 
@@ -62,8 +62,8 @@ impl<'a> Evidence<'a> {
         self
     }
 
-    /// Adds a secret that you know and the verifier does not accept: a previous secret, or a secret
-    /// of another endpoint or environment. The calls are numbered from 1: see
+    /// Adds a secret that you know, but that the verifier does not accept: a previous secret, or a
+    /// secret of another endpoint or environment. The calls are numbered from 1: see
     /// [`Cause::number`](super::Cause::number).
     #[must_use]
     pub fn with_known_secret(mut self, secret: &'a str) -> Self {
@@ -71,20 +71,20 @@ impl<'a> Evidence<'a> {
         self
     }
 
-    /// Adds another delivery that was received at about the same time. Its header or body may have
-    /// been swapped with this delivery's. The calls are numbered from 1: see
+    /// Adds another delivery that was received at about the same time. The headers or the bodies of
+    /// the two deliveries may have been swapped. The calls are numbered from 1: see
     /// [`Cause::number`](super::Cause::number).
     ///
-    /// Each delivery takes at most two digests for each secret. Explaining all deliveries of a
-    /// file, each with all others, therefore takes quadratic time. Add only the deliveries of the
-    /// same minutes.
+    /// For each added delivery, the search computes at most two digests for each secret. If each
+    /// delivery of a file is explained with all other deliveries, the time is quadratic. Add only
+    /// the deliveries of the same few minutes.
     #[must_use]
     pub fn with_known_delivery(mut self, headers: DeliveryHeaders<'a>, body: &'a [u8]) -> Self {
         self.deliveries.push((headers, body));
         self
     }
 
-    /// Sets the tolerance of the time, if the verifier has [another
+    /// Sets the tolerance of the time, for a verifier with [another
     /// tolerance](Verifier::with_tolerance).
     #[must_use]
     pub fn with_tolerance(mut self, tolerance: Duration) -> Self {

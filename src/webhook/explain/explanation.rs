@@ -8,7 +8,7 @@ use core::fmt;
 use crate::webhook::grammar::MalformedReason;
 use crate::webhook::verify_error::VerifyError;
 
-/// The causes for which a signature does not match.
+/// The causes of a signature mismatch.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -37,9 +37,9 @@ impl Explanation {
         Self { causes, proven, work }
     }
 
-    /// Returns whether the causes together are proven, because undoing them gave the received
-    /// digest, or because the header alone shows them. Otherwise each cause is a separate guess,
-    /// with the guess about the secret first.
+    /// Returns whether the causes together are proven. Causes are proven if undoing all of them
+    /// gave the received digest, or if the header alone shows the causes. Otherwise each cause is a
+    /// separate guess, and the guess about the secret is first.
     ///
     /// A proof shows the signed bytes and the key, but not who changed a body. Anybody who has seen
     /// a delivery can send its header again with another body.
@@ -48,8 +48,8 @@ impl Explanation {
         self.proven
     }
 
-    /// Returns the causes. If there are no causes, either the signature is right, and
-    /// [`is_proven`](Self::is_proven) returns true, or no cause was found.
+    /// Returns the causes. If there are no causes, [`is_proven`](Self::is_proven) shows the reason.
+    /// True means that the signature is right, and false means that no cause was found.
     #[must_use]
     pub fn causes(&self) -> &[Cause] {
         &self.causes
@@ -227,8 +227,8 @@ impl Cause {
     /// Returns the number of the known secret or delivery of the cause, if any. For `secret_other`,
     /// this is the number of the call of [`with_known_secret`](super::Evidence::with_known_secret).
     /// For any other code, it is the number of the call of
-    /// [`with_known_delivery`](super::Evidence::with_known_delivery). The first call is 1. Accepted
-    /// secrets are not counted.
+    /// [`with_known_delivery`](super::Evidence::with_known_delivery). The first call has number 1.
+    /// Accepted secrets are not counted.
     #[must_use]
     pub const fn number(&self) -> Option<usize> {
         self.number

@@ -13,7 +13,7 @@ const MIN_DIGITS: usize = 16;
 /// The digits of a whole digest: 64.
 const DIGITS: usize = 64;
 
-/// The most digests that are read: 16. No well-formed header has more.
+/// The most digests that are read: 16. No well-formed header has more digests.
 const MAX_DIGESTS: usize = 16;
 
 const LABEL: Cause =

@@ -113,7 +113,7 @@ enum Json<'a> {
 
 type Member<'a> = (Cow<'a, str>, Json<'a>);
 
-/// The deepest text that is read: 32 levels. Each level reads the text once more.
+/// The deepest text that is read: 32 levels. For each level, the text is read once more.
 const MAX_DEPTH: usize = 32;
 
 impl<'a> Json<'a> {

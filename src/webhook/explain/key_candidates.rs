@@ -51,7 +51,7 @@ const UPPERCASE: Cause = Cause::new("secret_uppercase", "the secret given was pu
 const PLACEHOLDER: Cause =
     Cause::new("secret_placeholder", "the secret given is a placeholder of some documentation");
 
-/// A key that may have signed, and the causes that turned the text given into it.
+/// A key that may have signed, and the causes that turned the text given into this key.
 pub(super) struct KeyCandidate {
     pub(super) key: MacKey,
     pub(super) causes: Vec<Cause>,
@@ -66,7 +66,7 @@ impl KeyCandidate {
     }
 }
 
-/// Returns the keys that this text may have become: first the text itself.
+/// Returns the keys that this text may have become. The first key is the text itself.
 pub(super) fn candidates(given: &str) -> Vec<KeyCandidate> {
     let mut found = alloc::vec![as_given(given)];
     let mut causes = Vec::new();

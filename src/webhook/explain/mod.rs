@@ -32,16 +32,16 @@
 //! received digest, the cause is proven.** Causes that cannot be proven are reported as guesses, or
 //! not at all. [`Cause`] lists the causes.
 //!
-//! A rewritten body is only tried with the secrets as given. If a secret's text is wrong, too, the
-//! result is a guess about the secret. Correct the secret, and explain again.
+//! For a rewritten body, only the secrets as given are tried. If a secret's text is also wrong, the
+//! result is a guess about the secret. Correct the secret, and explain the mismatch again.
 //!
-//! The search is slow. It computes up to a few hundred digests of the body as it is, and thousands
-//! of digests of changed bodies. It hashes and compares at most 64 times the bytes given, which
-//! count as at least 2 MiB. At worst, the search takes seconds, so do not run it for every bad
-//! signature. The [protocol](crate::guide::protocol) defines a correct signature.
+//! The search is slow. It computes up to a few hundred digests of the received body, and thousands
+//! of digests of changed bodies. It hashes and compares at most 64 times the bytes given. Fewer
+//! bytes than 2 MiB count as 2 MiB. At worst, the search takes seconds. Therefore do not run it for
+//! every bad signature. The [protocol](crate::guide::protocol) defines a correct signature.
 //!
-//! The repository has the same explanations without a program. Its tool `verify explain` reads a
-//! captured request, and its page `explain.html` works in a browser and sends nothing.
+//! Two tools of the repository give the same explanations. The program `verify explain` reads a
+//! captured request. The page `explain.html` works in a browser and sends nothing.
 
 // Each file uses only those named before it: evidence, explanation, base64, encodings, header,
 // key_candidates, body, json, guess, search.

@@ -40,11 +40,11 @@ const TIME_PREPENDED: Cause =
 /// The longest body for which each millisecond of a second is tried: 16 KiB.
 const MAX_MILLISECONDS: usize = 16 * 1024;
 
-/// The most work: 64 times the bytes given. The rest of the search is then omitted.
+/// The most work: 64 times the bytes given. At this limit, the rest of the search is omitted.
 const MAX_TIMES: usize = 64;
 /// The most work before known deliveries are tried: 48 times the bytes given.
 const SEARCH_TIMES: usize = 48;
-/// The fewest bytes that count as given: 2 MiB.
+/// The minimum for the bytes given in these limits: 2 MiB.
 const LEAST_GIVEN: usize = 2 * 1024 * 1024;
 
 /// The least work of a digest: 256 bytes, even if its message is shorter.
@@ -52,8 +52,8 @@ const LEAST_WORK: usize = 256;
 
 impl Evidence<'_> {
     /// Finds the cause. `now` is the time at which the delivery was received. If `now` is much
-    /// later, the signature is also reported as too old. The search may compute thousands of
-    /// digests: see [`Explanation::work`].
+    /// later than the receipt, the signature is also reported as too old. The search may compute
+    /// thousands of digests: see [`Explanation::work`].
     #[must_use]
     pub fn explain(&self, now: Timestamp) -> Explanation {
         let refused = |error| Explanation::new(vec![Cause::refused(error)], true, 0);
@@ -287,7 +287,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns whether a delivery is another attempt of the same event. The bodies decide, even if
-    /// one body is no longer JSON. The delivery headers decide only if the bodies cannot.
+    /// one body is no longer JSON. The delivery headers decide only if the bodies cannot decide.
     fn is_same_event(&self, headers: &DeliveryHeaders<'_>, body: &[u8]) -> bool {
         let Evidence { headers: own_headers, body: own_body, .. } = self.evidence;
         let own = own_headers.value(DeliveryHeader::Delivery);
@@ -321,8 +321,8 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the causes with which one of the keys signed this message. If several keys signed
-    /// it, the digest with the fewest faults of notation is used, because a message that verifies
-    /// is genuine regardless of the header's other parts.
+    /// the message, the digest with the fewest faults of notation is used, because a message that
+    /// verifies is genuine regardless of the header's other parts.
     fn sign(&self, message: &[&[u8]], keys: usize) -> Option<Vec<Cause>> {
         let mut best: Option<(usize, Vec<Cause>)> = None;
         for (number, candidates) in self.keys.iter().enumerate() {
@@ -359,8 +359,8 @@ fn after(first: Cause, rest: Vec<Cause>) -> Vec<Cause> {
     core::iter::once(first).chain(rest).collect()
 }
 
-/// The least time that is read as milliseconds: 100,000,000,000. In seconds it is in the year 5138,
-/// in milliseconds in 1973.
+/// The least time that is read as milliseconds: 100,000,000,000. Read as seconds, this time is in
+/// the year 5138. Read as milliseconds, it is in 1973.
 const FIRST_MILLISECONDS: u64 = 100_000_000_000;
 
 /// Returns the causes in the time of a correct signature.

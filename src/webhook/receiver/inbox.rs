@@ -8,8 +8,8 @@ use super::receipt::{ActiveClaim, ClaimOutcome, EventKey, Receipt};
 use crate::Timestamp;
 use crate::webhook::WebhookResponse;
 
-/// An inbox in memory, for programs that have no store and may process an event twice after a
-/// restart.
+/// An inbox in memory, for programs that have no store and can tolerate processing an event twice
+/// after a restart.
 ///
 /// ```
 /// use std::fs::File;
@@ -49,19 +49,20 @@ use crate::webhook::WebhookResponse;
 /// ```
 ///
 /// **An inbox keeps keys and no bodies.** An acknowledged event is never sent again. Therefore the
-/// handler must keep the body of an event that it cannot read.
+/// handler must keep the body of an event that the handler cannot read.
 ///
 /// Choose a capacity of at least the number of events that arrive within seven and a half hours.
-/// The inbox then recognises every automatic retry.
+/// With this capacity, the inbox recognises every automatic retry.
 ///
-/// If the inbox is full, a new event replaces an expired claim, or else the event that was
-/// processed first. If handlers hold all entries, a new event is answered 503, and the service
-/// sends it again. The time of each call grows with the logarithm of the capacity.
+/// If the inbox is full, a new event replaces an expired claim. If no claim has expired, the new
+/// event replaces the event that was processed first. If handlers hold all entries, the inbox
+/// answers a new event with 503, and the service sends the event again. The time of each call grows
+/// with the logarithm of the capacity.
 ///
 /// # An inbox over SQL
 ///
-/// A table does the same for several processes, and survives restarts. It needs no limit, because
-/// its rows are deleted after 31 days. These are the statements for PostgreSQL:
+/// An SQL table works for several processes, and survives restarts. The table needs no limit,
+/// because its rows are deleted after 31 days. These are the statements for PostgreSQL:
 ///
 /// ```sql
 #[doc = include_str!("../../guide/sql/receiver/inbox.sql")]
@@ -82,7 +83,8 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Creates an inbox for `capacity` entries. With a capacity of 0, every event is answered 503.
+    /// Creates an inbox for `capacity` entries. With a capacity of 0, the inbox answers every event
+    /// with 503.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
@@ -110,7 +112,7 @@ impl Inbox {
         claim
     }
 
-    /// Acknowledges an event that was handled, even if the claim had expired.
+    /// Acknowledges an event that was handled, even if its claim has expired.
     pub fn done(&mut self, claimed: ActiveClaim, now: Timestamp) -> WebhookResponse {
         let key = claimed.receipt().key().clone();
         let (entry, response) = claimed.done(now);
@@ -124,8 +126,8 @@ impl Inbox {
         response
     }
 
-    /// Releases an event that could not be handled, so that the next copy is handled, and returns
-    /// 503. Changes nothing if the claim has expired and another handler holds the event.
+    /// Releases an event that could not be handled, and returns 503. The next copy is then handled.
+    /// If the claim has expired and another handler holds the event, the entry stays unchanged.
     pub fn failed(&mut self, claimed: ActiveClaim) -> WebhookResponse {
         let key = claimed.receipt().key().clone();
         if self.stored(&key) == Some(&claimed.entry()) {
@@ -146,7 +148,7 @@ impl Inbox {
         self.entries.is_empty()
     }
 
-    /// Removes one entry if the inbox is full. Returns false if handlers hold all entries.
+    /// Removes one entry if the inbox is full. If handlers hold all entries, returns false.
     fn make_room(&mut self, now: Timestamp) -> bool {
         if self.entries.len() < self.capacity {
             return true;

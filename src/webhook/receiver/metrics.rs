@@ -7,7 +7,7 @@ use crate::metrics::{Counters, label, side_metrics};
 use crate::webhook::{VerifyError, WebhookResponse};
 
 side_metrics! {
-    /// Counters of verifications by result and by secret, and of events by their outcome.
+    /// Counters of verifications, by result and by secret, and counters of events, by outcome.
     ///
     /// ```
     /// use call_assistant::metrics::OpenMetrics;
@@ -48,8 +48,8 @@ side_metrics! {
 }
 
 impl ReceiverMetrics {
-    /// Counts a delivery: the result of [`Verifier::receive`](crate::webhook::Verifier::receive),
-    /// and [the secret](Receipt::secret_index) that matched.
+    /// Counts a delivery, by the result of [`Verifier::receive`](crate::webhook::Verifier::receive)
+    /// and by [the secret](Receipt::secret_index) that matched.
     pub fn received(&mut self, result: &Result<Receipt, ReceiptError>) {
         self.verifications.count(result.as_ref().err());
         if let Ok(receipt) = result {
@@ -57,9 +57,9 @@ impl ReceiverMetrics {
         }
     }
 
-    /// Counts an event whose body is stored, in the order
-    /// [store, answer, handle later](super#store-answer-handle-later). `is_new` is false for a copy: its
-    /// insert affected no row.
+    /// Counts an event whose body is stored, in the order [store, answer, handle
+    /// later](super#store-answer-handle-later). For a copy, `is_new` is false, because the insert
+    /// affected no row.
     pub fn stored(&mut self, is_new: bool) {
         self.events.count(Fate(if is_new { "stored" } else { "duplicate" }));
     }

@@ -1,4 +1,5 @@
-//! Receives each event once, although the service delivers it at least once and in any order.
+//! Receives each event once, although the service delivers each event at least once, and delivers
+//! events in any order.
 //!
 //! ```
 //! use std::io;
@@ -25,17 +26,17 @@
 //! ```
 //!
 //! The service repeats an event until an answer acknowledges the event, until a 410 disables the
-//! endpoint, or until the last attempt of the delivery. An acknowledged event is repeated only if
-//! the sender fails before it stores the answer. Therefore acknowledge an event only when it is
-//! stored. Only [`Receipt::stored`] and [`ActiveClaim::done`] acknowledge an event. There are two
-//! orders of the steps.
+//! endpoint, or until the last attempt of the delivery. The service repeats an acknowledged event
+//! only if the sender fails before the sender stores the answer. Therefore acknowledge an event
+//! only after the event is stored. Only [`Receipt::stored`] and [`ActiveClaim::done`] acknowledge
+//! an event. The steps can have either of two orders.
 //!
 //! # Store, answer, handle later
 //!
-//! The example above uses this order. It suits most programs, because the service waits at most ten
-//! seconds, and a slow or broken handler does not prevent storing. A worker then reads each row
-//! with [`Event::from_bytes_verified_earlier`](super::event::Event) and handles the event.
-//! [`ReceiverMetrics`] counts in either order. In PostgreSQL:
+//! The example above uses this order. This order suits most programs, because the service waits at
+//! most ten seconds for an answer. A slow or broken handler does not prevent storing. A worker then
+//! reads each row with [`Event::from_bytes_verified_earlier`](super::event::Event) and handles the
+//! event. [`ReceiverMetrics`] counts events in both orders. In PostgreSQL:
 //!
 //! ```sql
 #![doc = include_str!("../../guide/sql/receiver/queue.sql")]
@@ -43,8 +44,8 @@
 //!
 //! # Claim, handle, done, answer
 //!
-//! This order needs no worker. It handles an event before it acknowledges the event. Therefore the
-//! handler must take much less than ten seconds:
+//! This order needs no worker. The program handles an event before it acknowledges the event.
+//! Therefore the handler must take much less than ten seconds:
 //!
 //! ```
 //! use call_assistant::Timestamp;
@@ -87,12 +88,13 @@
 //! }
 //! ```
 //!
-//! [`Inbox`] is such a store in memory. Its page has the SQL statements of such a store.
+//! [`Inbox`] is a store in memory for this order. The page of `Inbox` has SQL statements for a
+//! store in a database.
 //!
-//! **If a program dies after it has handled an event and before `done` is stored, the event is
-//! handled again**, once the lease has expired. Therefore store the effects and `done` in one
+//! **If a program ends after it has handled an event and before it has stored `done`, the event is
+//! handled again** after the lease has expired. Therefore store the effects and `done` in one
 //! transaction, or use the event's id as the idempotency key. If two copies arrive together, one
-//! copy is handled. The other copy is answered 503, because the first may fail.
+//! copy is handled. The other copy is answered 503, because handling the first copy may fail.
 //!
 //! ```text
 //!            claim                      done
@@ -157,15 +159,15 @@
 //!
 //! # Wrong clocks
 //!
-//! Every claim is compared with `now`. Therefore the clocks of hosts that share a store should
-//! differ by much less than a lease. The effect of a wrong clock is bounded:
+//! The times of all claims are compared with `now`. Therefore the clocks of hosts that share a
+//! store should differ by much less than a lease. The effect of a wrong clock is bounded:
 //!
 //! | step of the clock | effect |
 //! |---|---|
-//! | forward, past the end of a lease | earlier claims count as expired, so that copies that arrive while a handler works are processed twice |
+//! | forward, past the end of a lease | earlier claims count as expired. Therefore a copy that arrives while a handler works is also processed |
 //! | back by less than a lease | an abandoned event is held for up to twice its lease |
 //! | back by more than a lease | earlier claims end more than twice their own length after `now`, and therefore count as expired, as above |
-//! | back or forward, by any amount | processed events stay processed. If the clock is ahead, a cleanup with [`InboxEntry::is_deletable`] deletes entries too early, so that copies of these events are processed again |
+//! | back or forward, by any amount | processed events stay processed. If the clock is ahead, a cleanup with [`InboxEntry::is_deletable`] deletes entries too early, and later copies of these events are processed again |
 
 mod inbox;
 mod inbox_entry;

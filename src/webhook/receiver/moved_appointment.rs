@@ -22,10 +22,10 @@ use crate::webhook::event::{Event, EventData, OriginSource};
 /// }
 /// ```
 ///
-/// Neither event refers to the other event, so that the pair is inferred. Both events belong to the
-/// same account and come from the voice assistant. The creation is not earlier than the
-/// cancellation, and is within a span of it. If the old appointment has an id, the ids differ. The
-/// fields that the caller lists do not differ (for example, the contact).
+/// Neither event refers to the other event. Therefore the pair is inferred. Both events belong to
+/// the same account and come from the voice assistant. The creation is not earlier than the
+/// cancellation, and follows within a span that the caller chooses. If the old appointment has an
+/// id, the ids differ. The fields that the caller lists, for example the contact, do not differ.
 ///
 /// Each event is correct by itself. Pair the events to show a person "moved" instead of "cancelled"
 /// and "booked".
@@ -39,15 +39,15 @@ pub struct MovedAppointment<'e> {
 }
 
 impl<'e> MovedAppointment<'e> {
-    /// The longest time from the cancellation to the creation, unless the host chooses another
-    /// span: one minute. The assistant does both in one conversation.
+    /// The default of the longest time from the cancellation to the creation: one minute. The
+    /// assistant cancels and creates in one conversation.
     pub const SPAN: Duration = Duration::from_secs(60);
 
     /// Finds the other event of a reschedule among `others`. `fields` lists the fields that must be
     /// equal if both appointments have them.
     ///
-    /// Returns `None` if no event fits, or if several events fit, because the pair is then unknown.
-    /// A copy of an event is not another event.
+    /// Returns `None` if no event fits. If several events fit, the pair is unknown, and the method
+    /// also returns `None`. Several copies of one event count as one event.
     #[must_use]
     pub fn find(
         event: &'e Event,

@@ -15,8 +15,8 @@ use crate::json::{ParseError, stored_object};
 use crate::webhook::event::{Event, EventError};
 use crate::webhook::{DeliveryHeaders, Verified, Verifier, VerifyError, WebhookResponse};
 
-/// A genuine delivery that is not acknowledged yet. Created by
-/// [`Verifier::receive`](crate::webhook::Verifier::receive).
+/// A genuine delivery that is not acknowledged yet.
+/// [`Verifier::receive`](crate::webhook::Verifier::receive) creates receipts.
 ///
 /// ```
 /// use call_assistant::webhook::WebhookResponse;
@@ -40,8 +40,8 @@ use crate::webhook::{DeliveryHeaders, Verified, Verifier, VerifyError, WebhookRe
 /// ```
 ///
 /// There are only two ways to acknowledge a delivery, and both consume the receipt:
-/// [`stored`](Self::stored), or [`claim`](Self::claim) and then [`ActiveClaim::done`]. Drop the
-/// receipt to answer something else, such as [`WebhookResponse::Unavailable`].
+/// [`stored`](Self::stored), or [`claim`](Self::claim) and then [`ActiveClaim::done`]. To send
+/// another answer, such as [`WebhookResponse::Unavailable`], drop the receipt.
 #[derive(Debug)]
 #[must_use = "store the event, or claim it"]
 pub struct Receipt {
@@ -54,7 +54,7 @@ stored_object! {
     /// The key of an event's row in a store.
     ///
     /// The id of an event is unique within its account. A genuine body that is not an event has no
-    /// account. Its id is the SHA-256 of its bytes: `sha256:` and 64 hex digits.
+    /// account. The id of such a body is the SHA-256 of its bytes: `sha256:` and 64 hex digits.
     #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct EventKey {
         account: Option<AccountId>,
@@ -68,11 +68,11 @@ stored_object! {
 #[derive(Debug)]
 #[must_use]
 pub enum ClaimOutcome {
-    /// An event to handle. First store [the entry](ActiveClaim::entry), if the row has not changed
-    /// since it was read.
+    /// An event to handle. First store [the entry](ActiveClaim::entry), but only if the row has not
+    /// changed since the row was read.
     Process(ActiveClaim),
-    /// The answer to send: 204 for an event that was processed before, or 503 while another handler
-    /// holds the event and may still fail.
+    /// The answer to send: 204 if the event was processed before, or 503 if another handler holds
+    /// the event and may still fail.
     Answer(WebhookResponse),
 }
 
@@ -90,7 +90,7 @@ pub struct ActiveClaim {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReceiptError {
-    /// A signature that does not prove the body.
+    /// A signature that does not prove that the body is genuine.
     #[error(transparent)]
     Verify(#[from] VerifyError),
     /// An unsigned header that is repeated or contradicts the body.
@@ -115,8 +115,8 @@ impl Verifier {
         Receipt::new(self.verify(headers, body, now)?)
     }
 
-    /// Receives a delivery whose headers are not an `http` 1.x `HeaderMap`, as
-    /// [`receive`](Self::receive) does.
+    /// Receives a delivery as [`receive`](Self::receive) does, but with headers that are not an
+    /// `http` 1.x `HeaderMap`.
     ///
     /// # Errors
     /// Returns a [`ReceiptError`], as [`receive`](Self::receive) does.
@@ -150,9 +150,10 @@ impl Receipt {
     /// Returns the event.
     ///
     /// # Errors
-    /// Returns an error if the body is not an event, because its envelope cannot be read. For
-    /// example, its id does not begin with `evt_`. The body is still genuine, so keep the bytes for
-    /// a person or for a later version of this crate. Unreadable data is no error: see
+    /// Returns an error if the envelope in the body cannot be read. Such a body is not an event.
+    /// For example, the event's id does not begin with `evt_`. The body is still genuine. Therefore
+    /// keep the bytes for a person or for a later version of this crate. Unreadable data in a
+    /// readable envelope is no error: see
     /// [`EventData::Unreadable`](crate::webhook::event::EventData).
     pub fn event(&self) -> Result<&Event, &ParseError> {
         Result::as_ref(&self.event)
@@ -164,14 +165,14 @@ impl Receipt {
         self.secret_index
     }
 
-    /// Acknowledges the delivery. Call this method once the body is stored under [its
-    /// key](Self::key), now or by an earlier copy.
+    /// Acknowledges the delivery. Call this method only after the body of this delivery, or of an
+    /// earlier copy, is stored under [its key](Self::key).
     pub fn stored(self) -> WebhookResponse {
         WebhookResponse::Accepted
     }
 
     /// Decides whether the event is to be handled now, given the entry that is stored under [its
-    /// key](Self::key). The handler then has the time `lease` to finish, for example
+    /// key](Self::key). The handler should then finish within `lease`, for example within
     /// [`ActiveClaim::LEASE`].
     ///
     /// If a stored claim ends more than twice its own length after `now`, the clock of its host was
@@ -194,10 +195,10 @@ impl Receipt {
 }
 
 impl ActiveClaim {
-    /// The lease of a handler unless the host chooses another lease: one minute.
+    /// The default lease of a handler: one minute.
     ///
-    /// The service ends an attempt after ten seconds, and begins the third attempt a minute after
-    /// the second.
+    /// The service ends an attempt after ten seconds. The service begins the third attempt a minute
+    /// after the second attempt.
     pub const LEASE: Duration = Duration::from_secs(60);
 
     /// Returns the receipt of the event.
@@ -205,7 +206,7 @@ impl ActiveClaim {
         &self.receipt
     }
 
-    /// Returns the entry to store before the event is handled. It identifies the claim.
+    /// Returns the entry to store before the event is handled. The entry identifies the claim.
     #[must_use]
     pub fn entry(&self) -> InboxEntry {
         self.entry
@@ -218,9 +219,9 @@ impl ActiveClaim {
         (InboxEntry::Done { at: now }, WebhookResponse::Accepted)
     }
 
-    /// Releases the event, because it could not be handled. Store the entry if the row still is
-    /// [the claim](Self::entry). The next copy is then handled at once, not only after the lease
-    /// has expired.
+    /// Releases the event, because it could not be handled. If the row still is [the
+    /// claim](Self::entry), store the entry. The next copy is then handled at once, even before the
+    /// lease has expired.
     #[must_use = "store the entry, then send the response"]
     pub fn failed(self) -> (InboxEntry, WebhookResponse) {
         let entry = InboxEntry::Taken { at: Timestamp::MIN, until: Timestamp::MIN };
@@ -240,7 +241,7 @@ impl EventKey {
         }
     }
 
-    /// Returns the account's id. The text is empty for a body that is not an event.
+    /// Returns the account's id. If the body is not an event, the text is empty.
     #[must_use]
     pub fn account(&self) -> &str {
         self.account.as_ref().map_or("", AccountId::as_str)

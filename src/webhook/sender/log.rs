@@ -1,4 +1,4 @@
-//! The delivery log: attempts as a dashboard shows them.
+//! The delivery log, which contains the attempts for a dashboard.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -29,34 +29,34 @@ stored_object! {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     ///
-    /// The entry contains the response, and nothing of the request: no header, no signature, no secret.
+    /// The entry contains the response, but no header, signature, secret or other part of the request.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub struct LogEntry {
         /// The number of the attempt, from 1 to 6; 1 for a manual redelivery.
         #[serde(deserialize_with = "stored::attempt")]
         pub attempt: u8,
-        /// Whether it was a manual redelivery.
+        /// Whether the attempt was a manual redelivery.
         pub manual: bool,
         /// When the attempt began.
         pub began_at: Timestamp,
         /// The duration of the attempt, in milliseconds.
         pub took_ms: u64,
-        /// Its result.
+        /// The result of the attempt.
         pub outcome: Outcome,
         /// Whether the result came too late to change the delivery. A late 410 still disables the
         /// endpoint.
         pub late: bool,
         /// The delivery's status after the attempt.
         pub status: DeliveryStatus,
-        /// When the next attempt is due, if there is one.
+        /// When the next attempt is due, if another attempt follows.
         pub next_at: Option<Timestamp>,
         /// The beginning of the response's body.
         pub response: Option<Excerpt>,
-        /// Why there was no response. Set by a host that knows more than the outcome.
+        /// The reason why there was no response, set by a host that knows more than the outcome.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub reason: Option<FailureReason>,
-        /// The response's header fields, from [`Excerpt::from_fields`]. Set by the host.
+        /// The response's header fields, from [`Excerpt::from_fields`]. The host sets this field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub headers: Option<Excerpt>,
     }
@@ -69,13 +69,13 @@ stored_object! {
 pub struct EndedAttempt<'a, D, E> {
     /// The host's id of the delivery.
     pub delivery: D,
-    /// The host's id of its endpoint.
+    /// The host's id of the delivery's endpoint.
     pub endpoint: E,
     /// The attempt.
     pub attempt: Attempt,
-    /// Its result.
+    /// The result of the attempt.
     pub outcome: Outcome,
-    /// When the attempt ended. Waits count from this instant.
+    /// When the attempt ended. The next wait begins at this instant.
     pub at: Timestamp,
     /// The part of the response's body that was read, for the log.
     pub response: Option<&'a [u8]>,
@@ -93,10 +93,10 @@ stored_object! {
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub struct Excerpt {
-        /// The first [`Excerpt::MAX_LEN`] bytes as text. Bytes that are not UTF-8 are replaced. Texts
-        /// that look like a signing secret or an API key are replaced, too, because a receiver's error
-        /// page may show its configuration. Escape the text before you show it, because it comes from
-        /// the receiver.
+        /// The first [`Excerpt::MAX_LEN`] bytes as text. Bytes that are not UTF-8 are replaced. A text
+        /// that looks like a signing secret or an API key is also replaced, because a receiver's error
+        /// page may show the receiver's configuration. Escape the text before you show it, because it
+        /// comes from the receiver.
         pub text: String,
         /// Whether the body, or the header fields, continued after the excerpt.
         pub cut: bool,
@@ -105,7 +105,7 @@ stored_object! {
 
 impl LogEntry {
     /// Creates the entry of an attempt that has just been finished. `report` is the result of
-    /// [`Delivery::finish`], and `delivery` is the value after this call.
+    /// [`Delivery::finish`], and `delivery` is the delivery after `finish`.
     #[must_use]
     pub fn new<D, E>(
         ended: &EndedAttempt<'_, D, E>,
@@ -140,8 +140,8 @@ impl Excerpt {
         Self { text: excerpt(body, Self::MAX_LEN), cut: body.len() > Self::MAX_LEN }
     }
 
-    /// Creates an excerpt of header fields, with one `name: value` a line. The value of `set-cookie`
-    /// becomes `[redacted]`, because a reader of the log could log in with a cookie.
+    /// Creates an excerpt of header fields, with one `name: value` in each line. The value of
+    /// `set-cookie` becomes `[redacted]`, because a reader of the log could log in with a cookie.
     #[must_use]
     pub fn from_fields(fields: &HeaderMap) -> Self {
         let mut text = Vec::new();

@@ -39,8 +39,9 @@ side_metrics! {
     /// # Ok::<(), std::fmt::Error>(())
     /// ```
     ///
-    /// Count a transition when it is stored, in the process that stored it, so that the transition is
-    /// counted once. [No label](crate::metrics#labels) contains an account, an endpoint or an event.
+    /// When a transition is stored, count it only in the process that stored it. Each transition is
+    /// then counted once. [No label](crate::metrics#labels) contains an account, an endpoint or an
+    /// event.
     pub struct SenderMetrics {
         accepted: Counters<Accepted> = "call_assistant_sender_accepted",
             "Deliveries that were accepted: waiting, or skipped by a disabled endpoint.";
@@ -70,7 +71,7 @@ impl SenderMetrics {
         self.accepted.count(Accepted(delivery.status()));
     }
 
-    /// Counts everything that was settled.
+    /// Counts the attempts, the disabled endpoints and the alerts of settled attempts.
     pub fn settled<D: Ord, E>(&mut self, settled: &Settled<D, E>) {
         for (id, entry) in &settled.log {
             // An attempt that is not late has changed its delivery, which is written.
@@ -110,8 +111,8 @@ impl SenderMetrics {
         }
     }
 
-    /// Counts a change of an endpoint that its owner made, or that happened without
-    /// [`settle`](super::settle).
+    /// Counts a change of an endpoint that its owner made, or that [`settle`](super::settle) did not
+    /// make.
     pub fn changed(&mut self, change: &EndpointChange) {
         if let EndpointChange::Disabled(reason) = change {
             self.disabled.count(Reason(*reason));
@@ -126,7 +127,7 @@ impl SenderMetrics {
         self.alerts.count(Kind(alert.kind()));
     }
 
-    /// Counts an endpoint that was enabled, and why it had been disabled.
+    /// Counts an endpoint that was enabled, by the reason of its disabling.
     pub fn enabled(&mut self, disabled: DisabledReason) {
         self.enabled.count(Reason(disabled));
     }
@@ -188,8 +189,8 @@ label! {
     }
 }
 
-/// The current values of the store, which no transition counts. Set the values when the text is
-/// requested.
+/// The current values of the store, which are not counts of transitions. Set the values when the text
+/// is requested.
 ///
 /// ```
 /// use call_assistant::metrics::OpenMetrics;
@@ -205,8 +206,8 @@ label! {
 /// # Ok::<(), std::fmt::Error>(())
 /// ```
 ///
-/// If several processes share a store, each process writes the same values. Take their maximum, not
-/// their sum.
+/// If several processes share a store, each process writes the same values. Take the maximum, not the
+/// sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SenderGauges {
@@ -214,7 +215,7 @@ pub struct SenderGauges {
     pub pending: u64,
     /// Pending deliveries that are due, and whose endpoint is suspect or disabled.
     pub held: u64,
-    /// The time for which the oldest delivery that may start now has been due. Held deliveries do not
+    /// The time since the earliest due time of a delivery that may start now. Held deliveries do not
     /// count. Deliveries that wait for a limit of their endpoint or account do not count, either.
     pub oldest_due: Duration,
     /// Endpoints that are active and not suspect.

@@ -57,11 +57,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A host stores two small values: a [`Delivery`] for each event and endpoint, and an [`EndpointHealth`]
-//! for each endpoint. A step takes a value, the time and, after an attempt, its outcome. The step
-//! changes the value, and the host then stores the value. The crate keeps no other state. A process may
-//! therefore die at any point, and any number of processes may work on the same rows. The
-//! [protocol](crate::guide::protocol#deliveries) lists every rule.
+//! A host stores a small [`Delivery`] for each event and endpoint, and a small [`EndpointHealth`] for
+//! each endpoint. A step takes a value and the time. After an attempt, the step also takes the outcome
+//! of the attempt. The step changes the value, and the host then stores the value. The crate keeps no
+//! other state. A process may therefore die at any point, and any number of processes may work on the
+//! same rows. The [protocol](crate::guide::protocol#deliveries) lists every rule.
 //!
 //! # States of a delivery
 //!
@@ -78,9 +78,9 @@
 //!                └─ parked: was pending when its endpoint was disabled
 //! ```
 //!
-//! [Storing](crate::guide::storing) describes the order of these steps, the mistakes that break
-//! silently, and the clock to use. The [protocol](crate::guide::protocol#leases-and-clocks) describes
-//! the cost of wrong clocks. [`settle`] does step 4 for any number of attempts. A [`Planner`] decides
+//! [Storing](crate::guide::storing) describes the order of these steps, the mistakes that cause no
+//! error, and the clock to use. The [protocol](crate::guide::protocol#leases-and-clocks) describes the
+//! cost of wrong clocks. [`settle`] performs step 4 for any number of attempts. A [`Planner`] decides
 //! which delivery is next. A [`WebhookPlan`] defines what an account may do. Check the plan before a
 //! redelivery, before an endpoint is enabled, and before a [`Recovery`].
 

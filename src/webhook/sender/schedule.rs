@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::Timestamp;
 
-/// The waits between attempts. Each wait counts from the end of the attempt that failed.
+/// The waits between attempts. Each wait begins at the end of the failed attempt.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{MAX_ATTEMPTS, RETRY_WAITS};
@@ -21,13 +21,13 @@ pub const RETRY_WAITS: &[Duration] = &[
     Duration::from_secs(6 * 60 * 60),
 ];
 
-/// The attempts of a delivery: six, the first and one after each of the [`RETRY_WAITS`].
+/// The attempts of a delivery: six, which are the first and one after each of the [`RETRY_WAITS`].
 #[expect(clippy::as_conversions, reason = "there are few waits")]
 pub const MAX_ATTEMPTS: u8 = RETRY_WAITS.len() as u8 + 1;
 
-/// The waits between the attempts of a delivery. The default is the specification's: [`RETRY_WAITS`].
+/// The waits between the attempts of a delivery. The default is the specified [`RETRY_WAITS`].
 ///
-/// Only a sandbox or a test needs this type, to retry sooner. Everything else uses the default without
+/// Only a sandbox or a test needs this type, to retry sooner. All other code uses the default without
 /// naming the type.
 ///
 /// ```
@@ -73,12 +73,12 @@ impl Default for RetrySchedule {
 }
 
 impl RetrySchedule {
-    /// Multiplies each wait by a factor. The result is rounded down to a whole microsecond, so that a
-    /// database stores the same instant.
+    /// Multiplies each wait by a factor. Each product is rounded down to a whole microsecond, so a
+    /// database stores the exact due time.
     ///
-    /// A wait becomes at most twice the longest wait, because a later due time [counts as
-    /// reached](super::Delivery::due). If the factor is negative or not a number, each wait becomes
-    /// twice the longest wait.
+    /// A scaled wait is at most twice the longest of the [`RETRY_WAITS`], because a later due time
+    /// [counts as reached](super::Delivery::due). If the factor is negative or not a number, each
+    /// scaled wait is twice this longest wait.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         let waits = self.waits.map(|wait| {
@@ -98,18 +98,18 @@ impl RetrySchedule {
 
 /// The longest attempt: ten seconds, from its beginning to the head of the response.
 ///
-/// The status decides. A body that is incomplete or never ends changes nothing.
+/// The status of the response decides the outcome. An incomplete or endless body changes nothing.
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The time for which an attempt belongs to the sender that began it: 30 seconds.
 ///
-/// The lease is longer than [`ATTEMPT_TIMEOUT`], so that the sender has time to store the outcome.
-/// When the lease has expired, the sender is presumed dead, and any sender may make the same
-/// attempt again.
+/// The lease is longer than [`ATTEMPT_TIMEOUT`], because the sender needs time to store the outcome.
+/// When the lease has expired, the sender is presumed dead, and any sender may make the same attempt
+/// again.
 pub const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
 
 /// The longest time from the first attempt of a delivery to the end of its last attempt, if no attempt
-/// begins late: 7 h 12 min 10 s. This is the sum of all waits and of all attempts' timeouts.
+/// begins late: 7 h 12 min 10 s. This time is the sum of all waits and the timeouts of all attempts.
 pub const LONGEST_DELIVERY: Duration = {
     let (mut longest, mut waits) = (ATTEMPT_TIMEOUT, RETRY_WAITS);
     while let [wait, rest @ ..] = waits {
@@ -145,7 +145,7 @@ pub(super) const LONGEST_WAIT: Duration = match RETRY_WAITS {
     [] => Duration::ZERO,
 };
 
-/// The longest time from now to a due time. No schedule waits longer.
+/// The longest time from now to a due time. No schedule has a longer wait.
 pub(super) const FARTHEST_DUE: Duration = farthest(LONGEST_WAIT);
 
 /// Returns the longest time from now to the stored due time of an attempt, if its wait is at most
@@ -163,8 +163,8 @@ pub(super) fn is_reached(at: Timestamp, longest: Duration, now: Timestamp) -> bo
 /// The time for which delivery logs and payloads are kept, from the event's `created_at`: 30 days.
 pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Returns the oldest `created_at` of an event that is still kept. Rows of older events may be removed,
-/// except while their delivery is pending.
+/// Returns the oldest `created_at` of an event that is still kept. Rows of an older event may be
+/// removed if their delivery is not pending.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -182,7 +182,8 @@ pub fn oldest_kept(now: Timestamp) -> Timestamp {
     now.saturating_sub(RETENTION).saturating_add(Duration::from_nanos(1))
 }
 
-/// Returns whether an event is still kept: for thirty days from `event_created_at`, excluding the end.
+/// Returns whether an event is still kept. An event is kept for less than thirty days from
+/// `event_created_at`.
 pub(super) fn is_kept(event_created_at: Timestamp, now: Timestamp) -> bool {
     now < event_created_at.saturating_add(RETENTION)
 }

@@ -10,10 +10,10 @@ use super::schedule::{RetrySchedule, SPECIFIED};
 use super::stored::MismatchError;
 use crate::Timestamp;
 
-/// The rows to write for ended attempts, and the steps after the commit. Created by [`settle`].
+/// The rows to write for ended attempts, and the steps after the commit. [`settle`] creates this value.
 ///
 /// Store `deliveries`, `endpoints`, `log` and `alerts` in one transaction, in this order. Use the other
-/// fields after the commit. If one write affects no row, this value is outdated: roll back, read the
+/// fields after the commit. If a write affects no row, this value is outdated. Then roll back, read the
 /// rows again, and settle again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "store it, or the attempts are made again"]
@@ -30,8 +30,8 @@ pub struct Settled<D, E> {
     /// Endpoints that these attempts disable, with the reason. Park their pending deliveries after the
     /// commit.
     pub disabled: Vec<(E, DisabledReason)>,
-    /// Alerts for the owners of endpoints. Store each alert in the same transaction, so that it is sent
-    /// once.
+    /// Alerts for the owners of endpoints. Store each alert in the transaction of the deliveries,
+    /// because each alert must be sent exactly once.
     pub alerts: Vec<(E, Alert)>,
     /// Indexes into `ended` of attempts whose delivery or endpoint is missing from the maps. These
     /// attempts are ignored.
@@ -41,9 +41,9 @@ pub struct Settled<D, E> {
     pub mismatched: Vec<(usize, MismatchError)>,
 }
 
-/// Settles attempts that have ended: [finishes](Delivery::finish) each attempt,
-/// [records](EndpointHealth::record) its report, parks deliveries whose endpoint is then disabled, and
-/// creates the log.
+/// Settles attempts that have ended. The function [finishes](Delivery::finish) each attempt and
+/// [records](EndpointHealth::record) the attempt's report. It then parks the deliveries whose endpoint
+/// is disabled, and creates the log.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -85,13 +85,13 @@ pub struct Settled<D, E> {
 /// ```
 ///
 /// A row of `deliveries` is either the value in memory on which the attempt began, or the stored row
-/// read again. Read `endpoints` after the last of the attempts has ended, because an older endpoint may
-/// miss a reset of its count. An endpoint that does not change is not written, and needs no condition.
-/// Its attempts count as ended when the endpoint was read.
+/// that was read again. Read `endpoints` after all attempts have ended, because an endpoint that was
+/// read earlier may lack a reset of its count. If an endpoint does not change, it is not written and
+/// needs no condition. The endpoint's attempts then count as ended when the endpoint was read.
 ///
-/// Attempts count in the order of `ended`. If a row cannot be read, omit it: its attempt is
-/// [unknown](Settled::unknown), and the other attempts are settled. The function is pure, so it may be
-/// called again with newly read rows.
+/// Attempts count in the order of `ended`. If a row cannot be read, omit the row. The row's attempt is
+/// then [unknown](Settled::unknown), and the other attempts are settled. The function is pure, so it
+/// may be called again with newly read rows.
 pub fn settle<D: Ord + Clone, E: Ord + Clone>(
     ended: &[EndedAttempt<'_, D, E>],
     deliveries: &BTreeMap<D, Delivery>,

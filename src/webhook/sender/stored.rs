@@ -1,4 +1,4 @@
-//! Stored values: a row's version, and the numbers and texts that its columns may have.
+//! The version of a stored row, and the numbers and texts that its columns may have.
 
 use alloc::string::String;
 use core::hash::{Hash, Hasher};
@@ -28,7 +28,7 @@ impl Version {
         self.number
     }
 
-    /// Returns the version that the stored row must have; `None` if nothing has changed.
+    /// Returns the version that the stored row must have; `None` if the value has not changed.
     pub(super) fn condition(self) -> Option<i32> {
         (self.number != self.stored).then(|| signed(self.stored))
     }
@@ -74,14 +74,14 @@ pub enum MismatchError {
     /// The event is not the event of the attempt's delivery.
     #[error("the event is not that of the delivery")]
     Event,
-    /// The rows that were given to a recovery are not its next rows.
+    /// The rows that were given to a recovery are not the next rows of the recovery.
     #[error(
         "the rows found are not in ascending order of ids, each after the last one of the recovery"
     )]
     Order,
 }
 
-/// A stored value that this version cannot read.
+/// A stored value that this version of the crate cannot read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ColumnError {
@@ -96,7 +96,7 @@ pub enum ColumnError {
         /// The largest number that is allowed.
         max: i32,
     },
-    /// A text that this version does not know, such as a
+    /// A text that this version of the crate does not know, for example a
     /// [`DeliveryStatus`](super::DeliveryStatus) of a later version.
     #[error("{field} is {text:?}, which this version does not know")]
     #[non_exhaustive]
@@ -163,12 +163,12 @@ pub(super) fn small(field: &'static str, value: i16, max: u8) -> Result<u8, Colu
 /// The largest version or generation: the maximum of an `integer` column.
 const MAX_VERSION: u32 = i32::MAX.unsigned_abs();
 
-/// Returns the version or generation after this one.
+/// Returns the version or generation after the given one.
 pub(super) fn next_version(version: u32) -> u32 {
     if version < MAX_VERSION { version.saturating_add(1) } else { 0 }
 }
 
-/// Returns the version or generation before this one.
+/// Returns the version or generation before the given one.
 pub(super) fn previous_version(version: u32) -> u32 {
     version.checked_sub(1).unwrap_or(MAX_VERSION)
 }
@@ -188,7 +188,7 @@ pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32,
     }
 }
 
-/// Reads the number of an attempt. A failed attempt with any other number would end the delivery too
+/// Reads the number of an attempt. If a failed attempt had any other number, the delivery would end too
 /// early or too late.
 pub(super) fn attempt<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     match u8::deserialize(deserializer)? {

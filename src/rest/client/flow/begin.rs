@@ -14,11 +14,11 @@ impl Client {
         Flow::new(self, operation)
     }
 
-    /// Creates the flow through all pages of a list. `from` is a
-    /// [`ListCalls`](crate::rest::ListCalls), or a [`CallPages`] that was stored. The state
-    /// contains the mode of its first key, live or test, and a key of the other mode is refused. If
-    /// a list begins at a cursor and this cursor is refused before a call has been read, the flow
-    /// ends with that error. Only such a list cannot be restarted.
+    /// Creates the flow through all pages of a list. `from` is a [`ListCalls`](crate::rest::ListCalls),
+    /// or a new or stored [`CallPages`]. The state contains the mode of its first key, live or test. A
+    /// key of the other mode is refused. If a list begins at a cursor, the list cannot be restarted
+    /// before a call has been read. If the service refuses the cursor in this case, the flow ends with
+    /// the service's error. Any other list can be restarted.
     #[must_use]
     pub fn pages(&self, from: impl Into<CallPages>) -> Flow<CallPages> {
         let mut state = from.into();
@@ -26,21 +26,21 @@ impl Client {
         Flow::new(self, state).unless_refused(bound)
     }
 
-    /// Creates the flow that updates a copy of all calls, from the state that was stored last. The flow is
-    /// done when the copy is up to date. Create the next flow later. If an earlier flow left a list
-    /// half-read, the flow first reads that list to its end, and then the calls that are new since.
+    /// Creates the flow that updates a copy of all calls, from the state that was stored last. The flow
+    /// is done when the copy is up to date. To update the copy again, create another flow. If an earlier
+    /// flow has not read its list to the end, the new flow first reads the rest, and then the calls
+    /// written since that list began.
     ///
-    /// The state contains the mode of its first key, live or test, and a key of the other mode is
-    /// refused.
+    /// The state contains the mode of its first key, live or test. A key of the other mode is refused.
     #[must_use]
     pub fn sync(&self, state: CallSync) -> Flow<CallSync> {
         self.bound_sync(state, None)
     }
 
-    /// Creates the flow of [`sync`](Self::sync) for a key whose account is known. The state
-    /// contains the account, and the key of another account is refused.
+    /// Creates the same flow as [`sync`](Self::sync), for a key whose account is known. The flow adds
+    /// the account to the state, and refuses the key of another account.
     ///
-    /// Only a key with the scope `account:read` can [fetch](Self::fetch) its account. Without this
+    /// Only a key with the scope `account:read` can [fetch](Self::fetch) the key's account. Without this
     /// scope, a flow cannot detect that a new key belongs to another account.
     #[must_use]
     pub fn sync_of(&self, account: &Account, state: CallSync) -> Flow<CallSync> {

@@ -15,7 +15,7 @@ use super::error::Cause;
 use super::{Action, CallSync, Client, ClientError, FlowError, Pace, ResponseHead, Retry};
 use crate::Timestamp;
 
-/// A task as a state machine, which returns the host's next step until the task is done.
+/// The state machine of a task. Until the task is done, the flow returns the next step of the host.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
@@ -45,18 +45,18 @@ use crate::Timestamp;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A flow handles the retries, the pace, the paging, the restart of a list that cannot continue,
-/// and the reading of answers. The host handles the socket, the clock, the randomness and the
-/// store. The same loop drives every [`FlowTask`], in blocking and in async code.
+/// A flow handles the retries, the pace, the paging, the restart of a list that cannot continue, and the
+/// reading of answers. The host handles the socket, the clock, the randomness and the store. The same
+/// loop runs every [`FlowTask`], in blocking and in async code.
 ///
 /// # Misuse does no harm
 ///
-/// - [`next`](Self::next) returns the same step until the step has happened.
-/// - An answer counts only with the [`Ticket`] of the request that the flow waits for. An answer to
-///   a previous request, or a second answer, is ignored.
-/// - A request without an answer is a failed try: [report](Self::report) the error.
-/// - A flow can be dropped at any time. A new flow, created from the last stored state, loses
-///   nothing and repeats nothing that was stored.
+/// - [`next`](Self::next) returns the same step until the step is complete.
+/// - A flow accepts an answer only with the [`Ticket`] of the pending request. An answer to a previous
+///   request, or a second answer to the same request, is ignored.
+/// - If a request gets no answer, [report](Self::report) the error as a failed try.
+/// - A flow can be dropped at any time. A new flow from the state stored last loses no call, and repeats
+///   no stored call.
 pub struct Flow<T: FlowTask> {
     client: Client,
     task: T,
@@ -67,11 +67,11 @@ pub struct Flow<T: FlowTask> {
     time_limit: Duration,
     pace: Pace,
     position: Position<T>,
-    /// The reason why the last try failed; `None` once a request has succeeded.
+    /// The reason why the last try failed; `None` if no try has failed since the last success.
     failure: Option<FlowError>,
-    /// Failed tries of the current request.
+    /// The failed tries of the current request.
     tried: u32,
-    /// The restarts of the list since it reached its furthest position so far.
+    /// The restarts of the list since the list reached its furthest position.
     restarted: u32,
     /// The furthest position of this walk.
     deepest: Option<Timestamp>,
@@ -80,11 +80,11 @@ pub struct Flow<T: FlowTask> {
 }
 
 enum Position<T: FlowTask> {
-    /// Before a request.
+    /// A wait before a request.
     Waiting(Wait),
-    /// After a request that was made at this time, and before its answer.
+    /// A request that was made at this time and has no answer yet.
     Sent(Ticket, Request<()>, Timestamp),
-    /// After a try that failed. The next `random` decides the wait.
+    /// A try that failed. The next `random` determines the length of the wait.
     Failed(FlowError),
     Storing(T::Batch),
     Done(T::Output),
@@ -94,7 +94,7 @@ enum Position<T: FlowTask> {
 #[derive(Clone, Copy)]
 struct Wait {
     until: Timestamp,
-    /// The longest time to wait, even if the clock is set meanwhile.
+    /// The longest time to wait, even if the clock is set back meanwhile.
     length: Duration,
     /// Whether the pace has caused the wait.
     paced: bool,
@@ -109,28 +109,27 @@ impl Wait {
 }
 
 impl<T: FlowTask> Flow<T> {
-    /// Requests the next page, or ends.
+    /// Prepares the request for the next page, or ends the task.
     fn go_on(&mut self) {
         let done = self.task.end().filter(|_| !core::mem::take(&mut self.ends_again));
         self.position = done.map_or(Position::Waiting(Wait::OVER), Position::Done);
     }
 
-    /// Sets how often and when a failed request is made again. A request that succeeds resets
-    /// the count.
+    /// Sets how often and when a failed request is repeated. A successful request resets the count.
     #[must_use]
     pub fn with_retry(self, retry: Retry) -> Self {
         Self { retry, ..self }
     }
 
-    /// Sets the pace. Use a [shared](Pace::shared) pace if several programs use the same key.
+    /// Sets the pace. If several programs use the same key, use a [shared](Pace::shared) pace.
     #[must_use]
     pub fn with_pace(self, pace: Pace) -> Self {
         Self { pace, ..self }
     }
 
-    /// Sets how often the list may be restarted: 3 times by default. A list is restarted if its
-    /// cursor is refused or leads to pages that do not follow. No call is returned again. Reading
-    /// the list further than before resets the count.
+    /// Sets how often the list may be restarted: 3 times by default. A list is restarted if the service
+    /// refuses the cursor, or if a page does not follow the previous page. After a restart, no call is
+    /// returned again. Reading the list further than before resets the count of restarts.
     #[must_use]
     pub fn with_restarts(self, restarts: u32) -> Self {
         Self { restarts, ..self }
@@ -142,9 +141,9 @@ impl<T: FlowTask> Flow<T> {
         Self { time_limit, ..self }
     }
 
-    /// Returns the next step. `random` is eight random bytes. They add jitter to the wait before a
-    /// retry, and distinguish the requests of this flow from the requests of previous flows. They
-    /// need not be fit for secrets, but must not be constant.
+    /// Returns the next step. `random` is eight random bytes. These bytes add jitter to the wait before
+    /// a retry, and distinguish the requests of this flow from the requests of previous flows. The bytes
+    /// need not be suitable for secrets, but must not be constant.
     pub fn next(&mut self, random: [u8; 8], now: Timestamp) -> Step<'_, T> {
         if let Position::Failed(error) = &self.position {
             self.position = self.after(error.clone(), random, now);
@@ -173,10 +172,11 @@ impl<T: FlowTask> Flow<T> {
     /// | `Err` | no answer, or an incomplete answer |
     ///
     /// The status shows who must act, `Retry-After` shows how long to wait, and `Date` shows the
-    /// service's time. A body of more than [`MAX_JSON_LEN`](crate::json::MAX_JSON_LEN) bytes is no
-    /// answer of this API, so read at most one byte more. If an HTTP client turned a status into an
-    /// error, or if an answer has no header or a longer body, the error's `Display` says what to
-    /// change. [Two examples](crate::rest::client#http-clients) show the whole function.
+    /// service's time. No answer of this API is longer than [`MAX_JSON_LEN`](crate::json::MAX_JSON_LEN)
+    /// bytes. Therefore read at most one byte more, which shows that a body is too long. If the HTTP
+    /// client turned a status into an error, or an answer has no header or too long a body, the error's
+    /// `Display` describes the remedy. [Two examples](crate::rest::client#http-clients) show the whole
+    /// function `send`.
     pub fn report<B: AsRef<[u8]>>(
         &mut self,
         ticket: Ticket,
@@ -192,7 +192,7 @@ impl<T: FlowTask> Flow<T> {
     /// Reports the answer to a request. The head is `&http::response::Parts` or a
     /// [`ResponseHead`].
     ///
-    /// An answer that the flow does not wait for has no effect.
+    /// If the flow does not wait for this answer, the report has no effect.
     pub fn answered<'h>(
         &mut self,
         ticket: Ticket,
@@ -228,16 +228,17 @@ impl<T: FlowTask> Flow<T> {
         Ok(self.task.answered(answer, head.date(), now)?)
     }
 
-    /// Reports no answer or an incomplete answer, caused by a missing connection, a timeout or a
-    /// broken connection. `cause` is the HTTP client's error, or a text.
-    /// [`last_error`](Self::last_error) shows the cause.
+    /// Reports no answer or an incomplete answer, because of a missing connection, a timeout or a broken
+    /// connection. `cause` is the HTTP client's error, or a text. [`last_error`](Self::last_error) shows
+    /// the cause.
     pub fn lost(&mut self, ticket: Ticket, cause: impl Into<Cause>) {
         if self.awaits(ticket).is_some() {
             self.failed(FlowError::Client(ClientError::no_response(cause)));
         }
     }
 
-    /// Reports that the batch of [`Step::Store`] is stored. Without such a batch, nothing happens.
+    /// Reports that the batch of [`Step::Store`] is stored. If the flow has no batch to store, the
+    /// report has no effect.
     pub fn stored(&mut self) {
         if let Position::Storing(batch) = &self.position {
             self.task.store(batch);
@@ -248,8 +249,8 @@ impl<T: FlowTask> Flow<T> {
         }
     }
 
-    /// Returns the pace, to pass to the next flow with the same key: see
-    /// [`with_pace`](Self::with_pace). A new pace does not count the requests made just before.
+    /// Returns the pace. Pass this pace to [`with_pace`](Self::with_pace) of the next flow with the same
+    /// key. A new pace does not count the recent requests of earlier flows.
     #[must_use]
     pub fn pace(&self) -> &Pace {
         &self.pace
@@ -261,13 +262,13 @@ impl<T: FlowTask> Flow<T> {
         self.progress
     }
 
-    /// Returns why the last try failed, for a log. `None` once a request has succeeded.
+    /// Returns why the last try failed, for a log. `None` if no try has failed since the last success.
     #[must_use]
     pub fn last_error(&self) -> Option<&FlowError> {
         self.failure.as_ref()
     }
 
-    /// Returns when the request with this ticket was made, if its answer is awaited.
+    /// Returns when the request with this ticket was made, if the flow waits for the answer.
     fn awaits(&self, ticket: Ticket) -> Option<Timestamp> {
         match self.position {
             Position::Sent(expected, _, sent) if expected == ticket => Some(sent),
@@ -323,7 +324,7 @@ impl<T: FlowTask> Flow<T> {
         })
     }
 
-    /// Makes the request once the wait is over and the pace allows it.
+    /// Makes the request when the wait is over and the pace allows the request.
     fn waited(&mut self, mut wait: Wait, random: [u8; 8], now: Timestamp) -> Position<T> {
         // A clock that was set back makes no wait longer than it was.
         wait.until = wait.until.min(now.saturating_add(wait.length));
@@ -347,14 +348,14 @@ impl<T: FlowTask> Flow<T> {
 }
 
 impl Flow<CallSync> {
-    /// Continues from a state that was stored while the flow was running: with an event whose call
-    /// was [taken](CallSync::take_call), or by another worker. A batch that is not stored is
-    /// dropped. If the state asks for another page, the answer to the previous request is dropped,
-    /// too.
+    /// Continues from a state that was stored while the flow was running. For example, your program
+    /// [took](CallSync::take_call) the call of an event, or another worker stored a state. The flow
+    /// drops a batch that is not stored. If the new state requests another page, the flow also drops the
+    /// answer to the pending request.
     ///
-    /// Call this function after each such change. If another process may change the state, store a
-    /// batch only over the state that you stored last. If another state is stored, call this
-    /// function with that state.
+    /// Use this function after each such change. If another process may change the stored state, store a
+    /// batch only if the stored state is still your last state. Otherwise use this function with the
+    /// stored state.
     pub fn continue_from(&mut self, mut state: CallSync) {
         if matches!(self.position, Position::Done(_) | Position::Stopped(_)) {
             return;

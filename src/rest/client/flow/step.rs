@@ -11,26 +11,26 @@ use crate::Timestamp;
 
 /// The next step of the host.
 ///
-/// Closed: a host handles each step differently. A single request has nothing to store, so its arm
-/// is `Store(never) => match *never {}`.
+/// Closed: a host handles each step differently. A single request has nothing to store. Its arm is
+/// therefore `Store(never) => match *never {}`.
 #[must_use = "do it, and ask again"]
 pub enum Step<'f, T: FlowTask + 'f> {
-    /// A request to send. Report its answer or its loss.
+    /// A request to send. Report the answer, or the lack of an answer.
     Send {
         /// The request, which has no body.
         request: Request<()>,
         /// The time limit for the whole request, up to the last byte of the answer.
         time_limit: Duration,
-        /// The ticket to report the answer with.
+        /// The ticket for the report of the answer.
         ticket: Ticket,
     },
-    /// The instant of the next call of [`Flow::next`](super::Flow::next): sleep for
-    /// `until.since(now())`. An earlier call returns the same step.
+    /// The instant of the next [`Flow::next`](super::Flow::next). Sleep for `until.since(now())`. Before
+    /// this instant, `next` returns the same step.
     Wait(Timestamp),
-    /// A batch to store in one transaction, before [`Flow::stored`](super::Flow::stored). The batch
-    /// is borrowed from the flow, so clone the parts that you keep before that call.
+    /// A batch to store in one transaction, before [`Flow::stored`](super::Flow::stored). The batch is
+    /// borrowed from the flow. Therefore clone the parts that you keep before you use `stored`.
     Store(&'f T::Batch),
-    /// The end of the task, or an error on which somebody must act: see [`FlowError::action`].
+    /// The end of the task, or an error. [`FlowError::action`] returns who must act on the error.
     Done(Result<T::Output, FlowError>),
 }
 
@@ -49,15 +49,15 @@ pub struct Ticket {
 pub struct Progress {
     /// The pages read.
     pub pages: u64,
-    /// The calls passed to the host to store.
+    /// The calls passed to the host.
     pub calls: u64,
-    /// The items passed to the host that cannot be read as calls.
+    /// The unreadable items passed to the host.
     pub unreadable: u64,
-    /// The tries that failed.
+    /// The failed tries.
     pub failures: u64,
     /// The restarts of the list: see [`Flow::with_restarts`](super::Flow::with_restarts).
     pub restarts: u32,
-    /// The `started_at` of the last call read. A list goes from the newest call to the oldest.
+    /// The `started_at` of the call read last. A list begins with the newest call.
     pub reached: Option<Timestamp>,
     /// The `created_after` of the list; `None` if the list has no such bound.
     pub wanted: Option<Timestamp>,

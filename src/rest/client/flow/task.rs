@@ -7,16 +7,15 @@ use crate::model::CallList;
 use crate::rest::client::{Batch, CallPages, CallSync, PagingError};
 use crate::rest::{ApiRequest, ListCalls};
 
-/// The task of a [`Flow`](super::Flow): one request, [`CallPages`] or [`CallSync`], and nothing
-/// else.
+/// The task of a [`Flow`](super::Flow): one request, a [`CallPages`] or a [`CallSync`].
 ///
 /// The trait is sealed.
 pub trait FlowTask: Run<<Self as FlowTask>::Batch, <Self as FlowTask>::Output> {
-    /// The value that the host stores before the flow continues. [`Infallible`] if there is nothing
-    /// to store.
+    /// The value that the host stores before the flow continues. If the task has nothing to store, this
+    /// type is [`Infallible`].
     type Batch;
 
-    /// The result that the flow ends with.
+    /// The result at the end of the flow.
     type Output: Clone;
 }
 
@@ -27,7 +26,7 @@ pub trait FlowTask: Run<<Self as FlowTask>::Batch, <Self as FlowTask>::Output> {
 pub enum Applied<B, O> {
     Done(O),
     Store(B, PageCount),
-    /// Too early: ask again after this time.
+    /// The time to wait before a request that was too early is repeated.
     Wait(Duration),
 }
 
@@ -57,14 +56,14 @@ pub(super) mod sealed {
     pub trait Run<B, O>: Sized {
         type Request: ApiRequest;
 
-        /// Whether the task is done at its second end only. The first end may belong to a walk that
-        /// an earlier flow began, which lacks the calls written since.
+        /// Whether the task is done only at its second end. The first end may belong to a walk that an
+        /// earlier flow began. Such a walk lacks the calls written since its beginning.
         const ENDS_TWICE: bool = false;
 
         /// Returns the next request.
         fn asked(&self) -> Self::Request;
 
-        /// Applies an answer. Leaves the task unchanged; [`store`](Self::store) moves it.
+        /// Applies an answer. The task stays unchanged; [`store`](Self::store) changes the task.
         fn answered(
             &self,
             answer: <Self::Request as ApiRequest>::Response,
@@ -75,7 +74,7 @@ pub(super) mod sealed {
         /// Moves the task past the stored batch.
         fn store(&mut self, batch: &B);
 
-        /// Returns the output when nothing is left to request.
+        /// Returns the output when the task has nothing left to request.
         fn end(&self) -> Option<O> {
             None
         }
@@ -85,7 +84,7 @@ pub(super) mod sealed {
             None
         }
 
-        /// Restarts the list. Returns false if that is not possible.
+        /// Restarts the list. Returns false if the list cannot be restarted.
         fn restart(&mut self) -> bool {
             false
         }

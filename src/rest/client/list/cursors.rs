@@ -5,33 +5,33 @@ use crate::json::stored_object;
 use crate::model::CallList;
 use crate::rest::ListCalls;
 
-/// The reason why a page does not fit into its list. The state is unchanged, and the page can be
-/// requested again.
+/// The reason why a page does not fit into its list. The error does not change the state, and the page
+/// can be requested again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PagingError {
-    /// A page that announces a next page, but has no cursor of that page.
+    /// A page that announces a next page, but has no cursor of the next page.
     #[error("has_more is true, but there is no next_cursor")]
     NoCursor,
     /// A page that leads back to a previous page.
     ///
-    /// A page that leads to itself is detected at once. A longer cycle is detected after at most
-    /// three times the number of pages until the cycle closed, because only two cursors are kept.
+    /// If a page leads to itself, the cycle is detected at once. If a longer cycle closes after N pages,
+    /// the cycle is detected after at most three times N pages, because only two cursors are kept.
     #[error("next_cursor leads back to a previous page")]
     Cycle,
     /// A cursor that is longer than [`ListCalls::MAX_CURSOR_LEN`].
     #[error("next_cursor has {len} bytes, more than {max}", max = ListCalls::MAX_CURSOR_LEN)]
     #[non_exhaustive]
     LongCursor {
-        /// Its length, in bytes.
+        /// The length of the cursor, in bytes.
         len: usize,
     },
     /// More than [`CallPages::MAX_EMPTY_PAGES`] pages in a row without a new call.
     #[error("more than {max} pages in a row with nothing new", max = CallPages::MAX_EMPTY_PAGES)]
     Empty,
-    /// A call that started after the previous call in the list. Either this page is not the
-    /// requested page, or the service does not order the list by `started_at`. The walk cannot know
-    /// whether it has already returned the call.
+    /// A call that started after the previous call in the list. Either this page is not the requested
+    /// page, or the service does not order the list by `started_at`. The walk cannot determine whether
+    /// this call has already been returned.
     #[error("item {index} of the page started after the previous call of the list")]
     #[non_exhaustive]
     Order {
@@ -46,9 +46,9 @@ stored_object! {
     pub(super) struct Cursors {
         /// The cursor of the next request; `None` for the first page.
         pub(super) cursor: Option<String>,
-        /// An earlier cursor of this walk, which is replaced whenever the number of pages is a
-        /// power of two. Any cycle is then met again within its length, without keeping every
-        /// cursor.
+        /// An earlier cursor of this walk, which is replaced whenever the number of pages is a power of
+        /// two. In a cycle, the walk meets this cursor again within the cycle's length, without keeping
+        /// every cursor.
         anchor: Option<String>,
         pages: u64,
         /// The pages in a row that did not advance the walk.
@@ -61,7 +61,7 @@ impl Cursors {
         Self { cursor, ..Self::default() }
     }
 
-    /// Moves to the page after this one. Returns false if this was the last page.
+    /// Moves to the page after `page`. Returns false if `page` was the last page.
     pub(super) fn follow(&mut self, page: &CallList, further: bool) -> Result<bool, PagingError> {
         let cursor = page.next_cursor.as_ref().filter(|cursor| !cursor.is_empty());
         let cursor = match (page.has_more, cursor) {

@@ -19,13 +19,13 @@ pub enum FlowError {
     #[error("the list was restarted {restarts} times, and its cursor was refused again")]
     #[non_exhaustive]
     Restarts {
-        /// The restarts of the list that did not read further than before.
+        /// The number of restarts after which the list was not read further than before.
         restarts: u32,
     },
-    /// A live key for a state that was begun with a test key, or the other way round.
+    /// A key whose mode, live or test, differs from the mode of the state.
     #[error("the state was begun with a key of the other mode, live or test")]
     OtherMode,
-    /// A key for a sync that was begun for another account.
+    /// A key of another account than the account of the sync.
     #[error("the sync was begun for another account")]
     OtherAccount,
 }
@@ -36,7 +36,8 @@ impl FlowError {
     /// - `Client`: the action of the [`ClientError`]
     /// - `Unsendable`: [`Action::FixRequest`]
     /// - `Paging` and `Restarts`: [`Action::ContactSupport`]
-    /// - `OtherMode` and `OtherAccount`: [`Action::ReplaceKey`], with the key under which the state began
+    /// - `OtherMode` and `OtherAccount`: [`Action::ReplaceKey`], with the key with which the state was
+    ///   begun
     #[must_use]
     pub fn action(&self) -> Action {
         match self {

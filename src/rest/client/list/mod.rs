@@ -1,4 +1,4 @@
-//! Walks through a list of calls: the next page, and the new calls on it.
+//! Walks through a list of calls, with the next page and the new calls of each page.
 
 mod cursors;
 mod flow_error;
@@ -16,19 +16,21 @@ pub use self::sync::CallSync;
 
 use crate::model::{Call, UnreadableCall};
 
-/// The new calls of a page, and the state `S` after it: a [`CallPages`] or a [`CallSync`].
+/// The new calls of a page, and the state after the page. The state `S` is a [`CallPages`] or a
+/// [`CallSync`].
 ///
-/// Store the whole batch in one transaction. Then every call is stored once, despite any crash.
+/// Store the whole batch in one transaction. Then every call is stored exactly once, despite any crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "store all of it, in one transaction"]
 #[non_exhaustive]
 pub struct Batch<S> {
     /// The calls that no previous batch has returned, newest first.
     pub calls: Vec<Call>,
-    /// The items that cannot be read and that no previous batch has returned, whole and with the
+    /// The unreadable items that no previous batch has returned. Each item is kept whole, with the
     /// reason. Store or report these items, because no later batch returns them.
     pub unreadable: Vec<UnreadableCall>,
-    /// The state to store together with the calls and items, and to continue from.
+    /// The state after this batch. Store this state together with the calls and items, and continue from
+    /// this state.
     pub next: S,
 }
 

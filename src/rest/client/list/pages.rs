@@ -12,8 +12,9 @@ use crate::rest::{ListCalls, Mode, ParameterError};
 stored_object! {
     /// The state of a walk through all pages of a list. The walk returns each call once.
     ///
-    /// Store the state with the calls, as JSON or in another serde format with field names, to resume after a
-    /// restart of the program. [`Client::pages`](super::super::Client::pages) makes the requests.
+    /// To resume the walk after a restart of the program, store the state with the calls, as JSON or in
+    /// another serde format with field names. [`Client::pages`](super::super::Client::pages) makes the
+    /// requests.
     ///
     /// ```
     /// use call_assistant::rest::ListCalls;
@@ -34,9 +35,9 @@ stored_object! {
     /// # Ok::<(), call_assistant::rest::client::PagingError>(())
     /// ```
     ///
-    /// The state is small: a position in the list. It also keeps the ids of calls that started at the same
-    /// instant, and the keys of unreadable items with no call between them. Each of them takes about 100
-    /// bytes. A later version of this crate reads the states of earlier versions.
+    /// The state is small: a position in the list. The state also contains the ids of calls that started
+    /// at the same instant, and the keys of unreadable items with no call between these items. Each id
+    /// or key takes about 100 bytes. A later version of this crate reads the states of earlier versions.
     ///
     /// # The next page
     ///
@@ -47,8 +48,8 @@ stored_object! {
     /// | absent | none | the end |
     /// | true | none | an error, because stopping here would lose calls silently |
     ///
-    /// An empty `next_cursor` counts as none. A cursor that repeats is an error: see
-    /// [`PagingError::Cycle`].
+    /// An empty `next_cursor` is treated like a missing `next_cursor`. A repeated cursor is an error:
+    /// see [`PagingError::Cycle`].
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct CallPages {
         /// The list without its cursor, because the walk has the cursor.
@@ -58,12 +59,13 @@ stored_object! {
         done: bool,
         /// The mode of the key that the walk was begun with.
         mode: Option<Mode>,
-        /// Whether the list begins at a cursor, so that its first page lacks the earlier calls.
+        /// Whether the list begins at a cursor. The first page of such a list lacks the earlier calls.
         is_part: bool,
-        /// The unreadable items since this pass reached the `started_at` of its place.
+        /// The unreadable items that this pass has met since the pass reached the `started_at` of its
+        /// place.
         tail: BTreeSet<UnreadableKey>,
-        /// The items that earlier passes returned beyond the frontier and that this pass has not
-        /// met.
+        /// The unreadable items that earlier passes returned beyond the frontier and that this pass has
+        /// not met.
         unmet: BTreeSet<UnreadableKey>,
         /// The bounds of a walk through the calls of a period.
         period: Option<Period>,
@@ -76,14 +78,14 @@ stored_object! {
     struct Period {
         from: Timestamp,
         until: Timestamp,
-        /// The instant at which all these calls can be read, by the service's clock.
+        /// The instant, by the service's clock, at which all calls of the period can be read.
         complete_at: Timestamp,
     }
 }
 
 impl CallPages {
-    /// The most pages in a row that do not advance a walk: 10,000. An empty page may lead to
-    /// another page, but a walk must end.
+    /// The maximum number of pages in a row that do not advance a walk: 10,000. An empty page may lead
+    /// to another page, but a walk must end.
     pub const MAX_EMPTY_PAGES: u32 = 10_000;
 
     /// Creates a walk through the calls that started from `from` on and before `until`.
@@ -100,17 +102,18 @@ impl CallPages {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// A call can be read when it has ended and is written. A [flow](super::super::Client::pages) therefore
-    /// waits until `lag` has passed since `until`, by the `Date` of an answer, or by `now` without a `Date`.
-    /// Choose a lag that is longer than the longest call and its writing. A call that is written later is
-    /// returned only if it exists when the list is read. A loop of your own must wait by itself.
+    /// A call can be read after the call has ended and has been written. Therefore a
+    /// [flow](super::super::Client::pages) waits until `lag` has passed since `until`. The flow uses the
+    /// `Date` of an answer or, without a `Date`, `now`. Choose a lag that is longer than the longest
+    /// call plus the time to write the call. If a call is written later, the call is returned only if
+    /// the list is read after that. A loop of your own must also wait.
     ///
-    /// The list is read from the newest call to the first call that started before `from`, so an old period
-    /// reads every call since. An unreadable item on the way is always returned, because it may belong to the
-    /// period.
+    /// The list is read from the newest call to the first call that started before `from`. Therefore the
+    /// walk of an old period also reads every later call. Each unreadable item that the walk meets is
+    /// returned, because the item may belong to the period.
     ///
     /// # Errors
-    /// `until` is earlier than `from`.
+    /// Returns an error if `until` is earlier than `from`.
     pub fn from_period(
         from: Timestamp,
         until: Timestamp,
@@ -136,12 +139,12 @@ impl CallPages {
         ListCalls { cursor: self.walk.cursor().map(Into::into), ..self.list.clone() }
     }
 
-    /// Applies the answer to [`query`](Self::query). Returns the new calls, and the state after
-    /// them.
+    /// Applies the answer to [`query`](Self::query). Returns the new calls, and the state after the
+    /// page.
     ///
     /// # Errors
-    /// Returns an error if the page does not follow the previous one. This value is unchanged, and
-    /// the same page can be requested again.
+    /// Returns an error if the page does not follow the previous page. The error does not change this
+    /// value, and the same page can be requested again.
     pub fn apply(&self, page: &CallList) -> Result<Batch<Self>, PagingError> {
         let (mut next, mut walk) = (self.clone(), self.walk.clone());
         let (mut calls, unreadable, goes_on) = walk.read(page, |walk, item| match item {
@@ -156,9 +159,9 @@ impl CallPages {
         Ok(Batch { calls, unreadable, next })
     }
 
-    /// Returns the same walk from the first page on, if the service no longer accepts the cursor
-    /// (`invalid_cursor`). No call is returned again. Returns `None` if the list begins at a cursor
-    /// and no call has been read, because calls before the cursor cannot be recognised.
+    /// Returns the same walk, from the first page on. Use this function if the service no longer accepts
+    /// the cursor (`invalid_cursor`). No call is returned again. Returns `None` if the list begins at a
+    /// cursor and no call has been read, because calls before the cursor cannot be recognised.
     #[must_use]
     pub fn restarted(&self) -> Option<Self> {
         if self.is_part && self.walk.is_at_start() {
@@ -169,7 +172,8 @@ impl CallPages {
         Some(next)
     }
 
-    /// Returns how long to wait before the first page. The wait is zero once all calls can be read.
+    /// Returns how long to wait before the first page. If all calls of the period can be read, the wait
+    /// is zero.
     pub(in crate::rest::client) fn wait(&self, clock: Timestamp) -> Duration {
         let period = self.period.as_ref().filter(|_| self.walk.cursor().is_none());
         period.map_or(Duration::ZERO, |period| period.complete_at.since(clock))
@@ -188,7 +192,7 @@ impl CallPages {
         Some(is_new)
     }
 
-    /// Moves past an item that cannot be read. Returns whether it is new.
+    /// Moves past an item that cannot be read. Returns whether the item is new.
     fn note(&mut self, walk: &Walk, item: &UnreadableCall) -> bool {
         let frontier = walk.frontier();
         if frontier.is_some() && walk.reached().is_none_or(|at| Some(at) > frontier) {
@@ -216,8 +220,8 @@ impl From<ListCalls> for CallPages {
     }
 }
 
-/// A list in its stored form: the text of its query. The text is checked when it is read, and not
-/// when it is written, so a list that the service would refuse can be stored.
+/// A list in its stored form: the text of its query. The text is checked only when it is read. Therefore
+/// a list that the service would refuse can be stored.
 mod query_text {
     use serde::{Deserialize, Deserializer, Serializer, de};
 

@@ -14,7 +14,7 @@ stored_object! {
     /// The state of a sync, which keeps a copy of all calls of an account up to date. The sync does
     /// not lose or repeat a call.
     ///
-    /// Store the state next to the calls, as JSON or in another serde format with field names.
+    /// Store the state together with the calls, as JSON or in another serde format with field names.
     ///
     /// ```
     /// use call_assistant::rest::client::CallSync;
@@ -46,65 +46,71 @@ stored_object! {
     ///
     /// # Promise
     ///
-    /// **Store the fresh calls and the next state in one transaction.** Then every call is processed exactly
-    /// once, despite any crash, and in any order in which the service writes and shows calls. There is one
-    /// condition. The time from the start of the transaction that writes a call until every answer shows the
-    /// call must be at most the lag. This time includes delays of replicas, and differences between the
-    /// clocks of the service's machines.
+    /// **Store the fresh calls and the next state in one transaction.** Then every call is processed
+    /// exactly once, despite any crash, and in any order in which the service writes and shows calls.
+    /// There is one condition: for each call, the delay must be at most the lag. The delay begins with
+    /// the transaction that writes the call, and ends when every answer shows the call. This includes
+    /// delays of replicas, and differences between the clocks of the service's machines.
     ///
     /// A service that lost the end of its database may write a lost call again, with a later
-    /// `created_at`. If it does so within the lag, the call is not returned again.
+    /// `created_at`. If the service writes the call again within the lag, the call is not returned
+    /// again.
     ///
-    /// Without such transactions, store the calls first, by id, and then the state. After a crash in between,
-    /// those calls are returned again. Storing a call again changes nothing, because a call never changes.
+    /// Without such transactions, first store the calls by id, and then store the state. After a crash
+    /// between these two steps, the same calls are returned again. Storing a call again changes nothing,
+    /// because a call never changes.
     ///
     /// A state is a value. [`apply`](Self::apply) does not change the old state, so the same page can be
-    /// applied again. Two workers can share a sync if each worker stores its next state only over the state
-    /// that it has read.
+    /// applied again. Two workers can share a sync if each worker overwrites only the state that this
+    /// worker has read.
     ///
     /// # Items that cannot be read
     ///
-    /// An item of a page that is not a readable call does not stop the sync. The item is returned once, as an
-    /// [`UnreadableCall`]. It is recognised by its id, or by the SHA-256 of its bytes if it has no readable
-    /// id. When the service has repaired such a call, the call is returned as fresh.
+    /// An item of a page that is not a readable call does not stop the sync. The item is returned once,
+    /// as an [`UnreadableCall`]. The item is recognised by its id or, without a readable id, by the
+    /// SHA-256 of its bytes. When the service has repaired such a call, the call is returned as fresh.
     ///
     /// # Why a watermark alone loses calls
     ///
-    /// `created_at` is when the service *began* to write a call. A call becomes visible a little later,
-    /// perhaps after calls with a later `created_at`. The list is ordered by `started_at`, so a new call can
-    /// appear before or after the page that is being read. Therefore a sync has three rules:
+    /// `created_at` is the instant at which the service *began* to write a call. A call becomes visible
+    /// a little later, perhaps after calls with a later `created_at`. The list is ordered by
+    /// `started_at`, so a new call can appear before or after the page that is being read. Therefore a
+    /// sync follows three rules:
     ///
-    /// 1. **Ask from below the watermark.** A query begins a lag (a minute by default) below the watermark.
-    ///    The state keeps the ids of the calls returned from that instant on. They are never returned again.
-    /// 2. **The watermark stops where the walk began.** It becomes the largest `created_at` *on the
-    ///    first page*. All calls written a lag before that instant were visible during the whole
-    ///    walk. A later page may show a call that is more recent than calls that the walk has
-    ///    already passed. Moving the watermark to that call would lose calls.
-    /// 3. ***The watermark moves only after the last page**, never before.
+    /// 1. **Ask from below the watermark.** A query begins a lag (a minute by default) below the
+    ///    watermark. The state keeps the ids of the returned calls that were written from that instant
+    ///    on. These calls are never returned again.
+    /// 2. **The watermark stops where the walk began.** The watermark becomes the largest `created_at`
+    ///    *on the first page*. All calls written a lag or more before that instant were visible during
+    ///    the whole walk. A later page may show a call that was written after the walk began. If the
+    ///    watermark moved to that call, other new calls on the pages already read would be lost.
+    /// 3. **The watermark moves only after the last page**, never before.
     ///
     /// # Clocks
     ///
-    /// The first page shows the service's time when the walk began. A `created_at` later than the answer's
-    /// `Date` is not trusted, so that one call dated to the year 9999 does not end the sync. `now` replaces a
-    /// missing `Date`. If answers have a `Date`, the customer's clock need not be right. Without a `Date`, a
-    /// fast clock can lose calls if the service also dates a call ahead of its own clock. A slow clock loses
-    /// no call.
+    /// The first page shows the service's time when the walk began. A `created_at` later than the
+    /// answer's `Date` is not trusted. Otherwise one call dated to the year 9999 would end the sync.
+    /// `now` replaces a missing `Date`. If answers have a `Date`, the customer's clock need not be
+    /// right. Without a `Date`, calls can be lost if the customer's clock is fast and the service also
+    /// dates a call ahead of the service's clock. If the customer's clock is slow, no call is lost.
     ///
-    /// If the clock is slow and there is no `Date`, the first page may show only calls that are not trusted.
-    /// Then the watermark stays. The first walk that begins after the clock has passed the largest
-    /// `created_at` of that page moves the watermark to this instant. Until then, each walk reads the same
-    /// calls again, returns nothing twice, and keeps the id of each call that it returns. The watermark also
-    /// stays if a first page without calls and without `Date` leads to a next page.
+    /// If the clock is slow and there is no `Date`, the first page may show only calls whose
+    /// `created_at` is not trusted. Then the watermark stays. When the clock has passed the largest
+    /// `created_at` of that page, the next walk moves the watermark to this `created_at`. Until then,
+    /// each walk reads the same calls again, returns no call twice, and keeps the id of each returned
+    /// call. If a first page without calls and without `Date` leads to a next page, the watermark also
+    /// stays.
     ///
     /// # Size
     ///
-    /// The state is small, however long the history is. It contains a position in the list, and the ids
-    /// within the lag below the watermark. A first sync of years of calls is an ordinary walk, and continues
-    /// where it stopped. In three cases the state grows by about 100 bytes for each item:
+    /// The state is small, even if the history is long. The state contains a position in the list, and
+    /// the ids of the calls within the lag below the watermark. A first sync of years of calls is an
+    /// ordinary walk, which continues after an interruption. In three cases the state grows by about 100
+    /// bytes for each item:
     ///
-    /// - calls while the watermark stays, as above
+    /// - calls while the watermark stays
     /// - calls that all started at the same instant
-    /// - items that cannot be read, until the watermark is a lag past them
+    /// - unreadable items, until the watermark is a lag past these items
     ///
     /// A copy of 1,200 calls in one minute has a state of about 90 KB until the watermark has moved on.
     ///
@@ -116,20 +122,20 @@ stored_object! {
         /// The mode of the key that the sync was begun with.
         #[serde(skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
-        /// The account, if the host has named it.
+        /// The account, if the host has passed an account.
         #[serde(skip_serializing_if = "Option::is_none")]
         account_id: Option<AccountId>,
         since: Option<Timestamp>,
-        /// The watermark: every call written a lag or more before it has been returned, except calls before
-        /// `since`.
+        /// The watermark. All calls written a lag or more before the watermark have been returned,
+        /// except calls written before `since`.
         watermark: Option<Timestamp>,
-        /// The calls returned that a query may list again, with their `created_at`.
+        /// The returned calls that a query may list again, each with its `created_at`.
         recent: BTreeMap<CallId, Timestamp>,
-        /// A `created_at` that no clock had reached. It becomes the watermark when a clock has
-        /// reached it.
+        /// A `created_at` that no clock had reached. When a clock has reached this instant, this instant
+        /// becomes the watermark.
         kept: Option<Timestamp>,
-        /// The unreadable items returned, each with its `created_at`, or else a time after the walk
-        /// that last showed the item; `None` during that walk.
+        /// The returned unreadable items, each with its `created_at`. If an item has no `created_at`,
+        /// the value is a time after the walk that last showed the item, and `None` during that walk.
         unreadable: BTreeMap<UnreadableKey, Option<Timestamp>>,
         /// The current walk, after its first page has been applied.
         walk: Option<SyncWalk>,
@@ -138,10 +144,10 @@ stored_object! {
 }
 
 impl CallSync {
-    /// The longest lag: 24 hours. The state keeps the ids of all calls within it.
+    /// The longest lag: 24 hours. The state keeps the ids of all calls within the lag.
     pub const MAX_LAG: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// Creates a sync of all calls, from the first one on.
+    /// Creates a sync of all calls, from the first call on.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -166,17 +172,17 @@ impl CallSync {
     /// Returns the same sync with another lag. The lag must be longer than the longest time from
     /// the start of the transaction that writes a call until every answer shows the call.
     ///
-    /// Choose the lag at the beginning. If you extend it later, calls between the old lag and the
+    /// Choose the lag at the beginning. If you extend the lag later, calls between the old lag and the
     /// new lag below the watermark may be returned again.
     ///
-    /// A lag above [`MAX_LAG`](Self::MAX_LAG) is reduced to it.
+    /// A lag above [`MAX_LAG`](Self::MAX_LAG) is reduced to `MAX_LAG`.
     #[must_use]
     pub fn with_lag(self, lag: Duration) -> Self {
         Self { lag: lag.min(Self::MAX_LAG), ..self }
     }
 
-    /// Returns the watermark: all calls written a lag or more before it have been returned. `None`
-    /// before the first walk has ended.
+    /// Returns the watermark. All calls written a lag or more before the watermark have been returned.
+    /// The watermark is `None` until the first walk has ended.
     #[must_use]
     pub fn watermark(&self) -> Option<Timestamp> {
         self.watermark
@@ -208,19 +214,19 @@ impl CallSync {
         }
     }
 
-    /// Applies the answer to [`query`](Self::query). Returns the fresh calls, and the state after
-    /// them.
+    /// Applies the answer to [`query`](Self::query). Returns the fresh calls, and the state after the
+    /// page.
     ///
-    /// `date` is the answer's `Date` header,
-    /// [`ResponseHead::date`](super::super::ResponseHead::date). A `created_at` later than `date`
-    /// is not trusted. `now` replaces a missing `date`. Pass as `now` the time at which the page
-    /// was requested. An instant that was in the future at that time may be a false date. The state
-    /// may have [taken a call](Self::take_call) since the request, because the walk stays the same.
+    /// `date` is the answer's `Date` header, [`ResponseHead::date`](super::super::ResponseHead::date). A
+    /// `created_at` later than `date` is not trusted. `now` replaces a missing `date`. For `now`, pass
+    /// the time at which the page was requested, because a `created_at` after that time may be false.
+    /// You may [take a call](Self::take_call) between the request and `apply`, because taking a call
+    /// does not change the walk.
     ///
     /// # Errors
-    /// Returns an error if the page does not follow the previous one. The state is unchanged, and
-    /// the same query can be made again. If the error lasts, continue from the
-    /// [restarted](Self::restarted) state, as a flow does by itself.
+    /// Returns an error if the page does not follow the previous page. The error does not change the
+    /// state, and the same query can be made again. If the error persists, continue from the
+    /// [restarted](Self::restarted) state. A flow restarts by itself.
     pub fn apply(
         &self,
         page: &CallList,
@@ -244,13 +250,13 @@ impl CallSync {
         Ok(Batch { calls, unreadable, next })
     }
 
-    /// Takes a call that arrived in another way, such as the event `call.ended`. Returns `None` if
-    /// the call has been returned before. Otherwise the call is fresh. Store the call together with
-    /// the returned state, and no walk will return the call. The state keeps the id until the
-    /// watermark has passed the call, so walk regularly. Pass the state to a running flow with
+    /// Takes a call that arrived outside a walk, for example in the event `call.ended`. Returns `None`
+    /// if the call has been returned before. Otherwise the call is fresh. Store the call together with
+    /// the returned state. Then no walk returns the call. The state keeps the id of the call until the
+    /// watermark has passed the call, so run a walk regularly. Pass the state to a running flow with
     /// [`Flow::continue_from`](super::super::Flow::continue_from).
     ///
-    /// A call written before the [beginning](Self::since) of this sync is fresh each time it
+    /// A call written before the [beginning](Self::since) of this sync is fresh each time the call
     /// arrives. No walk returns such a call, and its id is not kept.
     #[must_use]
     pub fn take_call(&self, call: &Call) -> Option<Self> {
@@ -267,9 +273,9 @@ impl CallSync {
         Some(next)
     }
 
-    /// Returns the same walk from its first page on, if the service no longer accepts the cursor
-    /// (`invalid_cursor`). No call is returned again. Limit the restarts, because a service that
-    /// never accepts its own cursors would cause an endless loop.
+    /// Returns the same walk, from its first page on. Use this function if the service no longer accepts
+    /// the cursor (`invalid_cursor`). No call is returned again. Limit the restarts, because a service
+    /// that never accepts its own cursors would cause an endless loop.
     #[must_use]
     pub fn restarted(&self) -> Self {
         Self { walk: self.walk.as_ref().map(SyncWalk::restarted), ..self.clone() }
@@ -312,13 +318,14 @@ impl CallSync {
         outside || self.recent.contains_key(&call.id)
     }
 
-    /// Returns whether the id of this call can be forgotten. A call that was created more than a lag before
-    /// the walk began was visible all the time, so its place alone shows whether it was returned.
+    /// Returns whether the id of this call can be removed. If a call was created more than a lag before
+    /// the walk began, the call was visible all the time. Therefore the place of the call alone shows
+    /// whether the call was returned.
     fn settles(&self, goal: Option<Timestamp>, call: &Call) -> bool {
         goal.is_some_and(|goal| call.created_at < goal.saturating_sub(self.lag))
     }
 
-    /// Moves past a call. Returns whether the call is new; `None` if it cannot follow the previous
+    /// Moves past a call. Returns whether the call is new; `None` if the call cannot follow the previous
     /// call.
     fn pass(&mut self, list: &mut Walk, goal: Option<Timestamp>, call: &Call) -> Option<bool> {
         let is_settled = self.settles(goal, call);
@@ -333,7 +340,7 @@ impl CallSync {
         Some(is_new)
     }
 
-    /// Notes that the walk has shown an unreadable item. Returns whether it is fresh.
+    /// Notes that the walk has shown an unreadable item. Returns whether the item is fresh.
     fn note(&mut self, item: &UnreadableCall) -> bool {
         let returned = |id: &CallId| self.recent.contains_key(id);
         let returned = item.id().is_some_and(returned);

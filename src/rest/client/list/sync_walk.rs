@@ -7,7 +7,8 @@ use crate::Timestamp;
 use crate::json::stored_object;
 use crate::model::CallList;
 
-/// A walk, and the watermark at its end. serde reads a struct with a flattened field from an object only.
+/// A walk, and the watermark at its end. Because of the flattened field, serde reads this struct only
+/// from an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SyncWalk {
     #[serde(flatten)]
@@ -16,7 +17,7 @@ pub(super) struct SyncWalk {
     pub(super) goal: Option<Timestamp>,
     /// The value of `CallSync::kept` at the end of the walk.
     pub(super) kept: Option<Timestamp>,
-    /// The beginning of the walk, while no page has shown a call.
+    /// The beginning of the walk; `None` after a page has shown a call.
     opening: Option<Opening>,
 }
 
@@ -53,7 +54,7 @@ impl SyncWalk {
         Self { list: self.list.restarted(), ..self.clone() }
     }
 
-    /// Looks for the time at which the walk began. A `created_at` is never later than the service's
+    /// Determines the time at which the walk began. A `created_at` is never later than the service's
     /// time.
     pub(super) fn look(&mut self, page: &CallList, clock: Timestamp) {
         let Some(opening) = self.opening.take() else { return };
@@ -73,7 +74,7 @@ impl SyncWalk {
 }
 
 impl Opening {
-    /// Returns the largest `created_at` of a page that was reached when the walk began.
+    /// Returns the largest `created_at` of a page that is not later than the beginning of the walk.
     fn believed(
         self,
         written: impl Iterator<Item = Timestamp>,

@@ -27,8 +27,8 @@ stored_object! {
 }
 
 stored_object! {
-    /// The last call of a pass. The pass has passed all calls with a later `started_at`, and these
-    /// ids with the same `started_at`.
+    /// The last call of a pass. The pass has passed all calls with a later `started_at`, and the calls
+    /// `ids` with the same `started_at`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Place {
         started_at: Timestamp,
@@ -47,7 +47,7 @@ impl Walk {
         self.cursors.cursor.as_deref()
     }
 
-    /// Moves past a page. `is_new` returns whether an item is new; `None` if it cannot follow the
+    /// Moves past a page. `is_new` returns whether an item is new; `None` if the item cannot follow the
     /// previous item.
     pub(super) fn read(
         &mut self,
@@ -68,11 +68,11 @@ impl Walk {
         Ok((calls, unreadable, goes_on))
     }
 
-    /// Moves past a call. Returns whether the call is new; `None` if it cannot follow the previous
+    /// Moves past a call. Returns whether the call is new; `None` if the call cannot follow the previous
     /// call.
     ///
-    /// If the place of a settled call was passed, the call has been returned. For any other call,
-    /// only the kept ids show this.
+    /// If the place of a settled call was passed, the call has been returned. For any other call, only
+    /// the kept ids show whether the call has been returned.
     pub(super) fn pass(&mut self, call: &Call, is_known: bool, is_settled: bool) -> Option<bool> {
         if self.place.as_ref().is_some_and(|place| place.is_below(call)) {
             return is_known.then_some(false);

@@ -6,7 +6,7 @@ use crate::rest::Scope;
 use crate::rest::server::call_row::Owner;
 use crate::rest::server::{AccountStatus, CursorKeys, Rejection, RejectionReason};
 
-/// A request that has been counted. The host looks up its account next.
+/// A request that has been counted. Next, the host looks up its account.
 ///
 /// ```
 /// use call_assistant::rest::server::{AccountStatus, Admitted, Authorized, CursorKeys, Rejection};
@@ -63,7 +63,7 @@ impl Admitted {
         }
     }
 
-    /// Returns the account of the credential. Look up only data of this account.
+    /// Returns the id of the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id

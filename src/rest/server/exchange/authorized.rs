@@ -11,7 +11,7 @@ use crate::rest::Mode;
 use crate::rest::server::call_row::Owner;
 use crate::rest::server::{CallRow, Rejection, RejectionReason};
 
-/// A request that may be answered, by operation.
+/// A request that may be answered. Each operation has a variant.
 ///
 /// ```
 /// use call_assistant::rest::server::{Authorized, Rejection};
@@ -74,7 +74,7 @@ pub struct AccountQuery {
 }
 
 impl AccountQuery {
-    /// Writes the response. Its `livemode` comes from the credential, not from the record.
+    /// Writes the response. The `livemode` of the response comes from the credential, not from the record.
     ///
     /// # Errors
     /// The record belongs to another account: 500.
@@ -86,7 +86,7 @@ impl AccountQuery {
         Ok(self.context.respond(&account))
     }
 
-    /// Returns the account of the credential. Look up only data of this account.
+    /// Returns the id of the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id
@@ -105,7 +105,7 @@ impl AccountQuery {
 #[doc = include_str!("../../../guide/sql/server/call.sql")]
 /// ```
 ///
-/// Only an exchange creates this query, like a [`CallsQuery`].
+/// Like a [`CallsQuery`], this query can be created only by an exchange.
 #[derive(Debug)]
 pub struct CallQuery {
     pub(super) context: Context,
@@ -114,7 +114,7 @@ pub struct CallQuery {
 }
 
 impl CallQuery {
-    /// Returns whether to select production or test data.
+    /// Returns the mode of the data to select: production or test data.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.owner.mode
@@ -126,7 +126,7 @@ impl CallQuery {
         &self.call_id
     }
 
-    /// Returns whether a row is the call, for a store in memory.
+    /// Returns whether a row is the requested call, for a store in memory.
     #[must_use]
     pub fn matches(&self, row: &CallRow) -> bool {
         row.belongs_to(&self.owner) && row.call.id == self.call_id
@@ -135,8 +135,8 @@ impl CallQuery {
     /// Writes the response.
     ///
     /// # Errors
-    /// There is no such call, or the call belongs to another account or mode: the same 404. The row
-    /// is a call with another id: 500.
+    /// If there is no such call, or the call belongs to another account or mode: the same 404. If the row is
+    /// a call with another id: 500.
     pub fn answer(self, row: Option<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
         let reason = match row {
             None => RejectionReason::NoSuchCall,
@@ -147,7 +147,7 @@ impl CallQuery {
         Err(self.context.reject(reason))
     }
 
-    /// Returns the account of the credential. Look up only data of this account.
+    /// Returns the id of the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id

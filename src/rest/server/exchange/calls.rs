@@ -22,8 +22,8 @@ use crate::rest::{CallFilter, ListCalls, Mode};
 #[doc = include_str!("../../../guide/sql/server/page.sql")]
 /// ```
 ///
-/// Only an exchange creates a query. If a store's functions take a query, they cannot be called
-/// without a credential, or for another account than the credential's account.
+/// Only an exchange creates a query. If a store's function takes a query, it cannot be called without a
+/// credential, or for an account other than the credential's account.
 ///
 /// # The table
 ///
@@ -31,38 +31,37 @@ use crate::rest::{CallFilter, ListCalls, Mode};
 #[doc = include_str!("../../../guide/sql/server/calls.sql")]
 /// ```
 ///
-/// The list is ordered by `started_at`, and a sync requests calls by `created_at`. Almost all calls are
-/// written within an hour after they started. Bounds on `created_at` are therefore bounds on `started_at`,
-/// too, and a page reads one range of the first index, in order. The few other calls have a separate index.
-/// No call is lost, however late it is written.
+/// The list is ordered by `started_at`, but a sync requests calls by `created_at`. Almost all calls are
+/// written within an hour of their start. For these calls, bounds on `created_at` are also bounds on
+/// `started_at`. A page therefore reads one range of the first index, in order. The few late calls have a
+/// separate index. No call is lost, however late the call is written.
 ///
-/// A generic plan of this query is as good as a plan for the values, because the planner has no choice. With
-/// a single index on `started_at`, a poll that finds nothing would read all calls of the account. With two
-/// indexes and no bounds, the planner would have to guess, and would sometimes guess wrong.
+/// A generic plan of this query is as good as a plan for the values, because the planner has no choice. If
+/// there were a single index on `started_at`, a poll without new calls would read all calls of the account.
+/// If there were two indexes and no bounds on `started_at`, the planner would sometimes choose the wrong
+/// index.
 ///
-/// The hour is a choice. It should be longer than almost all calls, because a longer call counts as late. A
-/// poll reads the index entries of that span. The span is in the table and in the query, and must be the same
-/// in both. All calls of an import of old calls are late. After a large import, a page whose bounds exclude
-/// most of the imported calls is slow. In that case, limit how many rows a page reads, and answer with
-/// [`answer_part`](Self::answer_part).
+/// You can choose another span than an hour. The span should be longer than almost all calls, because a
+/// longer call counts as late. A poll reads the index entries of the span. The table and the query must have
+/// the same span. If old calls are imported, all imported calls are late. After a large import, a page is
+/// slow if its bounds exclude most of the imported calls. In that case, limit the number of rows that a page
+/// reads, and answer with [`answer_part`](Self::answer_part).
 ///
 /// # Rules for the store
 ///
-/// - A page is found by position, not by number: it has the rows after the last row served. A walk
-///   therefore returns each call exactly once, however many calls are added meanwhile, and each
-///   page costs the same.
-/// - Ids compare bytewise, so the column in PostgreSQL has `COLLATE "C"`. Any other collation sorts
-///   calls with the same `started_at` differently.
+/// - A page begins after the last row that was served, not at a page number. A walk therefore returns each
+///   call exactly once, even if calls are added meanwhile. Each page has the same cost.
+/// - Ids are compared bytewise. Therefore the column in PostgreSQL has `COLLATE "C"`. Any other collation
+///   sorts calls with the same `started_at` differently.
 /// - A store that cannot compare pairs uses `started_at < $s OR (started_at = $s AND id < $i)`.
-/// - A store that keeps microseconds rounds bounds with nanoseconds, and would return calls outside
-///   the range. Use [`CallFilter::ceil_to_micros`] for such a store. Positions come from rows, so
-///   they need no rounding. Create calls with [`Timestamp::floor_to_micros`], so that a call in
-///   memory and its row have the same order.
-/// - A walk does not include calls that become visible, or are added at the beginning of the list,
-///   after the walk began. Incremental syncs find these calls by `created_at`.
+/// - A store with microseconds rounds bounds with nanoseconds, and would return calls outside the bounds. For
+///   such a store, use [`CallFilter::ceil_to_micros`]. Positions come from rows and need no rounding. Create
+///   calls with [`Timestamp::floor_to_micros`]. A call in memory and its row then have the same position.
+/// - If a call becomes visible, or is added at the beginning of the list, after a walk began, the walk does
+///   not include the call. Incremental syncs find such calls by `created_at`.
 ///
-/// For a store in memory, [`matches`](Self::matches) is the same condition in Rust. Rows are checked before
-/// they are served. A wrong collation or a missing bound therefore causes a
+/// For a store in memory, [`matches`](Self::matches) checks the same condition in Rust. Rows are checked
+/// before they are served. Therefore a wrong collation or a missing bound causes a
 /// [`RowsReason`](crate::rest::server::RowsReason) and a 500, not a gap in a customer's data.
 #[derive(Debug)]
 pub struct CallsQuery {
@@ -71,7 +70,7 @@ pub struct CallsQuery {
     after: Option<(Timestamp, CallId)>,
     filter: CallFilter,
     limit: usize,
-    /// The key that seals the next cursor. It is a copy, so that a query borrows nothing across a look-up.
+    /// The key that seals the next cursor. The query has a copy, so that it borrows nothing during a look-up.
     cursor_key: CursorKey,
 }
 
@@ -88,14 +87,14 @@ impl CallsQuery {
         Ok(Self { context, owner, after, filter, limit: list.limit, cursor_key })
     }
 
-    /// Returns whether to select production or test data.
+    /// Returns the mode of the data to select.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.owner.mode
     }
 
-    /// Returns the position after which the rows come. Their calls started earlier, or started at
-    /// the same instant and have a smaller id. `None` for the first page.
+    /// Returns the position after which the page begins. The calls of the page started earlier than this
+    /// position, or at the same instant with a smaller id. Returns `None` for the first page.
     #[must_use]
     pub fn after(&self) -> Option<(Timestamp, &CallId)> {
         self.after.as_ref().map(|(started_at, id)| (*started_at, id))
@@ -107,51 +106,51 @@ impl CallsQuery {
         &self.filter
     }
 
-    /// Returns whether the list has a filter. A store may then have to examine more rows than
+    /// Returns whether the list has a filter. A filtered list may require a store to examine more rows than
     /// [`rows_to_read`](Self::rows_to_read).
     #[must_use]
     pub fn is_filtered(&self) -> bool {
         self.filter != CallFilter::new()
     }
 
-    /// Returns the number of rows to select. It is one more than the page holds, to show whether
+    /// Returns the number of rows to select: the limit of the page plus one. The additional row shows that
     /// there is a next page.
     #[must_use]
     pub const fn rows_to_read(&self) -> usize {
         self.limit.saturating_add(1)
     }
 
-    /// Returns whether a row is on this page or a later one.
+    /// Returns whether a row is on this page or on a later page.
     #[must_use]
     pub fn matches(&self, row: &CallRow) -> bool {
         row.belongs_to(&self.owner) && self.matches_call(&row.call)
     }
 
-    /// Returns whether a call of the query's account and mode is on this page or a later one, for a
-    /// store that separates accounts and modes.
+    /// Returns whether a call of the query's account and mode is on this page or on a later page, for a store
+    /// that separates accounts and modes.
     #[must_use]
     pub fn matches_call(&self, call: &Call) -> bool {
         self.filter.matches(call) && self.after().is_none_or(|after| call.list_order() < after)
     }
 
-    /// Writes the response from the rows that match, in order. There are at most
+    /// Writes the response from the rows that match, in order. Pass at most
     /// [`rows_to_read`](Self::rows_to_read) rows.
     ///
     /// # Errors
-    /// A row belongs to another account, or the rows do not match the query: 500. No row is served.
+    /// If a row belongs to another account, or the rows do not match the query: 500. No row is served.
     pub fn answer(self, rows: Vec<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
         self.write(rows, None)
     }
 
-    /// Writes the response of a store that stopped reading at the position `walked_to`, which comes after
-    /// [`after`](Self::after). Pass all rows that match down to that position, in order, or
-    /// [`rows_to_read`](Self::rows_to_read) of them. There is always a next page, even after an empty page.
-    /// The next page begins after that position. If there are `rows_to_read` rows, the next page begins after
-    /// the last call served, and the position is not used.
+    /// Writes the response of a store that stopped reading at the position `walked_to`. This position must
+    /// come after [`after`](Self::after). Pass the matching rows down to `walked_to`, in order, but at most
+    /// [`rows_to_read`](Self::rows_to_read) rows. The response always has a next page, even if it contains no
+    /// calls. The next page begins after `walked_to`. If you pass `rows_to_read` rows, the next page begins
+    /// after the last call served, and `walked_to` is not used.
     ///
     /// # Errors
-    /// The errors of [`answer`](Self::answer). Also, a position that is used does not come after the cursor,
-    /// or comes before the last row.
+    /// The errors of [`answer`](Self::answer). Also 500, if `walked_to` is used and does not come after the
+    /// cursor, or comes before the last row.
     pub fn answer_part(
         self,
         rows: Vec<CallRow>,
@@ -218,7 +217,7 @@ impl CallsQuery {
         )
     }
 
-    /// Returns the account of the credential. Look up only data of this account.
+    /// Returns the id of the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id

@@ -33,7 +33,7 @@ use crate::text::Occurs;
 /// A request of [`rest::client`](crate::rest::client) has no `Host`, because HTTP clients add this header. A
 /// test that passes such a request to the exchange must add `Host` itself.
 ///
-/// Other headers and the body are ignored, including an incoming `X-Request-Id`.
+/// All other headers, including an incoming `X-Request-Id`, and the body are ignored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RequestHead<'a> {
     pub(super) method: &'a str,
@@ -45,8 +45,7 @@ pub struct RequestHead<'a> {
 }
 
 impl<'a> RequestHead<'a> {
-    /// Creates a head without headers. The path is still percent-encoded and does not include the
-    /// query.
+    /// Creates a head without headers. The path must still be percent-encoded and must not include the query.
     #[must_use]
     pub fn new(method: &'a str, path: &'a str, query: Option<&'a str>) -> Self {
         Self {
@@ -61,7 +60,8 @@ impl<'a> RequestHead<'a> {
 
     /// Reads the head of a request of the `http` crate.
     ///
-    /// In HTTP/2 and later, the authority of the URI replaces a missing `Host`. HTTP/1.0 needs neither.
+    /// In HTTP/2 and later, the authority of the URI replaces a missing `Host`. HTTP/1.0 requires neither an
+    /// authority nor a `Host`.
     #[must_use]
     pub fn from_parts(parts: &'a Parts) -> Self {
         let mut head = Self::new(parts.method.as_str(), parts.uri.path(), parts.uri.query());
@@ -82,8 +82,8 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Adds a `Host` header. Call this function for every `Host` header, because a request with two
-    /// is rejected.
+    /// Adds a `Host` header. Call this function for every `Host` header, because a request with two `Host`
+    /// headers is rejected.
     #[must_use]
     pub fn with_host(self, value: &'a [u8]) -> Self {
         Self { host: self.host.and(value), ..self }
@@ -95,8 +95,8 @@ impl<'a> RequestHead<'a> {
         Self { needs_host: false, ..self }
     }
 
-    /// Adds an `Authorization` header. Call this function for every `Authorization` header, because
-    /// a request with two is rejected.
+    /// Adds an `Authorization` header. Call this function for every `Authorization` header, because a request
+    /// with two `Authorization` headers is rejected.
     #[must_use]
     pub fn with_authorization(self, value: &'a [u8]) -> Self {
         Self { authorization: self.authorization.and(value), ..self }
@@ -120,9 +120,8 @@ impl<'a> RequestHead<'a> {
     }
 
     // D-10
-    /// Digests the credential. The header has the scheme in any case, spaces, and then visible
-    /// ASCII to the end. The credential need not look like a key of the product, because the
-    /// look-up decides.
+    /// Digests the credential. The header contains the scheme in upper or lower case, at least one space, and
+    /// visible ASCII. The credential need not have the form of a product's key, because the look-up decides.
     pub(super) fn credential(&self) -> Result<KeyDigest, RejectionReason> {
         let value = match self.authorization {
             Occurs::Absent => return Err(RejectionReason::NoCredential),

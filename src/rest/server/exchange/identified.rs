@@ -10,7 +10,7 @@ use crate::rest::server::rate::{RateLimitError, RateLimitReason, RateWindows};
 use crate::rest::server::{Rejection, RejectionReason};
 use crate::rest::{Quota, Scope};
 
-/// A request with a valid credential, which has not been counted.
+/// A request that has a valid credential and has not been counted.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -37,13 +37,13 @@ pub struct Identified {
 }
 
 impl Identified {
-    /// Returns the credential's id, by which rates are counted.
+    /// Returns the id of the credential. Requests are counted by this id.
     #[must_use]
     pub fn credential_id(&self) -> &CredentialId {
         &self.credential_id
     }
 
-    /// Returns when the credential was used, for [`StoredKey::note_use`](super::super::StoredKey::note_use).
+    /// Returns the instant of the request, for [`StoredKey::note_use`](super::super::StoredKey::note_use).
     #[must_use]
     pub fn used_at(&self) -> Timestamp {
         self.used_at
@@ -56,18 +56,18 @@ impl Identified {
     }
 
     /// Counts the request in the window of its credential and quota. An admitted request counts, whatever its
-    /// response is. A rejected request does not count.
+    /// response is. A request that is not admitted does not count.
     ///
     /// # Errors
-    /// The quota is used up, or the table is full: 429, with the wait.
+    /// If the quota is used up or the table is full: 429, with the wait.
     pub fn admit(self, windows: &mut RateWindows, now: Timestamp) -> Result<Admitted, Rejection> {
         let checked = windows.check(&self.credential_id, self.quota, now);
         self.admitted(checked)
     }
 
-    /// Continues with a decision made elsewhere for this credential and quota, such as by [the function in
-    /// SQL](RateWindows#in-sql). The decision may also be a previous refusal that still holds. `Err` contains
-    /// the time to wait.
+    /// Continues with a decision that was made elsewhere for this credential and quota, such as by [the
+    /// function in SQL](RateWindows#in-sql). The decision may also be a previous refusal during its wait.
+    /// `Err` contains the time to wait.
     ///
     /// ```
     /// use std::num::NonZeroU16;
@@ -83,7 +83,7 @@ impl Identified {
     /// ```
     ///
     /// # Errors
-    /// The decision is a refusal: 429, with its wait.
+    /// If the decision is a refusal: 429, with its wait.
     pub fn admit_decided(self, checked: Result<(), Duration>) -> Result<Admitted, Rejection> {
         let error = |wait| RateLimitError { wait, reason: RateLimitReason::Quota };
         self.admitted(checked.map_err(error))
@@ -97,7 +97,7 @@ impl Identified {
         }
     }
 
-    /// Returns the account of the credential. Look up only data of this account.
+    /// Returns the id of the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id

@@ -8,7 +8,7 @@ use crate::rest::operation::route;
 use crate::rest::server::call_row::Owner;
 use crate::rest::server::{KeyDigest, KeyState, Rejection, RejectionReason, StoredKey};
 
-/// A request for one of the operations, from an unknown sender.
+/// A request for one of the operations. The sender is not yet known.
 ///
 /// ```
 /// use call_assistant::id::RequestId;
@@ -29,11 +29,11 @@ pub struct Received {
 }
 
 impl Received {
-    /// Reads a request's head, which needs no look-up. The host creates a new id for each request.
+    /// Reads a request's head. No look-up is needed. The host creates a new id for each request.
     ///
     /// # Errors
-    /// `Host` is not valid: 400. The path is not one of the API: 404. The method is neither `GET`
-    /// nor `HEAD`: 405.
+    /// An invalid `Host` causes a 400. A path that no operation has causes a 404. A method other than `GET`
+    /// and `HEAD` causes a 405.
     pub fn new(head: &RequestHead<'_>, request_id: RequestId) -> Result<Self, Rejection> {
         let mut context = Context {
             request_id,
@@ -54,7 +54,7 @@ impl Received {
         Ok(Self { context, operation, asked, credential: head.credential() })
     }
 
-    /// Returns the digest by which to look up the key; `None` if there is nothing to look up.
+    /// Returns the digest by which to look up the key. Returns `None` if there is no well-formed credential.
     #[must_use]
     pub fn digest(&self) -> Option<&KeyDigest> {
         self.credential.as_ref().ok()
@@ -66,14 +66,13 @@ impl Received {
         self.operation
     }
 
-    /// Checks the key that the host found, if any. Compares its digest again, in constant time.
+    /// Checks the key that the host found, if any. Compares its digest with the request's, in constant time.
     ///
-    /// A host may check credentials in another way, for example OAuth tokens. It then creates a [`StoredKey`]
-    /// from the [`digest`](Self::digest) of this request and the token's account, mode and scopes.
+    /// If a host checks other credentials, for example OAuth tokens, it creates a [`StoredKey`] from the
+    /// [`digest`](Self::digest) of this request and the token's account, mode and scopes.
     ///
     /// # Errors
-    /// There is no key, or the key is expired or revoked. All these errors have the same response,
-    /// 401.
+    /// If there is no key, or if the key is expired or revoked, the response is the same 401.
     pub fn identify(
         self,
         key: Option<&StoredKey>,

@@ -39,11 +39,11 @@ use window::RateWindow;
 ///
 /// No span of 60 seconds admits more requests than the quota. Under a quota of n requests, a request is
 /// admitted as soon as 60 seconds have passed since the oldest of the last n admissions. A token bucket would
-/// admit twice the quota in its first minute. A quota that is raised or lowered applies at once.
+/// admit twice the quota in its first minute. If a quota is raised or lowered, the new quota applies at once.
 ///
-/// An exchange counts with [`Identified::admit`](super::Identified::admit), which uses the window of the
-/// request's credential. Protect the table by a lock, or distribute the credentials over several tables with
-/// a lock each.
+/// In an exchange, [`Identified::admit`](super::Identified::admit) uses the window of the request's
+/// credential. Protect the table by a lock, or distribute the credentials over several tables with a lock
+/// each.
 ///
 /// # Several processes
 ///
@@ -53,43 +53,44 @@ use window::RateWindow;
 /// | several, each key always at the same process | `RateWindows` in each | windows are lost at restarts and when keys move |
 /// | several | [rows in SQL](#in-sql) | each request needs a transaction |
 ///
-/// If a window is lost, its quota is admitted again, so that minute admits at most twice the quota. A proxy
-/// that sends each key to one process can hash the `Authorization` header. It must send a key to another
-/// process only when the first process is down.
+/// If a window is lost, its quota is admitted again. That minute therefore admits at most twice the quota. To
+/// send each key to one process, a proxy can hash the `Authorization` header. The proxy must not send a key
+/// to another process unless the first process is down.
 ///
-/// A refusal holds for its [`wait`](RateLimitError::wait), also for further requests. A process can keep the
-/// refusal and refuse by itself during the wait. A credential that asks too often then costs the store
-/// nothing. A quota that is raised meanwhile applies after the wait.
+/// A refusal also holds for further requests during its [`wait`](RateLimitError::wait). A process can keep
+/// the refusal and refuse these requests itself, at no cost to the store. If a quota is raised during the
+/// wait, the new quota applies after the wait.
 ///
 /// # Memory
 ///
-/// A window takes at most 400 bytes, plus the larger of 32 bytes and 16 bytes for each request of its quota.
-/// There are never more windows than the maximum. A million credentials that list calls as often as they may
-/// therefore take at most 10 GB. A million credentials with one request a minute take 0.3 GB.
+/// A window under a quota of n requests takes at most 400 + max(32, 16 n) bytes. The table never has more
+/// windows than the maximum. If a million credentials list calls at the full rate, the table takes at most 10
+/// GB. If a million credentials send one request a minute, it takes 0.3 GB.
 ///
 /// For each new credential, the table removes a few windows that have been idle for 60 seconds. No other
-/// clean-up is needed. Without new credentials, a host keeps its windows.
+/// clean-up is needed. If there are no new credentials, a host keeps its windows.
 ///
-/// If the table is full and each window could still refuse, no window is dropped, because its credential
-/// would be admitted twice its quota. Instead, a credential without a window is refused. The other
-/// credentials are not affected. A check examines at most 64 windows to free a slot. If none of them is idle,
-/// the check refuses with a short wait, and the next check examines further windows. Only existing
-/// credentials have windows, so a maximum above the number of issued keys, times two quotas, is never
+/// If the table is full and each window could still refuse, a credential without a window is refused. No
+/// window is dropped, because its credential would be admitted twice its quota. Credentials with a window are
+/// not affected. To free a slot, a check examines at most 64 windows. If none of these windows is idle, the
+/// check refuses with a short wait, and the next check examines further windows. Only existing credentials
+/// have windows, at most two each. Therefore a maximum above twice the number of issued keys is never
 /// reached.
 ///
 /// # Clocks
 ///
-/// Setting a clock back never admits more requests. A `now` before the newest admission counts as the instant
-/// of that admission. This rule also covers small differences between hosts that share a window. If `now` is
-/// more than 60 seconds before that admission, the clock that stamped the admission was wrong. The window
-/// then moves back to end at `now`, so that no credential is locked out for longer than 60 seconds.
+/// Setting a clock back never admits more requests. If `now` is before the newest admission, `now` counts as
+/// the instant of that admission. This rule also covers small differences between hosts that share a window.
+/// If `now` is more than 60 seconds before that admission, the clock that stamped the admission was wrong.
+/// The window is then moved back and ends at `now`. Therefore no credential is locked out for longer than 60
+/// seconds.
 ///
 /// # In SQL
 ///
-/// This PostgreSQL function admits requests like a window of the table, in one statement that changes one row
+/// The following PostgreSQL function admits requests by the same rules, in one statement that changes one row
 /// in place. Pass its result to [`Identified::admit_decided`](super::Identified::admit_decided). The function
-/// needs `READ COMMITTED`, the default. A row has 4 bytes for each request of the last 60 seconds, and for
-/// each of up to 30 older requests.
+/// needs `READ COMMITTED`, the default isolation level. A row has 4 bytes for each request of the last 60
+/// seconds, and 4 bytes for each of up to 30 older requests.
 ///
 /// ```sql
 #[doc = include_str!("../../../guide/sql/server/rate.sql")]
@@ -101,8 +102,8 @@ use window::RateWindow;
 #[doc = include_str!("../../../guide/sql/server/admit.sql")]
 /// ```
 ///
-/// With `synchronous_commit = off` for the connections that call the function, a request does not wait for
-/// the disk. A crash of the database then loses only the last admissions, at most those of three times
+/// If the connections that call the function have `synchronous_commit = off`, a request does not wait for the
+/// disk. If the database then crashes, it loses at most the admissions of the last three times
 /// `wal_writer_delay`.
 pub struct RateWindows {
     max: usize,
@@ -116,20 +117,20 @@ pub struct RateWindows {
 /// the text of its id, or the SHA-256 of a long id.
 type Key = [u64; 6];
 
-/// The idle checks for a new credential: 4. More than one, so that the checks keep up with any
+/// The idle checks for a new credential: 4. There is more than one check, so that the checks keep up with any
 /// number of windows.
 const LOOKS: usize = 4;
 
-/// The most idle checks for a new credential while the table is full: 64, because all requests wait
-/// for them.
+/// The maximum number of idle checks for a new credential while the table is full: 64. All requests wait for
+/// these checks.
 const MOST_LOOKS: usize = 64;
 
 /// The wait of a new credential if due windows were not checked: 10 milliseconds.
 const SHORT: Duration = Duration::from_millis(10);
 
 impl RateWindows {
-    /// Creates an empty table of at most `max` windows, at least 1. A credential that uses both
-    /// quotas has two windows.
+    /// Creates an empty table of at most `max` windows, and at least 1. A credential that uses both quotas
+    /// has two windows.
     #[must_use]
     pub const fn new(max: usize) -> Self {
         let max = if max == 0 { 1 } else { max };
@@ -185,8 +186,8 @@ impl RateWindows {
         Err(RateLimitError { wait: wait.min(Quota::SPAN), reason: RateLimitReason::Room })
     }
 
-    /// Removes the next due window if it is idle, and otherwise notes when it is due again. Returns
-    /// whether a window was due.
+    /// Removes the next due window if the window is idle. Otherwise, notes the time of its next check.
+    /// Returns whether a window was due.
     fn look_at_one(&mut self, now: Timestamp) -> bool {
         // No window is due later than in two minutes, unless the clock that stamped it was wrong.
         let latest = now.saturating_add(Quota::SPAN.saturating_mul(2));
@@ -231,14 +232,14 @@ impl fmt::Debug for RateWindows {
     }
 }
 
-/// A request that came too soon: 429 `rate_limit_exceeded`. For the operator's log, the message
-/// says whether the quota is used up or the table is full.
+/// The error of a request that came too soon: 429 `rate_limit_exceeded`. The message, for the operator's log,
+/// shows whether the quota is used up or the table is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}, a request is admitted in {wait:?}")]
 #[non_exhaustive]
 pub struct RateLimitError {
-    /// The exact time until a request is admitted. If the table is full, the time until another check
-    /// may free a slot, from 10 milliseconds to 60 seconds.
+    /// The exact time until a request is admitted. If the table is full, another check may free a slot after
+    /// this time, from 10 milliseconds to 60 seconds.
     pub wait: Duration,
     pub(in crate::rest::server) reason: RateLimitReason,
 }

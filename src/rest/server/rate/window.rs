@@ -11,7 +11,7 @@ const SPAN: u64 = 60_000_000_000;
 
 /// The admissions of one credential under one quota in the last 60 seconds.
 pub(super) struct RateWindow {
-    /// The instant of the newest admission. It has no meaning while there is no admission.
+    /// The instant of the newest admission. While there is no admission, the field has no meaning.
     newest: Timestamp,
     /// The admissions, oldest first, in nanoseconds on the window's own scale. The last admission is at
     /// `newest`, so all admissions move with `newest`.
@@ -50,14 +50,14 @@ impl RateWindow {
         Ok(())
     }
 
-    /// Returns whether nothing was admitted in the last 60 seconds. If a wrong clock stamped the newest
+    /// Returns whether no request was admitted in the last 60 seconds. If a wrong clock stamped the newest
     /// admission far ahead, moves the window back, so that an unused window becomes idle.
     pub(super) fn becomes_idle(&mut self, now: Timestamp) -> bool {
         self.move_back(now);
         self.ticks.is_empty() || now.since(self.newest) >= Quota::SPAN
     }
 
-    /// Returns when the window will be idle, if nothing more is admitted.
+    /// Returns the instant at which the window becomes idle, if no further request is admitted.
     pub(super) fn idle_at(&self) -> Timestamp {
         self.newest.saturating_add(Quota::SPAN)
     }

@@ -12,8 +12,8 @@ use crate::json::stored_object;
 use crate::webhook::event::EventBody;
 
 stored_object! {
-    /// An attempt that has begun. Pass it to [`Delivery::finish`](super::super::Delivery::finish) with
-    /// its outcome.
+    /// An attempt that has begun. Pass the attempt and its outcome to
+    /// [`Delivery::finish`](super::super::Delivery::finish).
     ///
     /// ```
     /// # use call_assistant::Timestamp;
@@ -40,13 +40,13 @@ stored_object! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Attempts serialize, for hosts that send requests from another process.
+    /// Attempts can be serialized, because a host may send requests from another process.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[must_use = "send it, and finish the delivery with its outcome"]
     pub struct Attempt {
-        /// The numbers of its delivery and its endpoint.
+        /// The numbers of the attempt's delivery and endpoint.
         pub(super) of: (u64, u64),
-        /// The event's `created_at`. A column may have truncated it to microseconds.
+        /// The event's `created_at`. A column may have truncated this instant to microseconds.
         pub(super) event_created_at: Timestamp,
         #[serde(deserialize_with = "stored::attempt")]
         pub(super) number: u8,
@@ -56,15 +56,15 @@ stored_object! {
         /// The delivery's version when the attempt began. The lease is held while the delivery has this
         /// version.
         pub(super) lease: u32,
-        /// The delivery's generation, which was the endpoint's when the attempt began.
+        /// The delivery's generation, which was the endpoint's generation when the attempt began.
         pub(super) generation: u32,
-        /// The life of the endpoint in which the attempt began.
+        /// The endpoint's life during which the attempt began.
         pub(super) life: u32,
     }
 }
 
 impl Attempt {
-    /// Returns the number of the attempt, from 1. A manual redelivery has one attempt.
+    /// Returns the number of the attempt, beginning with 1. A manual redelivery has one attempt.
     #[must_use]
     pub fn number(&self) -> u8 {
         self.number
@@ -82,7 +82,8 @@ impl Attempt {
         self.began_at
     }
 
-    /// Returns when the attempt times out if the head of the response has not arrived.
+    /// Returns the deadline. If the head of the response has not arrived by the deadline, the attempt
+    /// times out.
     #[must_use]
     pub fn deadline(&self) -> Timestamp {
         self.deadline
@@ -99,15 +100,15 @@ impl Attempt {
         }
     }
 
-    /// Creates the request: a POST of the stored bytes, with a timestamp and signature of its own.
+    /// Creates the request, a POST of the stored bytes with its own timestamp and signature.
     ///
-    /// Every attempt of a delivery has the same event id and body. Each secret that signs at `now` signs
+    /// All attempts of a delivery have the same event id and body. Each secret that signs at `now` signs
     /// the request. Do not follow redirects. Connect only to an address that
     /// [`EndpointUrl::check`](super::super::EndpointUrl::check) has accepted.
     ///
     /// # Errors
     /// The destination belongs to another endpoint, or the event is not the event of the delivery. The
-    /// function compares the `created_at` of both events, to the microsecond.
+    /// function compares only the `created_at` of both events, truncated to microseconds.
     pub fn request(
         &self,
         destination: &SignedDestination,

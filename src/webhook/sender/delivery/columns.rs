@@ -9,7 +9,7 @@ use crate::Timestamp;
 use crate::json::stored_object;
 
 stored_object! {
-    /// The columns of a row that holds a [`Delivery`].
+    /// The columns of a row that contains a [`Delivery`].
     ///
     /// ```
     /// use call_assistant::Timestamp;
@@ -35,24 +35,24 @@ stored_object! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The numbers have the types of `smallint` and `integer`, so they are bound without a conversion.
-    /// If a column stores microseconds, [round](Timestamp::floor_to_micros) `now` when you take it, so
-    /// that the stored instants are read back unchanged.
+    /// The numbers have the types of `smallint` and `integer`. Binding the numbers therefore needs no
+    /// conversion. If a column stores microseconds, [round](Timestamp::floor_to_micros) `now` down when
+    /// you read the clock. The stored instants are then read back unchanged.
     ///
     /// Closed: a table has a column for each field, and a host has to add a column for a new field.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct DeliveryColumns {
-        /// The event's `created_at`, from which the thirty days of retention count.
+        /// The event's `created_at`, at which the thirty days of retention begin.
         pub event_created_at: Timestamp,
-        /// The state: [`DeliveryStatus::as_str`] as a column.
+        /// The state. A column contains its [`DeliveryStatus::as_str`].
         pub status: DeliveryStatus,
-        /// When the delivery is due, when its lease expires, or when it ended.
+        /// The due time, the end of the lease, or the end of the delivery, depending on `status`.
         pub at: Timestamp,
-        /// Finished scheduled attempts, 0 to 6.
+        /// The number of finished scheduled attempts, 0 to 6.
         pub attempts: i16,
         /// Whether a manual redelivery is pending.
         pub manual: bool,
-        /// The endpoint's generation, when the delivery was accepted or redelivered.
+        /// The endpoint's generation when the delivery was accepted or last redelivered.
         pub generation: i32,
         /// The version, which differs after every change.
         pub version: i32,
@@ -77,7 +77,7 @@ impl Delivery {
     /// Reads a delivery from the columns of its row.
     ///
     /// `id` is the number of the delivery's row, and `endpoint` is the number of the endpoint's row.
-    /// Attempts contain both numbers, so that no attempt is recorded for another row.
+    /// Attempts contain both numbers. Therefore, no attempt is recorded for another row.
     ///
     /// # Errors
     /// [`ColumnError`] contains the number that is out of range.

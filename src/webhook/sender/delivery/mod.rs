@@ -63,19 +63,19 @@ use crate::webhook::event::EventBody;
 ///
 /// Other columns of the same row contain the event's id and bytes, the number of the row, and the number
 /// of the endpoint's row. [`from_columns`](Self::from_columns) takes both numbers, and an attempt
-/// contains them. Every other delivery and endpoint refuses the attempt ([`MismatchError`]).
+/// contains both. A delivery or endpoint with another number refuses the attempt ([`MismatchError`]).
 ///
 /// Every change of a delivery changes its [`version`](Self::version). Store a delivery only if the
-/// stored row has the version that was read ([`if_version`](Self::if_version)). Otherwise, read the row
-/// again. Senders need no other lock.
+/// stored row has the version that was read ([`if_version`](Self::if_version)). If the versions differ,
+/// read the row again. Senders need no other lock.
 ///
-/// Unknown fields of the stored form are ignored, so that rows of later versions can be read.
+/// Unknown fields of the stored form are ignored, because later versions may add fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(into = "DeliveryColumns")]
 pub struct Delivery {
-    /// The number of its row; 0 without a row.
+    /// The number of the delivery's row; 0 without a row.
     pub(super) id: u64,
-    /// The number of its endpoint.
+    /// The number of the delivery's endpoint.
     pub(super) endpoint: u64,
     pub(super) event_created_at: Timestamp,
     pub(super) status: DeliveryStatus,
@@ -87,10 +87,10 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Accepts an event for an endpoint. The delivery is due at once, or skipped if the endpoint is
-    /// disabled.
+    /// Accepts an event for an endpoint. If the endpoint is disabled, the delivery is skipped.
+    /// Otherwise, the delivery is due at once.
     ///
-    /// Store the result together with the event's bytes before you report the event as accepted.
+    /// Before you report the event as accepted, store the delivery together with the event's bytes.
     #[must_use]
     pub fn accept(event: &EventBody, endpoint: &EndpointHealth, now: Timestamp) -> Self {
         Self {
@@ -111,21 +111,21 @@ impl Delivery {
     }
 
     /// Returns the delivery with the number of its row, for a host that keeps the accepted value. A
-    /// delivery that was read from columns already has its number.
+    /// delivery read from columns already has its number.
     #[must_use]
     pub fn with_id(self, id: u64) -> Self {
         Self { id, ..self }
     }
 
-    /// Begins an attempt. Store the delivery, then send.
+    /// Begins an attempt. Store the delivery, then send the request.
     ///
-    /// An expired lease is taken over, because its sender is dead or will be too late. The same attempt
-    /// is then made again. The receiver may get the attempt twice, but no attempt is lost.
+    /// If a sender's lease has expired, the sender is dead or will be too late. The same attempt then
+    /// begins again. The receiver may get the attempt twice, but no attempt is lost.
     ///
     /// # Errors
-    /// [`BeginError`] contains the reason why no attempt begins. For a pending delivery of this endpoint,
-    /// a disabled endpoint takes precedence over other reasons. Only [`BeginError::Parked`] changes the
-    /// delivery. Then store the delivery.
+    /// [`BeginError`] contains the reason why no attempt begins. For a pending delivery of this
+    /// endpoint, a disabled endpoint takes precedence over other reasons. Only [`BeginError::Parked`]
+    /// changes the delivery. After this error, store the delivery.
     pub fn begin(
         &mut self,
         endpoint: &EndpointHealth,
@@ -153,22 +153,22 @@ impl Delivery {
         Ok(self.attempt(endpoint, now))
     }
 
-    /// Returns the attempt in flight if the delivery is [`DeliveryStatus::Sending`], and `None` in any
-    /// other state or for another endpoint. Pass the endpoint as it was read with its URL. The attempt
-    /// then equals the value that [`begin`](Self::begin) returned.
+    /// Returns the attempt in flight if the delivery is [`DeliveryStatus::Sending`]. In any other state,
+    /// or for another endpoint, returns `None`. Pass the endpoint as it was read with its URL. The
+    /// attempt then equals the value that [`begin`](Self::begin) returned.
     ///
-    /// This function is for a store that begins attempts in a statement of its own. Only the process
-    /// that began an attempt sends it.
+    /// This function is for a store that begins attempts in its own statement. Only the process that
+    /// began an attempt sends the attempt.
     #[must_use]
     pub fn in_flight(&self, endpoint: &EndpointHealth) -> Option<Attempt> {
         (self.status == DeliveryStatus::Sending && self.check(endpoint).is_ok())
             .then(|| self.attempt(endpoint, self.at.saturating_sub(ATTEMPT_LEASE)))
     }
 
-    /// Parks a pending delivery whose endpoint is disabled, or was disabled since the delivery was
+    /// Parks a pending delivery if its endpoint is disabled, or was disabled since the delivery was
     /// accepted. Returns whether the delivery has changed.
     ///
-    /// Nothing changes while a sender holds the lease.
+    /// While a sender holds the lease, the delivery does not change.
     pub fn park(&mut self, endpoint: &EndpointHealth, now: Timestamp) -> bool {
         let parks = self.is_pending()
             && !self.is_leased(now)
@@ -180,18 +180,19 @@ impl Delivery {
         parks
     }
 
-    /// Finishes an attempt that ended now. Record the report with [`EndpointHealth::record`], and store
-    /// delivery and endpoint in one write.
+    /// Finishes an attempt that ended at `now`. Record the report with [`EndpointHealth::record`]. Then
+    /// store the delivery and endpoint in one write.
     ///
-    /// After a failure, the delivery waits for its next attempt, or has failed. The waits are the
-    /// specification's. For other waits, use [`RetrySchedule::settle`](super::RetrySchedule::settle).
+    /// After a failed attempt, the delivery waits for its next attempt. After its last attempt, the
+    /// delivery has failed. The waits are the specification's. For other waits, use
+    /// [`RetrySchedule::settle`](super::RetrySchedule::settle).
     ///
-    /// An [unsent](Outcome::Unsent) attempt is made again at once. Once the event is thirty days old, an
-    /// unsent attempt counts.
+    /// Until the event is thirty days old, an [unsent](Outcome::Unsent) attempt is made again at once.
+    /// From then on, an unsent attempt counts as a failure.
     ///
-    /// An outcome may arrive late, twice, or after another sender has taken over. A late 2xx still
-    /// counts, because the receiver has the event. A late 410 still counts, because the endpoint is
-    /// gone. A late failure does not count, because the delivery has already continued or ended.
+    /// An outcome may arrive late, twice, or after another sender has taken over the lease. A late 2xx
+    /// still counts, because the receiver has the event. A late 410 still counts, because the endpoint
+    /// is gone. A late failure does not count, because the delivery has already continued or ended.
     ///
     /// # Errors
     /// The attempt belongs to another delivery. Nothing has changed.
@@ -233,11 +234,11 @@ impl Delivery {
         AttemptReport { effect, late: self.version() == before, endpoint: self.endpoint, life }
     }
 
-    /// Makes a waiting delivery wait longer: for jitter, which the published schedule does not have, or
-    /// while the host cannot send. Returns whether the delivery has changed.
+    /// Postpones a waiting delivery, for jitter, which the published schedule does not have, or while
+    /// the host cannot send. Returns whether the delivery has changed.
     ///
-    /// Nothing changes if the delivery is not waiting, or if its due time would be more than twice the
-    /// longest wait after `now`.
+    /// If the delivery is not waiting, or its new due time would be more than twice the longest wait
+    /// after `now`, nothing changes.
     pub fn postpone(&mut self, by: Duration, now: Timestamp) -> bool {
         let at = self.at.saturating_add(by);
         let allowed =
@@ -248,17 +249,19 @@ impl Delivery {
         allowed
     }
 
-    /// Makes a delivery that did not reach its endpoint due again, for one attempt. The attempt has the
-    /// same event id and bytes, and is signed with the secrets that sign at the time of the attempt. A
-    /// failure does not count against the endpoint. A success resets the endpoint's count of failures.
+    /// Schedules one attempt, due at `now`, for a delivery that did not reach its endpoint. The event id
+    /// and bytes are unchanged. The secrets that sign at the time of the attempt sign the request. A
+    /// failed attempt does not count against the endpoint. A successful attempt resets the endpoint's
+    /// count of failures.
     ///
-    /// A delivery that was pending when its endpoint was disabled counts as parked, even if it was not
-    /// [parked](Self::park) yet. While a sender may still be sending the delivery, the redelivery is
-    /// refused.
+    /// A delivery that was pending when its endpoint was disabled counts as parked, even before
+    /// [`park`](Self::park) is called. While a sender may still be sending the delivery, the redelivery
+    /// is refused.
     ///
     /// # Errors
-    /// The delivery is pending, leased to a sender, delivered or of another endpoint, the event is thirty
-    /// days old, or the endpoint is disabled.
+    /// - The delivery is pending, leased to a sender or delivered, or belongs to another endpoint.
+    /// - The event is thirty days old.
+    /// - The endpoint is disabled.
     pub fn redeliver(
         &mut self,
         endpoint: &EndpointHealth,
@@ -271,8 +274,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// Returns whether the event's bytes and this row must be kept: for thirty days from the event,
-    /// and while the delivery is pending.
+    /// Returns whether the event's bytes and this row must be kept. Both are kept for thirty days from
+    /// the event, and while the delivery is pending.
     #[must_use]
     pub fn is_kept(&self, now: Timestamp) -> bool {
         self.is_pending() || is_kept(self.event_created_at, now)
@@ -284,13 +287,13 @@ impl Delivery {
         self.status.is_pending()
     }
 
-    /// Returns when the delivery is due, or when its sender's lease expires. `None` if the delivery has
-    /// ended.
+    /// Returns when the delivery is due, or when its sender's lease expires. If the delivery has ended,
+    /// returns `None`.
     ///
-    /// If no correct clock can have written the stored instant, the instant counts as reached, and the
-    /// function returns `now`. Such an instant is one of these:
-    /// - the end of a lease, more than twice the lease (a minute) after `now`
-    /// - a due time, more than twice the longest wait after `now`
+    /// If no correct clock can have written the stored instant, the instant counts as reached. The
+    /// function then returns `now`. This rule applies to:
+    /// - the end of a lease that is more than a minute (twice the lease) after `now`
+    /// - a due time that is more than twice the longest wait after `now`
     ///
     /// See [clocks](crate::guide::storing#clocks).
     #[must_use]
@@ -298,14 +301,14 @@ impl Delivery {
         self.is_pending().then(|| if self.is_reached(now) { self.at.min(now) } else { self.at })
     }
 
-    /// Returns when the delivery ended; `None` while it is pending.
+    /// Returns when the delivery ended, or `None` while the delivery is pending.
     #[must_use]
     pub fn ended_at(&self) -> Option<Timestamp> {
         (!self.is_pending()).then_some(self.at)
     }
 
-    /// Returns the number of the delivery's row; 0 for an accepted delivery without a row. If an attempt
-    /// begins without a row, only its endpoint is checked.
+    /// Returns the number of the delivery's row, or 0 for an accepted delivery without a row. If the
+    /// number is 0 when an attempt begins, only the attempt's endpoint is checked.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
@@ -329,7 +332,7 @@ impl Delivery {
         self.event_created_at
     }
 
-    /// Returns how many scheduled attempts are finished: 0 to 6, without manual redeliveries.
+    /// Returns the number of finished scheduled attempts, 0 to 6, excluding manual redeliveries.
     #[must_use]
     pub fn attempts(&self) -> u8 {
         self.attempts
@@ -342,26 +345,26 @@ impl Delivery {
     }
 
     /// Returns the version, which differs after every change. Store the row only if the stored row has
-    /// the version that was read. The maximum is `i32::MAX`, and the next version is 0.
+    /// the version that was read. The version after the maximum, `i32::MAX`, is 0.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version.number()
     }
 
-    /// Returns the version that the stored row must have when this value is written. `None` if the value
-    /// has not changed since it was read, so that nothing has to be written.
+    /// Returns the version that the stored row must have when this value is written. If the value has
+    /// not changed since it was read, returns `None`, because no write is necessary.
     #[must_use]
     pub fn if_version(&self) -> Option<i32> {
         self.version.condition()
     }
 
-    /// Returns the delivery as it is read after it was stored.
+    /// Returns the value that a host reads after it has stored this delivery.
     #[must_use]
     pub fn into_stored(self) -> Self {
         Self { version: Version::read(self.version()), ..self }
     }
 
-    /// Checks that this is the delivery's endpoint.
+    /// Checks that `endpoint` is the delivery's endpoint.
     pub(super) fn check(&self, endpoint: &EndpointHealth) -> Result<(), MismatchError> {
         if self.endpoint == endpoint.id() { Ok(()) } else { Err(MismatchError::Endpoint) }
     }
@@ -382,7 +385,7 @@ impl Delivery {
         }
     }
 
-    /// Returns whether attempts may begin: the endpoint is active, and was not disabled since the
+    /// Returns whether attempts may begin. The endpoint must be active, and not disabled since the
     /// delivery was accepted or redelivered.
     fn belongs_to(&self, endpoint: &EndpointHealth) -> bool {
         endpoint.is_active() && endpoint.generation() == self.generation

@@ -25,33 +25,34 @@ use crate::json::open_enum;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The endpoint answered in time, with this status. Any 2xx delivers, a 410 disables the
-    /// endpoint, and every other status is a failure. Do not follow redirects.
+    /// The endpoint answered in time with this status. Any 2xx delivers the event, and a 410 disables
+    /// the endpoint. Any status except a 2xx or 410 is a failure. Do not follow redirects.
     Answered(StatusCode),
-    /// `timeout`: no response head within ten seconds.
+    /// `timeout`: no response head arrived within ten seconds.
     TimedOut,
     /// `refused`: the connection was refused, or there was no route to the host.
     Refused,
-    /// `reset`: the connection broke before the response head was complete, or the response was
-    /// not HTTP.
+    /// `reset`: the connection failed before the response head was complete, or the response was not
+    /// HTTP.
     Reset,
     /// `dns`: the name did not resolve.
     Dns,
     /// `tls`: the handshake failed, or the certificate was not valid.
     Tls,
     /// `forbidden`: the name resolved only to addresses that
-    /// [`EndpointUrl::check`](super::super::EndpointUrl::check) refuses. This is a failure of the
-    /// endpoint.
+    /// [`EndpointUrl::check`](super::super::EndpointUrl::check) refuses. This outcome is a failure of
+    /// the endpoint.
     Forbidden,
-    /// `unsent`: the sender made no attempt, for a reason of its own, such as no free socket, no memory
-    /// or a shutdown. The outcome does not count, and the attempt is made again. When the event is
-    /// thirty days old ([`RETENTION`](super::super::RETENTION)), the outcome counts as a failure of the
-    /// delivery, but never of the endpoint. A delivery therefore ends even if no attempt is ever sent.
+    /// `unsent`: the sender sent no request for an internal reason, such as no free socket, no memory or
+    /// a shutdown. Until the event is thirty days old ([`RETENTION`](super::super::RETENTION)), the
+    /// outcome does not count, and the attempt is made again. From then on, the outcome counts as a
+    /// failure of the delivery, but never of the endpoint. A delivery therefore ends even if no attempt
+    /// is ever sent.
     Unsent,
 }
 
 impl Outcome {
-    /// Returns whether the status is a 2xx, so that the receiver has acknowledged the event.
+    /// Returns whether the outcome is a 2xx. If so, the receiver has acknowledged the event.
     #[must_use]
     pub fn is_success(self) -> bool {
         matches!(self, Self::Answered(status) if status.is_success())
@@ -112,7 +113,7 @@ impl<'de> serde::Deserialize<'de> for Outcome {
 }
 
 open_enum! {
-    /// The reason why an attempt got no response, for a log. The reason has no effect, because the
+    /// The reason why an attempt received no response, for a log. The reason has no effect, because the
     /// [`Outcome`](super::super::Outcome) decides.
     ///
     /// ```
@@ -134,31 +135,32 @@ open_enum! {
         /// `tls`: no trusted authority issued the certificate, or an intermediate certificate is
         /// missing.
         CertificateUnknownIssuer = "certificate_unknown_issuer",
-        /// `tls`: something else is wrong with the certificate.
+        /// `tls`: the certificate is invalid for another reason.
         CertificateInvalid = "certificate_invalid",
-        /// `tls`: the endpoint answered with something that is not TLS.
+        /// `tls`: the endpoint's answer is not TLS.
         NotTls = "not_tls",
-        /// `tls`: the endpoint refused the handshake, or no version or cipher is common to both.
+        /// `tls`: the endpoint refused the handshake, or endpoint and sender have no common version or
+        /// cipher.
         HandshakeRefused = "handshake_refused",
         /// `reset`: the response is not HTTP.
         NotHttp = "not_http",
         /// `reset`: the head of the response has more bytes or fields than the sender reads.
         HeadTooLarge = "head_too_large",
-        /// `tls`, `reset`: the endpoint closed the connection before it had answered.
+        /// `tls`, `reset`: the endpoint closed the connection before its answer.
         ClosedEarly = "closed_early",
         /// `tls`, `reset`: the endpoint, or an intermediary, reset the connection.
         ConnectionReset = "connection_reset",
         /// `refused`: there is no route to the host or its network.
         Unreachable = "unreachable",
-        /// `timeout`: no connection was made in time.
+        /// `timeout`: no connection was established in time.
         NoConnection = "no_connection",
         /// `timeout`: the TLS handshake was not complete in time.
         NoHandshake = "no_handshake",
-        /// `timeout`: the connection was made, and no response came in time.
+        /// `timeout`: the connection was established, but no response arrived in time.
         NoResponse = "no_response",
-        /// `unsent`: the sender was stopping.
+        /// `unsent`: the sender was shutting down.
         Stopping = "stopping",
-        /// `unsent`: the sender had no memory, socket or port left.
+        /// `unsent`: the sender had no free memory, socket or port.
         OutOfResources = "out_of_resources",
     }
 }

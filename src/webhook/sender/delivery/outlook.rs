@@ -44,54 +44,54 @@ use crate::webhook::sender::stored::MismatchError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outlook {
-    /// An attempt may begin from `due` on.
+    /// The next attempt may begin at `due` or later.
     #[non_exhaustive]
     Waiting {
-        /// Number of the attempt, from 1. A manual redelivery has one attempt.
+        /// Number of the attempt, beginning with 1. A manual redelivery has one attempt.
         number: u8,
-        /// Whether it is a manual redelivery.
+        /// Whether the attempt is a manual redelivery.
         manual: bool,
-        /// When it is due, as [`Delivery::due`] returns it.
+        /// The due time that [`Delivery::due`] returns.
         due: Timestamp,
     },
-    /// An attempt is in flight, according to the row. Between `deadline` and `lease_until`, the attempt
+    /// According to the row, an attempt is in flight. Between `deadline` and `lease_until`, the attempt
     /// has ended and its result is not stored yet, or its sender has died. If the sender has died, the
     /// outlook at `lease_until` is the next step.
     #[non_exhaustive]
     InFlight {
-        /// Number of the attempt, from 1. A manual redelivery has one attempt.
+        /// Number of the attempt, beginning with 1. A manual redelivery has one attempt.
         number: u8,
-        /// Whether it is a manual redelivery.
+        /// Whether the attempt is a manual redelivery.
         manual: bool,
         /// When the attempt times out, which may be in the past.
         deadline: Timestamp,
-        /// When its sender's lease expires.
+        /// When the sender's lease expires.
         lease_until: Timestamp,
-        /// Whether the delivery is parked unless this attempt ends it, because the endpoint is disabled
-        /// or was disabled since the delivery was accepted.
+        /// Whether the endpoint is disabled, or was disabled since the delivery was accepted. If so, the
+        /// delivery is parked unless this attempt ends the delivery.
         parks: bool,
     },
-    /// No attempt begins: the delivery will be parked.
+    /// No attempt begins, because the delivery will be parked.
     #[non_exhaustive]
     Parks {
-        /// Why the endpoint is disabled. `None` if the endpoint has been enabled again.
+        /// Why the endpoint is disabled. If the endpoint has been enabled again, the reason is `None`.
         reason: Option<DisabledReason>,
-        /// As `redeliverable` in [`Ended`](Self::Ended).
+        /// The instant or the reason, as in [`Ended`](Self::Ended).
         redeliverable: Result<Timestamp, RedeliverError>,
     },
     /// The delivery has ended.
     #[non_exhaustive]
     Ended {
         /// The instant before which the delivery can be [redelivered](Delivery::redeliver), or the
-        /// reason why not. The delivery is delivered or too old, or its endpoint is disabled
-        /// ([`EndpointHealth::disabled`] returns why). The account's
+        /// reason against a redelivery. The event was delivered or is too old, or the endpoint is
+        /// disabled ([`EndpointHealth::disabled`] returns why). The account's
         /// [`WebhookPlan`](crate::webhook::sender::WebhookPlan) must also allow the redelivery.
         redeliverable: Result<Timestamp, RedeliverError>,
     },
 }
 
 impl Delivery {
-    /// Returns the next step, if the owner changes neither the endpoint nor the delivery.
+    /// Returns the next step, assuming that the owner changes neither the endpoint nor the delivery.
     ///
     /// # Errors
     /// The delivery belongs to another endpoint.
@@ -118,15 +118,15 @@ impl Delivery {
         Ok(Outlook::Waiting { number: attempt.number, manual: attempt.manual, due })
     }
 
-    /// Returns the attempts that are left if every attempt fails, without the attempt in flight. Each
+    /// Returns the attempts that are left, excluding the attempt in flight, if every attempt fails. Each
     /// item is the number of an attempt, and the window in which the attempt begins. The start of the
-    /// window assumes that the earlier attempts fail at once. The end assumes that they fail after
-    /// [`ATTEMPT_TIMEOUT`]. A manual redelivery has one attempt left while it waits, and none while it
-    /// is in flight.
+    /// window assumes that all earlier attempts fail at once. The end assumes that these attempts fail
+    /// after [`ATTEMPT_TIMEOUT`]. While a manual redelivery waits, one attempt is left. While the
+    /// redelivery is in flight, none is left.
     ///
     /// The waits are the specification's. The windows assume that no attempt begins late, and that the
-    /// attempt in flight ends by its deadline. If its sender has died, attempts may be later, by the
-    /// rest of its lease.
+    /// attempt in flight ends by its deadline. If that attempt's sender has died, attempts may begin
+    /// later, by the rest of the lease.
     ///
     /// # Errors
     /// The delivery belongs to another endpoint.
@@ -180,7 +180,7 @@ impl Delivery {
     }
 }
 
-/// Returns the attempt after an attempt that fails between two instants.
+/// Returns the attempt after attempt `failed`, which fails between `first` and `last`.
 fn after(failed: u8, first: Timestamp, last: Timestamp) -> Option<(u8, RangeInclusive<Timestamp>)> {
     let wait = SPECIFIED.wait_after(failed)?;
     Some((failed.saturating_add(1), first.saturating_add(wait)..=last.saturating_add(wait)))

@@ -18,15 +18,16 @@ stored_enum! {
     ///
     /// # A status of a later version
     /// During a deployment, an older version may read a row that a later version wrote. Reading an
-    /// unknown status fails with an error that contains the status. Leave such a row unchanged, for a
+    /// unknown status fails with an error that contains the status. Leave such a row unchanged for a
     /// process of the later version.
     ///
     /// This crate adds a status in two releases. The first release reads the status, and the second
-    /// release also writes it. All processes can therefore read the status before any process writes it.
+    /// release also writes the status. All processes can therefore read the status before any process
+    /// writes it.
     pub enum DeliveryStatus in "status" {
-        /// The next attempt begins when it is due.
+        /// The next attempt begins when the delivery is due.
         Waiting = "waiting",
-        /// A sender has begun an attempt and holds a lease on it.
+        /// A sender has begun an attempt and holds the lease.
         Sending = "sending",
         /// The receiver acknowledged the event.
         Delivered = "delivered",
@@ -73,8 +74,8 @@ pub enum BeginError {
         /// When the lease expires.
         until: Timestamp,
     },
-    /// The endpoint is disabled, or was disabled meanwhile, and a sender may still be sending the
-    /// delivery. Begin again when the lease has expired. The delivery is then parked.
+    /// The endpoint is disabled, or was disabled meanwhile. A sender may still be sending the delivery.
+    /// When the lease has expired, call `begin` again, which then parks the delivery.
     #[error("the endpoint was disabled, and a sender holds the lease until {until}")]
     #[non_exhaustive]
     Disabled {
@@ -100,21 +101,21 @@ pub enum RedeliverError {
     /// The delivery is pending.
     #[error("pending already")]
     Pending,
-    /// The delivery was being sent when its endpoint was disabled, and may still be sent.
+    /// A sender held the lease when the endpoint was disabled, and may still be sending the delivery.
     #[error("leased to a sender until {until}")]
     #[non_exhaustive]
     Leased {
         /// When the lease expires.
         until: Timestamp,
     },
-    /// The receiver acknowledged the event already.
+    /// The receiver has already acknowledged the event.
     #[error("delivered already")]
     Delivered,
-    /// The event is thirty days old.
+    /// The event is thirty days old or older.
     #[error("the event is 30 days old or older")]
     Expired,
-    /// The endpoint is disabled. Unless its [reason](crate::webhook::sender::DisabledReason) is that its
-    /// owner deleted it, the endpoint can be enabled again.
+    /// The endpoint is disabled. If the [reason](crate::webhook::sender::DisabledReason) is not that the
+    /// owner deleted the endpoint, the endpoint can be enabled again.
     #[error("the endpoint is disabled")]
     Disabled,
     /// The delivery belongs to another endpoint.

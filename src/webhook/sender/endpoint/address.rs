@@ -1,4 +1,4 @@
-//! The addresses that are not public: the special-purpose blocks, as data.
+//! The special-purpose blocks, whose addresses are not public, as data.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,13 +6,14 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// A block of addresses that are not public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct AddressBlock {
-    /// The purpose of the block, similar to the registry's words.
+    /// The purpose of the block, similar to the registry's name.
     name: &'static str,
     first: IpAddr,
     prefix: u8,
 }
 
-/// The reason why an address may not be called. The error's text contains the block of the address.
+/// The reason why an address must not be called. If a special-purpose block contains the address, the
+/// error's text contains this block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{0}")]
 pub struct AddressError(Reason);
@@ -30,16 +31,16 @@ enum Reason {
     NotLoopback,
 }
 
-/// The error of an address that is not loopback, although its host is loopback.
+/// The error for an address that is not loopback, although the URL's host is loopback.
 pub(super) const NOT_LOOPBACK: AddressError = AddressError(Reason::NotLoopback);
 
-/// Checks that an address is public, by the IANA registries of special-purpose addresses.
+/// Checks with the IANA registries of special-purpose addresses that an address is public.
 ///
-/// Every block of the registries is refused, including the blocks of anycast services. Every IPv6
-/// address that contains an IPv4 address is refused, even a public one, because webhooks are not sent
-/// through translators or tunnels. A translator with a network's own prefix cannot be recognized. If the
-/// service's network has such a translator, prevent it from reaching private addresses. An IPv6 address
-/// outside `2000::/3` is refused, too.
+/// Every block of the registries is refused, including the blocks of anycast services. Webhooks are not
+/// sent through translators or tunnels. Therefore, every IPv6 address that contains an IPv4 address,
+/// even a public IPv4 address, is refused. A translator with a network's own prefix cannot be
+/// recognized. If the service's network has such a translator, prevent the translator from reaching
+/// private addresses. An IPv6 address outside `2000::/3` is also refused.
 pub(super) fn check_public(address: IpAddr) -> Result<(), AddressError> {
     let block = special(address);
     let IpAddr::V6(v6) = address else {
@@ -60,7 +61,8 @@ fn special(address: IpAddr) -> Option<AddressBlock> {
     SPECIAL.into_iter().find(|block| block.contains(address))
 }
 
-/// Returns the IPv4 address inside an IPv6 address, if its form contains an IPv4 address.
+/// Returns the IPv4 address inside an IPv6 address. If the form contains no IPv4 address, the result is
+/// `None`.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let v4 = |high: u16, low: u16| {
@@ -88,7 +90,8 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Returns whether an address is ISATAP, by its lower half, because any prefix may precede it.
+/// Returns whether an address is ISATAP. Only the lower half decides, because ISATAP may have any
+/// prefix.
 fn is_isatap(address: Ipv6Addr) -> bool {
     let [_, _, _, _, e, f, _, _] = address.segments();
     (e == 0 || e == 0x200) && f == 0x5efe
@@ -122,7 +125,7 @@ impl AddressBlock {
     }
 }
 
-/// `127.0.0.0/8 (loopback)`
+/// The text of a block, for example `127.0.0.0/8 (loopback)`.
 impl fmt::Display for AddressBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{} ({})", self.first, self.prefix, self.name)
@@ -138,11 +141,11 @@ impl fmt::Debug for AddressBlock {
 const PUBLIC_V6: AddressBlock =
     AddressBlock::v6("global unicast", [0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// The block of ISATAP, without a prefix, because ISATAP has no prefix of its own.
+/// The block of ISATAP. Its prefix has 0 bits, because ISATAP has no prefix of its own.
 const ISATAP: AddressBlock = AddressBlock::v6("ISATAP", [0, 0, 0, 0, 0, 0x5efe, 0, 0], 0);
 
-/// The IANA registries of IPv4 and IPv6 special-purpose addresses, and multicast, which has a registry
-/// of its own. A narrower block precedes the block that contains it.
+/// The blocks of the IANA registries of IPv4 and IPv6 special-purpose addresses, and the multicast
+/// blocks of another registry. If one block contains another, the narrower block is first.
 const SPECIAL: [AddressBlock; 48] = [
     AddressBlock::v4("this host", [0, 0, 0, 0], 32),
     AddressBlock::v4("this network", [0, 0, 0, 0], 8),

@@ -23,24 +23,24 @@ use crate::json::ObjectOnly;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// [`Settled::alerts`](super::super::Settled::alerts),
+/// Alerts come from [`Settled::alerts`](super::super::Settled::alerts),
 /// [`EndpointChange::alert`](super::super::EndpointChange::alert) and
-/// [`EndpointHealth::remind`](super::super::EndpointHealth::remind) return alerts. See
+/// [`EndpointHealth::remind`](super::super::EndpointHealth::remind). The guide lists all
 /// [alerts](crate::guide::storing#alerts).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Alert {
-    /// The first attempts of several deliveries in a row failed. This alert is an early warning, hours
-    /// before a delivery ends as failed.
+    /// The first attempts of several deliveries in a row failed. This early warning precedes the end of
+    /// a failed delivery by hours.
     Suspect,
-    /// A 2xx came after an alert about failures.
+    /// The first 2xx came after a suspect or failing alert.
     Recovered,
-    /// This many deliveries in a row have ended as failed. The number is one of
+    /// Several deliveries in a row have ended as failed. Their number is one of
     /// [`FAILURES_TO_WARN`](super::super::FAILURES_TO_WARN).
     #[non_exhaustive]
     Failing {
-        /// Failed deliveries in a row.
+        /// The number of failed deliveries in a row.
         failures: u8,
     },
     /// The endpoint was disabled automatically.
@@ -51,16 +51,16 @@ pub enum Alert {
         /// The reason.
         reason: DisabledReason,
     },
-    /// The endpoint has been disabled for this many days.
+    /// The endpoint has been disabled for `days` days.
     #[non_exhaustive]
     StillDisabled {
         /// The reason.
         reason: DisabledReason,
-        /// One of [`REMINDER_DAYS`](super::super::REMINDER_DAYS).
+        /// The number of days, one of [`REMINDER_DAYS`](super::super::REMINDER_DAYS).
         days: u8,
     },
-    /// Deliveries were parked because nobody could end them and their events are no longer kept.
-    /// [`abandoned`](Self::abandoned) creates this alert, and no transition does.
+    /// Deliveries were parked because nobody could end the deliveries while their events were kept. Only
+    /// [`abandoned`](Self::abandoned) creates this alert. No transition returns this alert.
     #[non_exhaustive]
     Abandoned {
         /// The reason why nobody could end the deliveries.
@@ -71,18 +71,18 @@ pub enum Alert {
 }
 
 impl Alert {
-    /// The values of [`kind`](Self::kind).
+    /// The texts that [`kind`](Self::kind) returns.
     pub(in super::super) const KINDS: [&'static str; 6] =
         ["suspect", "recovered", "failing", "disabled", "still_disabled", "abandoned"];
 
-    /// Creates the alert about an endpoint's deliveries that a host has parked, because nobody could end
-    /// them while their events were kept.
+    /// Creates the alert that a host has parked deliveries of an endpoint. Nobody could end these
+    /// deliveries while their events were kept.
     #[must_use]
     pub const fn abandoned(reason: AbandonedReason, deliveries: u32) -> Self {
         Self::Abandoned { reason, deliveries }
     }
 
-    /// Returns the kind of the alert, as in JSON.
+    /// Returns the text of the alert's `kind` in JSON.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         let [suspect, recovered, failing, disabled, still_disabled, abandoned] = Self::KINDS;
@@ -144,7 +144,7 @@ impl<'de> Deserialize<'de> for Alert {
     }
 }
 
-/// The reason why nobody could end a delivery before its event was removed.
+/// The reason why nobody could end a delivery before the delivery's event was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -155,9 +155,9 @@ pub enum AbandonedReason {
     Secret,
     /// The event's bytes are missing, or are not an event.
     Event,
-    /// This version cannot read the row of the delivery or of its endpoint.
+    /// This version cannot read the row of the delivery or the row of its endpoint.
     Row,
-    /// No known reason.
+    /// An unknown reason.
     Unknown,
 }
 
@@ -183,7 +183,7 @@ stored_enum! {
     /// assert_eq!("gone".parse(), Ok(DisabledReason::Gone));
     /// ```
     ///
-    /// Reading an unknown text of a later version fails, as with a delivery's status.
+    /// Reading a text that only a later version knows fails, as for a delivery's status.
     pub enum DisabledReason in "disabled" {
         /// The endpoint answered 410.
         Gone = "gone",
@@ -192,13 +192,13 @@ stored_enum! {
         Failing = "failing",
         /// The owner paused the endpoint.
         Paused = "paused",
-        /// The owner deleted the endpoint, which cannot be enabled again.
+        /// The owner deleted the endpoint, and nobody can enable the endpoint again.
         Deleted = "deleted",
     }
 }
 
 impl DisabledReason {
-    /// Returns whether an endpoint is disabled for this reason automatically, without its owner.
+    /// Returns whether this reason disables an endpoint automatically, not by its owner.
     pub(super) const fn is_automatic(self) -> bool {
         matches!(self, Self::Gone | Self::Failing)
     }

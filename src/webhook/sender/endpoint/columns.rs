@@ -1,4 +1,4 @@
-//! An endpoint as the columns of a row.
+//! The columns of an endpoint's row.
 
 use super::super::schedule::{FAILURES_TO_DISABLE, FIRST_FAILURES_TO_SUSPECT, MAX_REMINDERS};
 use super::super::stored::{ColumnError, Version, signed, small, unsigned};
@@ -9,7 +9,7 @@ use crate::Timestamp;
 use crate::json::stored_object;
 
 stored_object! {
-    /// The columns of a row that holds an [`EndpointHealth`].
+    /// The columns of a row that contains an [`EndpointHealth`].
     ///
     /// ```
     /// use call_assistant::Timestamp;
@@ -28,28 +28,28 @@ stored_object! {
     /// Closed: a table has a column for each field, and a host has to add a column for a new field.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct EndpointColumns {
-        /// Why the endpoint is disabled: [`DisabledReason::as_str`] as a column; `NULL` for an active
-        /// endpoint.
+        /// The reason why the endpoint is disabled. The column contains [`DisabledReason::as_str`], or
+        /// `NULL` for an active endpoint.
         // With a reader of its own, a row that lacks the field is refused instead of active.
         #[serde(deserialize_with = "Option::deserialize")]
         pub disabled: Option<DisabledReason>,
-        /// When the endpoint became active, was moved or was disabled. The microseconds distinguish
-        /// lives.
+        /// The latest instant at which the endpoint became active, was moved or was disabled. Its
+        /// microseconds distinguish lives.
         pub since: Timestamp,
-        /// Deliveries in a row that ended as failed, 0 to 20.
+        /// Deliveries in a row that ended as failed, from 0 to 20.
         pub failures: i16,
-        /// Deliveries in a row whose first attempts failed, 0 to 5. At 5, the endpoint is suspect.
+        /// Deliveries in a row whose first attempt failed, from 0 to 5. At 5, the endpoint is suspect.
         #[serde(default, skip_serializing_if = "is_zero")]
         pub first_failures: i16,
-        /// When the first of these attempts failed.
+        /// The instant of the earliest failure in `first_failures`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub first_failed_at: Option<Timestamp>,
-        /// Reminders that the endpoint is disabled, 0 to 2.
+        /// Reminders since the endpoint was disabled, from 0 to 2.
         #[serde(default, skip_serializing_if = "is_zero")]
         pub reminders: i16,
-        /// How often the endpoint was enabled again.
+        /// The number of times the endpoint was enabled again.
         pub generation: i32,
-        /// The version, which differs after every change.
+        /// The version, which changes with every change.
         pub version: i32,
     }
 }

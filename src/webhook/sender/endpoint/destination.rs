@@ -18,8 +18,8 @@ use crate::webhook::Signer;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The destination contains its endpoint's number, so no attempt to another endpoint is sent to this URL
-/// or signed with these secrets.
+/// The destination contains its endpoint's number. Therefore, an attempt to another endpoint is neither
+/// sent to this URL nor signed with these secrets.
 #[derive(Clone, Debug)]
 pub struct SignedDestination {
     pub(in super::super) endpoint: u64,
@@ -34,7 +34,7 @@ impl SignedDestination {
         Self { endpoint: endpoint.id(), target, signer }
     }
 
-    /// Returns the URL.
+    /// Returns the endpoint's URL.
     #[must_use]
     pub fn target(&self) -> &EndpointUrl {
         &self.target

@@ -1,4 +1,4 @@
-//! One endpoint's health: active or disabled, and the count of failures that disables it.
+//! The health of one endpoint: its state, active or disabled, and its count of failures.
 
 mod address;
 mod alert;
@@ -28,7 +28,7 @@ use super::schedule::{
 use super::stored::{MismatchError, Version, next_version};
 use crate::Timestamp;
 
-/// The health of one endpoint. Its URL and secrets are other columns of the same row.
+/// The health of one endpoint. Other columns of the endpoint's row contain its URL and secrets.
 ///
 /// ```
 /// # use call_assistant::webhook::sender::EndpointHealth;
@@ -49,41 +49,42 @@ use crate::Timestamp;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// The health contains a count of failed deliveries in a row. Each delivery changes this count at most
-/// once, when the delivery ends. A sixth failure adds one, and any 2xx resets the count to zero.
-/// Deliveries count in the order in which their ends are stored. The endpoint is disabled when the count
-/// reaches [`FAILURES_TO_DISABLE`], and on a 410.
+/// The health contains the number of deliveries in a row that failed. Each delivery changes this count
+/// at most once, when the delivery ends. The failure of a sixth attempt adds one, and any 2xx resets the
+/// count to zero. The count follows the order in which the ends of deliveries are stored. If the count
+/// reaches [`FAILURES_TO_DISABLE`], or the endpoint answers 410, the endpoint is disabled.
 ///
-/// An endpoint is *suspect* when the first attempts of [`FIRST_FAILURES_TO_SUSPECT`] deliveries in a
-/// row have failed, over at least [`SUSPECT_SPAN`]. This state is an early warning for the endpoint's
-/// owner, and the first 2xx ends it. The count of failed deliveries does not change, and deliveries are
-/// sent as before.
+/// If the first attempts of [`FIRST_FAILURES_TO_SUSPECT`] deliveries in a row have failed, over at least
+/// [`SUSPECT_SPAN`], the endpoint is *suspect*. This state warns the endpoint's owner early, and the
+/// first 2xx ends the state. The state changes neither the count of failed deliveries nor how deliveries
+/// are sent.
 ///
-/// While an endpoint is disabled, nothing is sent to it. Pending deliveries are parked, and new
-/// events are skipped, until the owner [enables](Self::enable) it.
+/// While an endpoint is disabled, nothing is sent to the endpoint. Until the owner
+/// [enables](Self::enable) the endpoint, pending deliveries are parked and new events are skipped.
 ///
 /// # What an owner does
 /// | action | step in this crate | step of the host |
 /// |---|---|---|
 /// | pause | [`pause`](Self::pause) | |
-/// | enable | [`enable`](Self::enable) | redeliver the missed deliveries, if the owner wants this |
-/// | new URL | [`moved`](Self::moved) | store a new [`EndpointUrl`](super::EndpointUrl) in the same write |
-/// | new secret | nothing | [`Signer::rotate`](crate::webhook::Signer::rotate) |
-/// | delete | [`delete`](Self::delete) | keep the row as long as its deliveries |
+/// | enable | [`enable`](Self::enable) | if the owner wants the missed deliveries, redeliver them |
+/// | new URL | [`moved`](Self::moved) | store the new [`EndpointUrl`](super::EndpointUrl) in the same write |
+/// | new secret | none | [`Signer::rotate`](crate::webhook::Signer::rotate) |
+/// | delete | [`delete`](Self::delete) | keep the endpoint's row while its deliveries are kept |
 ///
-/// A table has a column for each field: see [`EndpointColumns`](super::EndpointColumns). Unknown
-/// fields of the stored form are ignored, so that rows of later versions can be read.
+/// A table has the columns of [`EndpointColumns`](super::EndpointColumns). Unknown fields of the stored
+/// form are ignored, because a later version may have written the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(into = "EndpointColumns")]
 pub struct EndpointHealth {
-    /// The number of its row.
+    /// The number of the endpoint's row.
     pub(super) id: u64,
     pub(super) disabled: Option<DisabledReason>,
     pub(super) since: Timestamp,
     pub(super) failures: u8,
-    /// The failed first attempts in a row. The endpoint is suspect at [`FIRST_FAILURES_TO_SUSPECT`].
+    /// The deliveries in a row whose first attempt failed. At [`FIRST_FAILURES_TO_SUSPECT`], the
+    /// endpoint is suspect.
     pub(super) first_failures: u8,
-    /// When the first of these attempts failed.
+    /// The instant of the earliest failure in `first_failures`.
     pub(super) first_failed_at: Option<Timestamp>,
     /// The number of reminders that were returned since the endpoint was disabled.
     pub(super) reminders: u8,
@@ -92,8 +93,8 @@ pub struct EndpointHealth {
 }
 
 impl EndpointHealth {
-    /// Creates an endpoint that has just been registered: active, without failures. `id` is the number
-    /// of its row.
+    /// Creates a newly registered endpoint, which is active and has no failures. `id` is the number of
+    /// the endpoint's row.
     #[must_use]
     pub fn new(id: u64, now: Timestamp) -> Self {
         Self {
@@ -112,11 +113,11 @@ impl EndpointHealth {
     /// Records the report of a finished attempt.
     ///
     /// While the endpoint is disabled, reports change nothing. For example, a 2xx of an attempt in
-    /// flight does not enable the endpoint. Reports of attempts that began before the endpoint was last
-    /// enabled or [moved](Self::moved) are ignored.
+    /// flight does not enable the endpoint. If an attempt began before the endpoint was last enabled or
+    /// [moved](Self::moved), its report is ignored.
     ///
     /// # Errors
-    /// The report is of an attempt to another endpoint. Nothing has changed.
+    /// The report belongs to another endpoint. Nothing has changed.
     pub fn record(
         &mut self,
         report: AttemptReport,
@@ -163,8 +164,9 @@ impl EndpointHealth {
         }
     }
 
-    /// Counts a failed first attempt. Until the span is over, the count stays below the number that
-    /// makes the endpoint suspect. A suspect endpoint does not change until a 2xx.
+    /// Counts a failed first attempt. Until [`SUSPECT_SPAN`] has passed since the first of these
+    /// failures, the count stays below [`FIRST_FAILURES_TO_SUSPECT`]. Further failed first attempts do
+    /// not change a suspect endpoint.
     fn fail_first(&mut self, now: Timestamp) -> EndpointChange {
         let first = self.first_failed_at.unwrap_or(now);
         let more = self.first_failures.saturating_add(1);
@@ -181,9 +183,9 @@ impl EndpointHealth {
         EndpointChange::Suspect
     }
 
-    /// Returns the due reminder of an endpoint that was disabled automatically, once for each of
-    /// [`REMINDER_DAYS`]. Store the endpoint, and send the reminder to its owner. `None` changes
-    /// nothing.
+    /// Returns the due reminder of an endpoint that was disabled automatically. Each of
+    /// [`REMINDER_DAYS`] has at most one reminder. Store the endpoint, and send the reminder to the
+    /// endpoint's owner. If the result is `None`, nothing has changed.
     pub fn remind(&mut self, now: Timestamp) -> Option<Alert> {
         let reason = self.disabled.filter(|reason| reason.is_automatic())?;
         let is_due = |days: u8| {
@@ -200,7 +202,8 @@ impl EndpointHealth {
         Some(Alert::StillDisabled { reason, days })
     }
 
-    /// Disables an active endpoint because its owner wants a pause. A disabled endpoint does not change.
+    /// Disables an active endpoint because its owner pauses the endpoint. A disabled endpoint does not
+    /// change.
     pub fn pause(&mut self, now: Timestamp) -> EndpointChange {
         match self.disabled {
             None => self.disable(DisabledReason::Paused, now),
@@ -208,11 +211,11 @@ impl EndpointHealth {
         }
     }
 
-    /// Disables an endpoint permanently because its owner deletes it.
+    /// Disables an endpoint permanently because its owner deletes the endpoint.
     ///
-    /// As with any disabled endpoint, pending deliveries are parked, and no delivery is redelivered.
-    /// Keep the row while one of its deliveries [is kept](super::Delivery::is_kept), so that the log can
-    /// be read for thirty days. Accept no more events for the endpoint.
+    /// As for any disabled endpoint, pending deliveries are parked, and no delivery is redelivered.
+    /// While any delivery of the endpoint [is kept](super::Delivery::is_kept), keep the endpoint's row.
+    /// The log can then be read for thirty days. Accept no more events for the endpoint.
     pub fn delete(&mut self, now: Timestamp) -> EndpointChange {
         match self.disabled {
             Some(DisabledReason::Deleted) => EndpointChange::Unchanged,
@@ -220,16 +223,17 @@ impl EndpointHealth {
         }
     }
 
-    /// Begins a new life of the endpoint, with the count of failures at zero, because its owner has set
-    /// another URL. Answers of the old URL do not change the endpoint then, not even a 410. A 2xx of the
-    /// old URL still delivers. Store the endpoint and the new [`EndpointUrl`](super::EndpointUrl) in one
-    /// write.
+    /// Begins a new life of the endpoint, because its owner has set another URL. The count of failures
+    /// becomes zero. Later answers from the old URL, including a 410, do not change the endpoint. If the
+    /// old URL answers 2xx, the delivery is still delivered. Store the endpoint and the new
+    /// [`EndpointUrl`](super::EndpointUrl) in one write.
     ///
-    /// Pending deliveries do not change, and are sent to the new URL. A delivery that the old URL
-    /// answered with 410 has ended, and can be redelivered. The owner gets no alert that the endpoint is
-    /// no longer suspect or failing.
+    /// Pending deliveries do not change, and are sent to the new URL. If the old URL answered a delivery
+    /// with 410, the delivery has ended, and can be redelivered. If the endpoint was suspect or failing,
+    /// the owner gets no recovered alert.
     ///
-    /// A disabled endpoint does not change, because [enabling](Self::enable) it begins a new life.
+    /// A disabled endpoint does not change, because [enabling](Self::enable) the endpoint begins a new
+    /// life.
     pub fn moved(&mut self, now: Timestamp) -> EndpointChange {
         if self.disabled.is_some() {
             return EndpointChange::Unchanged;
@@ -243,8 +247,8 @@ impl EndpointHealth {
         EndpointChange::Updated
     }
 
-    /// Makes a disabled endpoint active, with the count of failures at zero, and returns when it was
-    /// disabled. `None` if the endpoint is active or deleted.
+    /// Makes a disabled endpoint active, sets its count of failures to zero, and returns when the
+    /// endpoint was disabled. If the endpoint is active or deleted, the result is `None`.
     pub(super) fn activate(&mut self, now: Timestamp) -> Option<Timestamp> {
         match self.disabled {
             None | Some(DisabledReason::Deleted) => return None,
@@ -269,28 +273,28 @@ impl EndpointHealth {
         self.disabled.is_none()
     }
 
-    /// Returns why the endpoint is disabled; `None` if it is active.
+    /// Returns why the endpoint is disabled. If the endpoint is active, the result is `None`.
     #[must_use]
     pub fn disabled(&self) -> Option<DisabledReason> {
         self.disabled
     }
 
-    /// Returns when the endpoint became active, was moved or was disabled.
+    /// Returns the latest instant at which the endpoint became active, was moved or was disabled.
     #[must_use]
     pub fn since(&self) -> Timestamp {
         self.since
     }
 
-    /// Returns whether the endpoint is suspect: active, but the first attempts of several deliveries in
-    /// a row have failed.
+    /// Returns whether the endpoint is suspect. A suspect endpoint is active, but the first attempts of
+    /// several deliveries in a row have failed.
     #[must_use]
     pub fn is_suspect(&self) -> bool {
         self.first_failures == FIRST_FAILURES_TO_SUSPECT
     }
 
-    /// Returns the end of the earliest first attempt that failed since the last 2xx, or since the
-    /// endpoint was last [moved](Self::moved). `None` if no first attempt has failed since then, or if
-    /// the endpoint is disabled.
+    /// Returns when the earliest counted first attempt failed. Failures before the last 2xx, or before
+    /// the endpoint was last [moved](Self::moved), do not count. If no failure counts, or the endpoint
+    /// is disabled, the result is `None`.
     #[must_use]
     pub fn first_failed_at(&self) -> Option<Timestamp> {
         self.first_failed_at
@@ -303,27 +307,27 @@ impl EndpointHealth {
     }
 
     /// Returns how often the endpoint was enabled again. A delivery belongs to the generation in which
-    /// it was accepted or redelivered, and is not sent in a later generation.
+    /// the delivery was accepted or last redelivered. In a later generation, the delivery is not sent.
     #[must_use]
     pub fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// Returns the version, which differs after every change. Store the row only if the stored row has
-    /// the version that was read. The maximum is `i32::MAX`, and the next version is 0.
+    /// Returns the version, which changes with every change. Store the endpoint only if the stored row
+    /// has the version that was read. The version after the maximum, `i32::MAX`, is 0.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version.number()
     }
 
-    /// Returns the version that the stored row must have when this value is written. `None` if the value
-    /// has not changed since it was read, so that nothing has to be written.
+    /// Returns the version that the stored row must have when this value is written. If the value has
+    /// not changed since it was read, the result is `None`, and no write is necessary.
     #[must_use]
     pub fn if_version(&self) -> Option<i32> {
         self.version.condition()
     }
 
-    /// Returns the endpoint as it is read after it was stored.
+    /// Returns the endpoint as a later read of its stored row returns it.
     #[must_use]
     pub fn into_stored(self) -> Self {
         Self { version: Version::read(self.version()), ..self }

@@ -1,4 +1,4 @@
-//! The report of a finished attempt to its endpoint, and the endpoint's change.
+//! The report of a finished attempt, and the change of the attempt's endpoint.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,38 +6,39 @@ use super::alert::{Alert, DisabledReason};
 use crate::json::stored_object;
 
 stored_object! {
-    /// The effect of a finished attempt on its endpoint. Created by `Delivery::finish`.
+    /// The effect of a finished attempt on its endpoint. `Delivery::finish` creates the report.
     ///
-    /// Reports serialize, for hosts that write one row at a time. The delivery's row then contains the
+    /// If a host writes one row at a time, serialize the report. The delivery's row then contains the
     /// report until the endpoint's row is written. See
     /// [storing](crate::guide::storing#without-transactions).
     ///
     /// If the delivery's row cannot contain the report, the order of the two writes depends on the
     /// answer. After a 2xx or a 410, write the endpoint before the delivery. After any other answer,
-    /// write the delivery before the endpoint. Store the alert with the endpoint. If another process has
-    /// meanwhile changed only the second row, read this row again. Then record the same report again, or
-    /// finish the same attempt again. If a process dies between the two writes, one failure can be
-    /// missing from the count.
+    /// write the delivery before the endpoint. Store the alert with the endpoint. If the second write
+    /// fails because another process has changed its row, read this row again. For an endpoint, record
+    /// the same report again. For a delivery, finish the same attempt again. If a process dies between
+    /// the two writes, the count can lack one failure.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[must_use = "give it to `EndpointHealth::record`, or an endpoint is never disabled"]
     pub struct AttemptReport {
         pub(in super::super) effect: Effect,
         pub(in super::super) late: bool,
-        /// The number of the endpoint.
+        /// The number of the endpoint's row.
         pub(in super::super) endpoint: u64,
         pub(in super::super) life: Life,
     }
 }
 
 stored_object! {
-    /// The life of an endpoint in which an attempt began. A life ends when the endpoint is enabled again
-    /// or moved. Lives are only compared for equality.
+    /// The life of an endpoint in which an attempt began. If the endpoint is enabled again or moved,
+    /// this life ends. Lives are compared only for equality.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub(in super::super) struct Life {
-        /// The generation, to which deliveries belong. Moving the endpoint does not change it.
+        /// The generation, to which deliveries belong. Moving the endpoint does not change the
+        /// generation.
         pub(in super::super) generation: u32,
-        /// The microsecond in which the life began, in four bytes. The number repeats after 71 minutes,
-        /// when no attempt of the first life is left.
+        /// The lowest four bytes of the microsecond in which the life began. The number repeats after 71
+        /// minutes, when each attempt of the first life has ended.
         pub(in super::super) began: u32,
     }
 }
@@ -49,11 +50,11 @@ pub(in super::super) enum Effect {
     None,
     /// The first attempt of a delivery failed, and the delivery continues.
     FirstFailure,
-    /// A delivery ended in failure.
+    /// The delivery ended as failed.
     Failure,
-    /// A 2xx.
+    /// A 2xx answer.
     Success,
-    /// A 410.
+    /// A 410 answer.
     Gone,
 }
 
@@ -61,28 +62,29 @@ pub(in super::super) enum Effect {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EndpointChange {
-    /// Nothing changed, and there is nothing to store.
+    /// Nothing changed. No write is necessary.
     Unchanged,
     /// A count of failures changed, or the endpoint was [moved](super::EndpointHealth::moved). Store the
     /// endpoint. The owner gets no alert.
     Updated,
-    /// The endpoint is suspect.
+    /// The endpoint became suspect.
     Suspect,
-    /// A delivery ended as failed, and the owner is warned, at each of
+    /// A delivery ended as failed, and the count of failures is now one of
     /// [`FAILURES_TO_WARN`](super::super::FAILURES_TO_WARN).
     #[non_exhaustive]
     Failing {
-        /// Failed deliveries in a row, this one included.
+        /// Failed deliveries in a row, including this delivery.
         failures: u8,
     },
-    /// A 2xx ended failures about which the owner was warned.
+    /// A 2xx ended the failures about which the owner was warned.
     Recovered,
-    /// The endpoint is disabled.
+    /// The endpoint was disabled.
     Disabled(DisabledReason),
 }
 
 impl EndpointChange {
-    /// Returns the alert for the owner. `None` if there is no alert, or if the owner made the change.
+    /// Returns the alert for the owner. If the change causes no alert, or the owner made the change, the
+    /// result is `None`.
     #[must_use]
     pub fn alert(&self) -> Option<Alert> {
         match self {
@@ -99,15 +101,15 @@ impl EndpointChange {
 
 impl AttemptReport {
     /// Returns whether the outcome came too late to change the delivery. For example, the attempt was
-    /// already finished, another sender has taken it over, or the delivery is parked. A 2xx is late only
-    /// if the delivery is already delivered. Record the report anyway, because a late 410 still disables
+    /// already finished or taken over by another sender, or the delivery is parked. A 2xx is late only
+    /// if the delivery is already delivered. Record a late report too, because a late 410 still disables
     /// the endpoint.
     #[must_use]
     pub fn is_late(&self) -> bool {
         self.late
     }
 
-    /// Returns whether the report changes no endpoint. For such a report,
+    /// Returns whether the report changes no endpoint. For an empty report,
     /// [`EndpointHealth::record`](super::EndpointHealth::record) returns [`EndpointChange::Unchanged`],
     /// in any state of the endpoint.
     #[must_use]

@@ -1,11 +1,11 @@
-//! The shards that divide endpoints among owners.
+//! The shards, which divide endpoints among processes.
 
 use core::num::{NonZeroU32, NonZeroU64};
 
 use sha2::{Digest, Sha256};
 
-/// Returns the shard of an endpoint, from 0 to one less than `shards`. The shard is the first eight
-/// bytes of the SHA-256 of the endpoint's id, as a number, modulo `shards`.
+/// Returns the shard of an endpoint, from 0 to `shards - 1`. The first eight bytes of the SHA-256 of the
+/// endpoint's id are a big-endian number. The shard is this number modulo `shards`.
 ///
 /// ```
 /// use core::num::NonZeroU32;
@@ -15,9 +15,9 @@ use sha2::{Digest, Sha256};
 /// assert_eq!(shard_of("whep_1", shards), 54);
 /// ```
 ///
-/// The shard of an id never changes, so it may be a column. Choose the number of shards once, well above
-/// the number of processes that there will ever be. With another number of shards, endpoints have other
-/// shards. See [owners](crate::guide::storing#owners).
+/// For one value of `shards`, the shard of an id never changes. Therefore, the shard may be a column. If
+/// `shards` changes, the shards of endpoints change. Choose `shards` only once, well above the largest
+/// future number of processes. See [owners](crate::guide::storing#owners).
 #[must_use]
 #[expect(clippy::expect_used, reason = "a remainder is less than its divisor")]
 pub fn shard_of(endpoint: impl AsRef<[u8]>, shards: NonZeroU32) -> u32 {

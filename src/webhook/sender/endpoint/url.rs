@@ -1,4 +1,4 @@
-//! URLs that may be called.
+//! The URLs to which webhooks may be sent.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr};
@@ -8,7 +8,7 @@ use url::{Host, Url};
 
 use super::address::{AddressError, NOT_LOOPBACK, check_public};
 
-/// A URL that webhooks may be sent to.
+/// A URL to which webhooks may be sent.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{EndpointUrl, EndpointUrlError};
@@ -22,13 +22,13 @@ use super::address::{AddressError, NOT_LOOPBACK, check_public};
 /// # Ok::<(), EndpointUrlError>(())
 /// ```
 ///
-/// Checking the URL is not enough, because a public name may resolve to a private address, and to
-/// another address each time. When you connect, resolve the name and [`check`](Self::check) every
-/// address. Connect to an address that passed, not to the name.
+/// Checking only the URL is not enough, because a public name may resolve to a private address, and each
+/// time to another address. When you connect, resolve the name and [`check`](Self::check) every address.
+/// Connect to an accepted address, not to the name.
 ///
-/// The host is checked as the `url` crate reads it. For example, `https://0x7f.1/` has the host
-/// `127.0.0.1`. Store [`as_str`](Self::as_str), which is the URL that will be called, not the text that
-/// was entered.
+/// The check uses the host that the `url` crate reads. For example, `https://0x7f.1/` has the host
+/// `127.0.0.1`. Store [`as_str`](Self::as_str), the URL that will be called, instead of the entered
+/// text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EndpointUrl {
     url: Url,
@@ -40,21 +40,21 @@ pub struct EndpointUrl {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointUrlError {
-    /// The text is not an absolute URL, or its host is missing or impossible.
+    /// The text is not an absolute URL, or the host is missing or invalid.
     #[error("url is not an absolute https url with a valid host")]
     NotAUrl,
-    /// The URL is longer than [`EndpointUrl::MAX_LEN`] bytes, as entered or as [`EndpointUrl::as_str`]
-    /// returns it, with several bytes for each character outside ASCII.
+    /// The entered text or [`EndpointUrl::as_str`] is longer than [`EndpointUrl::MAX_LEN`] bytes. In
+    /// `as_str`, each character outside ASCII has several bytes.
     #[error("url has {len} bytes, more than {max}", max = EndpointUrl::MAX_LEN)]
     #[non_exhaustive]
     TooLong {
         /// The length, in bytes.
         len: usize,
     },
-    /// The URL is not `https`.
+    /// The scheme is not `https`.
     #[error("url is not https")]
     Scheme,
-    /// The URL has a user name or password, even an empty one. These are never sent.
+    /// The URL has a user name or password, even empty. User names and passwords are never sent.
     #[error("url has a user name or password")]
     UserInfo,
     /// The URL has a fragment, which is never sent.
@@ -63,30 +63,32 @@ pub enum EndpointUrlError {
     /// The port is 0.
     #[error("url has port 0")]
     Port,
-    /// The host is an address in another notation: decimal, octal, hexadecimal, or with omitted parts.
+    /// The host is an IPv4 address in another notation. Parts are omitted, as in one decimal number, or
+    /// a number is octal or hexadecimal.
     #[error("url has an address in disguise for a host")]
     Disguised,
     /// The host is an address that is not public.
     // Not a `source`: the message says all of it.
     #[error("url has a host that is not public: {0}")]
     Address(AddressError),
-    /// The host has a single label, or ends in a name that is local, internal or reserved.
+    /// The host has only one label, or its last label is a local, internal or reserved name.
     #[error("url has a host that is local, internal or reserved")]
     Local,
-    /// The host is not a host name: labels of letters, digits and inner hyphens, joined by single
-    /// dots, without a dot at the end.
+    /// The host is not a host name. A host name has labels of letters, digits and inner hyphens. Single
+    /// dots join the labels, and no dot follows the last label.
     #[error("url has a host that is not a host name")]
     HostName,
 }
 
 impl EndpointUrl {
-    /// The longest URL: 2,048 bytes, percent-encoded as in [`as_str`](Self::as_str).
+    /// The longest URL: 2,048 bytes of the percent-encoded form, [`as_str`](Self::as_str).
     pub const MAX_LEN: usize = 2048;
 
-    /// Parses a URL of a public host. Parse the URL at registration, and again whenever it is loaded.
+    /// Parses a URL of a public host. Parse the URL at registration, and again whenever you load the
+    /// URL.
     ///
-    /// A later version of this crate may refuse a stored URL, because it knows more hosts that are not
-    /// public. Do not call such a URL. The outcome of the attempt is
+    /// A later version of this crate may refuse a stored URL, because the later version knows more hosts
+    /// that are not public. Do not call a refused URL. The outcome of the attempt is
     /// [`Outcome::Forbidden`](super::super::Outcome::Forbidden).
     ///
     /// # Errors
@@ -95,8 +97,8 @@ impl EndpointUrl {
         Self::read(text, false)
     }
 
-    /// Parses a URL of a public host or of this machine, for development. The URL of this machine may
-    /// use plain HTTP, and its host is `localhost` or a loopback address. For such a host,
+    /// Parses a URL of a public host or, for development, of this machine. The host of this machine is
+    /// `localhost` or a loopback address, and its URL may use plain HTTP. For this host,
     /// [`check`](Self::check) accepts only loopback addresses. For any other host, `check` accepts only
     /// public addresses.
     ///
@@ -148,11 +150,11 @@ impl EndpointUrl {
         Ok(Self { url, uri, loopback })
     }
 
-    /// Checks an address to which the name resolved, when connecting.
+    /// Checks an address to which the name resolved, before you connect.
     ///
     /// # Errors
-    /// [`AddressError`] is the reason why the address may not be called. If no address passes, the
-    /// outcome of the attempt is [`Outcome::Forbidden`](super::super::Outcome::Forbidden).
+    /// [`AddressError`] is the reason why the address must not be called. If no address passes the
+    /// check, the outcome of the attempt is [`Outcome::Forbidden`](super::super::Outcome::Forbidden).
     pub fn check(&self, address: IpAddr) -> Result<(), AddressError> {
         match self.loopback {
             true if address.is_loopback() => Ok(()),
@@ -161,13 +163,13 @@ impl EndpointUrl {
         }
     }
 
-    /// Returns the URL, normalized.
+    /// Returns the normalized URL.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.url.as_str()
     }
 
-    /// Returns the URL.
+    /// Returns the normalized URL.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
@@ -180,7 +182,7 @@ impl EndpointUrl {
     }
 }
 
-/// Omits path and query, which may contain a token of the customer.
+/// The scheme, host and port. Path and query may contain a token of the customer.
 impl fmt::Debug for EndpointUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EndpointUrl")
@@ -207,13 +209,13 @@ fn entered_authority(text: &str) -> &str {
     authority.split(['/', '?', '#', '\\']).next().unwrap_or(authority)
 }
 
-/// Returns whether the host was entered as the four numbers of this address.
+/// Returns whether the host was entered as the four decimal numbers of this address.
 fn is_plain(text: &str, address: Ipv4Addr) -> bool {
     let host = entered_authority(text).split(':').next();
     host.is_some_and(|host| host.parse() == Ok(address))
 }
 
-/// `name` comes from the `url` crate: lowercase ASCII, IDNA applied.
+/// Checks a name that the `url` crate has converted to lowercase ASCII with IDNA.
 fn check_name(name: &str) -> Result<(), EndpointUrlError> {
     let fits = |label: &str| {
         (1..=63).contains(&label.len())
@@ -232,8 +234,8 @@ fn check_name(name: &str) -> Result<(), EndpointUrlError> {
     }
 }
 
-/// Top-level names without public hosts: the registry of special-use names, ICANN's names for
-/// private use, and names that home routers, offices and clouds use.
+/// The top-level names without public hosts. They are the registry's special-use names, ICANN's names
+/// for private use, and names that home routers, offices and clouds use.
 const LOCAL: [&str; 19] = [
     "alt",
     "arpa",

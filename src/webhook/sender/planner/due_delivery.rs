@@ -10,24 +10,24 @@ use crate::Timestamp;
 pub struct DueDelivery {
     /// The host's number of the delivery.
     pub delivery: u64,
-    /// The host's number of its endpoint.
+    /// The host's number of the delivery's endpoint.
     pub endpoint: u32,
-    /// The host's number of the account. The account that is given first for an endpoint applies.
+    /// The host's number of the account. If an endpoint is given several accounts, the first applies.
     pub account: u32,
-    /// The [shard](super::super::shard_of) of the endpoint; 0 without shards. The shard that is given
-    /// first for an endpoint applies.
+    /// The [shard](super::super::shard_of) of the endpoint, or 0 without shards. If an endpoint is
+    /// given several shards, the first applies.
     pub shard: u16,
-    /// When its [event](crate::webhook::sender::Delivery::event_created_at) was created, to the
-    /// microsecond. The same number with another instant is another delivery.
+    /// When the delivery's [event](crate::webhook::sender::Delivery::event_created_at) was created, to
+    /// the microsecond. With another instant, the same number is another delivery.
     pub event_created_at: Timestamp,
-    /// When its next attempt is [due](crate::webhook::sender::Delivery::due).
+    /// When the delivery's next attempt is [due](crate::webhook::sender::Delivery::due).
     pub due: Timestamp,
     /// The kind of the next attempt.
     pub kind: DueKind,
 }
 
-/// The kind of a delivery's next attempt. An endpoint's due retries are sent first. Its due first
-/// attempts and redeliveries follow together, in the order of their due times.
+/// The kind of a delivery's next attempt. An endpoint's due retries are sent first. The endpoint's due
+/// first attempts and redeliveries follow together, in the order of their due times.
 ///
 /// Closed: the planner has a rule for each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,14 +50,14 @@ pub enum Added {
     Earlier,
     /// The delivery waits as before.
     Known,
-    /// The delivery is in hand: [taken](super::Planner::next) and not released.
+    /// The delivery was [taken](super::Planner::next) and not released, so it is in hand.
     /// [Releasing](super::Planner::release) the delivery sets its next due time. If the release reports
-    /// the delivery's end, the delivery is planned once more, because it may have become pending since.
+    /// the delivery's end, the delivery is planned again, because it may have become pending meanwhile.
     InHand,
     /// The number belongs to another known delivery, with another endpoint or another instant of its
-    /// event. The store was reset to an earlier state, or assigns numbers twice. The known delivery is
-    /// forgotten if it waits, and not planned again if it is in hand. Search the store for the pending
-    /// deliveries again.
+    /// event. The store was reset to an earlier state, or assigns a number twice. If the known delivery
+    /// waits, it is forgotten. If it is in hand, it is not planned again. Search the store for the
+    /// pending deliveries again.
     Other,
 }
 
@@ -76,9 +76,9 @@ pub(super) struct Known {
 pub(super) enum State {
     Waits,
     InHand,
-    /// In hand, and added again.
+    /// A delivery in hand that was added again.
     Found,
-    /// In hand, and its number belongs to another delivery.
+    /// A delivery in hand whose number belongs to another delivery.
     Replaced,
 }
 
@@ -89,8 +89,8 @@ impl Known {
         Self { event_created_at, due, endpoint, kind, state: State::Waits }
     }
 
-    /// Returns whether both are one delivery. The number alone proves nothing after the store was reset
-    /// to an earlier state.
+    /// Returns whether both values are one delivery. If the store was reset to an earlier state, equal
+    /// numbers prove nothing.
     pub(super) fn is_of(self, other: Self) -> bool {
         (self.endpoint, self.event_created_at) == (other.endpoint, other.event_created_at)
     }

@@ -12,15 +12,15 @@ use core::num::NonZeroU32;
 /// ```
 ///
 /// An attempt takes up to ten seconds. Set `overall` to more than four times the number of endpoints of
-/// one account that may answer late at once. Set `per_endpoint` well below `overall`. If either limit is
-/// 0, nothing is planned.
+/// one account that may answer late at once. Set `per_endpoint` well below `overall`. If either limit
+/// is 0, nothing is planned.
 ///
 /// Closed: a host has to choose each limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SenderLimits {
-    /// The limit of all endpoints together.
+    /// The limit for all endpoints together.
     pub overall: u32,
-    /// The limit of each endpoint. Values above 65,535 count as 65,535.
+    /// The limit for each endpoint. Values above 65,535 count as 65,535.
     pub per_endpoint: u32,
 }
 
@@ -44,8 +44,9 @@ pub enum LimitOf {
 pub enum Rate {
     /// No limit.
     Unlimited,
-    /// This number of attempts, on average. Attempts that did not begin in the last tenth of a second
-    /// may begin later. In any one second, at most a tenth more attempts begin, rounded up.
+    /// This number of attempts, on average. If fewer attempts began in the last tenth of a second, the
+    /// others may begin later. In any one second, the attempts exceed this number by at most a tenth,
+    /// rounded up.
     PerSecond(NonZeroU32),
     /// No attempt.
     Paused,
@@ -57,9 +58,9 @@ pub(super) struct Rates(BTreeMap<LimitOf, Valve>);
 
 #[derive(Clone, Copy)]
 struct Valve {
-    /// The microseconds from one attempt to the next; [`NEVER`] while it is paused.
+    /// The microseconds from one attempt to the next attempt; [`NEVER`] during a pause.
     interval: i64,
-    /// When the next attempt may begin; [`NEVER`] while it is paused.
+    /// When the next attempt may begin; [`NEVER`] during a pause.
     next: i64,
 }
 
@@ -70,7 +71,7 @@ pub(super) const NEVER: i64 = i64::MAX;
 const BURST: i64 = 100_000;
 
 impl Rates {
-    /// Sets a limit. A limit that is set to the same rate again keeps its state.
+    /// Sets a limit. If the limit already has this rate, its state does not change.
     pub(super) fn set(&mut self, of: LimitOf, rate: Rate, now: i64) {
         let interval = match rate {
             Rate::Unlimited => {
@@ -86,7 +87,7 @@ impl Rates {
         }
     }
 
-    /// Returns the time from which a limit allows an attempt; [`NEVER`] while it is paused.
+    /// Returns the time from which a limit allows an attempt; [`NEVER`] during a pause.
     pub(super) fn from(&self, of: LimitOf, now: i64) -> i64 {
         let Some(valve) = self.0.get(&of) else { return i64::MIN };
         // What is too far ahead was set by another clock.

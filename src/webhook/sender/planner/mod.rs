@@ -60,95 +60,98 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 ///
 /// A process [adds](Self::add) each of its pending deliveries, and calls [`next`](Self::next) until
 /// `next` returns `None`. The process begins and sends each returned delivery, and then makes two calls
-/// in any order. [`finished`](Self::finished) reports the end of the attempt, so that another attempt
-/// may begin. [`release`](Self::release) reports that the row is stored. The planner's time is the last
-/// `now` that `next` was given.
+/// in any order. [`finished`](Self::finished) reports the end of the attempt, and another attempt may
+/// then begin. [`release`](Self::release) reports that the delivery's row is stored. The planner's time
+/// is the `now` of the last call of `next`.
 ///
 /// The host numbers its deliveries, endpoints and accounts. A delivery may have any number. The numbers
-/// of endpoints and accounts are indexes of tables, so the process assigns these numbers from 0 without
-/// large gaps. Never derive them from a text id. The endpoint of a delivery, and the account and shard
-/// of an endpoint, do not change while the planner exists.
+/// of endpoints and accounts are indexes of tables. The host therefore assigns these numbers from 0,
+/// without large gaps, and never derives them from a text id. While the planner exists, a delivery
+/// keeps its endpoint, and an endpoint keeps its account and shard.
 ///
-/// A [cleared](Self::clear) or a new planner can be filled again from the stored deliveries at any time.
-/// Slowness is not stored. A new planner recognizes a slow endpoint after two attempts, and the other
-/// limits apply until then.
+/// The host can fill a new or [cleared](Self::clear) planner from the store at any time. Slowness is
+/// not stored. A new planner recognizes a slow endpoint after two attempts to it. Until then, the other
+/// limits apply.
 ///
-/// A planner may be outdated. [`Delivery::begin`](super::Delivery::begin) then refuses a delivery that
-/// has ended or is leased to another sender, which costs one step. If a delivery's [kind](DueKind) has
-/// changed since the delivery was planned, do not begin the delivery. Release it with the new kind,
-/// because the delivery's turn and slot depend on its kind.
+/// A planner may be outdated. If a delivery has ended or is leased to another sender,
+/// [`Delivery::begin`](super::Delivery::begin) refuses the delivery. This costs one step. If a
+/// delivery's [kind](DueKind) has changed since the delivery was planned, do not begin the delivery.
+/// Release the delivery with the new kind, because its turn and slot depend on the kind.
 ///
 /// # Which endpoint is next
-/// An attempt in flight takes one of [`overall`](SenderLimits::overall) slots. An eighth of `overall` is
-/// rounded down, and a quarter is rounded up.
+/// Each attempt in flight takes one of [`overall`](SenderLimits::overall) slots. An eighth of `overall`
+/// is rounded down, and a quarter is rounded up.
 ///
-/// - Waiting accounts take turns, with one delivery each turn. The account with the fewest attempts in
-///   flight is first. Among accounts with equally many attempts, the account that has waited longest is
-///   first.
+/// - Waiting accounts take turns, and each turn sends one delivery. The account with the fewest
+///   attempts in flight is first. Among accounts with equally many attempts, the account that has
+///   waited longest is first.
 /// - Within an account, the endpoints take turns. An endpoint's due retries precede its first attempts,
-///   so that the deliveries that decide whether the endpoint is disabled reach their ends.
-/// - An account with nothing in flight may take any free slot. Any other account leaves as many slots
-///   free as it takes, and at least an eighth of `overall`. One account therefore never takes more than
-///   half of the slots, even while no other account waits.
-/// - An endpoint with nothing in flight may take any slot that its account may take. The second and
-///   further attempts of all endpoints of an account together take at most a quarter of `overall`.
-/// - An endpoint is **slow** after two long attempts without a quicker response between them. A long
-///   attempt timed out or lasted more than eight seconds, with any outcome except
-///   [unsent](Outcome::Unsent). A quicker response of any status ends the slowness. A quicker failure
-///   without a response and an unsent attempt change nothing.
+///   because only ended deliveries decide whether the endpoint is disabled.
+/// - An account with no attempt in flight may take any free slot. Any other account leaves free at
+///   least as many slots as it takes, and at least an eighth of `overall`. One account therefore never
+///   takes more than half of the slots, even while no other account waits.
+/// - An endpoint with no attempt in flight may take any slot that its account may take. The second and
+///   further attempts in flight to all endpoints of an account together take at most a quarter of
+///   `overall`.
+/// - An attempt is long if it timed out, or if it lasted more than eight seconds with any outcome
+///   except [unsent](Outcome::Unsent). An endpoint is **slow** after two long attempts, if no response
+///   came within eight seconds between them. A response of any status within eight seconds ends the
+///   slowness. A quicker failure without a response, or an unsent attempt, changes nothing.
 /// - A slow endpoint has at most one attempt in flight. All slow endpoints together take at most an
-///   eighth of `overall`, or one slot if an eighth is less. Slow endpoints and the others alternate
-///   while slots are free for both, so that neither group waits forever if the eighth is all slots.
-/// - [Redeliveries](DueKind::Redelivery) take at most three quarters of
-///   [`per_endpoint`](SenderLimits::per_endpoint), rounded up, so that a recovery leaves slots for new
-///   events.
-/// - Each [limit](Self::limit) that applies to an attempt must allow the attempt, and counts it.
+///   eighth of `overall`, or one slot if `overall` is below 8. While slots are free for slow endpoints
+///   and for all others, the two groups alternate. Neither group therefore waits forever, even if there
+///   is one slot.
+/// - An endpoint's [redeliveries](DueKind::Redelivery) take at most three quarters of
+///   [`per_endpoint`](SenderLimits::per_endpoint), rounded up. During a recovery, the other slots
+///   remain for new events.
+/// - Each [limit](Self::limit) on an attempt must allow the attempt, and counts the attempt.
 ///
 /// # How long an account waits
-/// The bounds apply to an account whose endpoints are neither slow nor limited. The `k` other accounts
-/// may have any number of endpoints, any backlog, any outcome, and attempts of up to ten seconds.
+/// These bounds apply to an account whose endpoints are neither slow nor limited. The `k` other
+/// accounts may have any number of endpoints, any backlog, any outcome, and attempts of up to ten
+/// seconds.
 ///
-/// - If `k` is below `overall / 8`, the first attempt of an account with nothing in flight waits for no
-///   other account. Otherwise, the account's next turn comes within
+/// - If `k` is below `overall / 8`, the first attempt of an account with no attempt in flight waits for
+///   no other account. Otherwise, the account has its next turn within
 ///   `10 s * ceil(2 * (k + 1) / overall)`.
-/// - An account's attempts begin when they are due, as long as the other accounts leave slots free. The
-///   other accounts leave `overall / (k + 1)` slots if all accounts take equally many, and at least
-///   `overall / 2^k`.
+/// - While the other accounts leave slots free, an account's attempts begin when they are due. If all
+///   accounts take equally many slots, the other accounts leave `overall / (k + 1)` slots. The other
+///   accounts always leave at least `overall / 2^k` slots.
 ///
-/// The bounds count from the time when an endpoint is awake. If a delivery is due when it is added, its
-/// endpoint is awake at once. Otherwise, a call of `next` wakes the endpoint. Each call wakes at most
-/// 256 endpoints that have become due, the longest due first, even while all slots are taken. Therefore
-/// add to the bounds the calls that wake the endpoints that have been due longer: 4 calls for a thousand
-/// endpoints, 4,000 for a million. The number of their deliveries does not matter.
+/// A bound begins when the endpoint is awake. If a delivery is due when it is added, its endpoint is
+/// awake at once. Otherwise, a call of `next` wakes the endpoint. Even while all slots are taken, each
+/// call wakes up to 256 due endpoints, the longest due first. The calls that wake endpoints that have
+/// been due longer therefore add to the bound. A thousand endpoints need 4 calls, and a million need
+/// 4,000 calls. The number of deliveries does not matter.
 ///
-/// Endpoints of one account may begin to answer late together. They delay the account's other endpoints
-/// only until they are slow, and only if their number exceeds a quarter of `overall`. A backlog of one
-/// endpoint delays the account's other endpoints only by the quarter for further attempts. Slow
-/// endpoints wait for each other, even across accounts.
+/// Endpoints of one account may begin to answer late together. If their number exceeds a quarter of
+/// `overall`, they delay the account's other endpoints until the late endpoints are slow. A backlog of
+/// one endpoint delays the account's other endpoints only by its further attempts. A slow endpoint may
+/// wait for the slow endpoints of any account.
 ///
 /// # Several processes
-/// A planner knows only the deliveries that were added to it. A delivery that another process accepted,
-/// or began before it died, is only in the store. Every process must therefore search the store for due
-/// deliveries about every [`ATTEMPT_LEASE`](super::ATTEMPT_LEASE), and add all of them. A delivery that
-/// is [added](Added) several times is planned once.
+/// A planner knows only the deliveries that were added to it. If another process accepted a delivery,
+/// or began a delivery and then died, the delivery is only in the store. Therefore each process must
+/// search the store at intervals of about [`ATTEMPT_LEASE`](super::ATTEMPT_LEASE), and add all due
+/// deliveries. If a delivery is [added](Added) several times, it is planned only once.
 ///
 /// # Clocks
-/// A delivery counts as due if its due time is more than twice the longest wait after `now`. No
-/// [schedule](super::RetrySchedule) waits longer, so a wrong clock caused this due time.
+/// If a due time is later than `now` by more than twice the longest wait, the delivery counts as due.
+/// No [schedule](super::RetrySchedule) has so long a wait, so a wrong clock caused this due time.
 ///
 /// # Cost
-/// Every step takes O(log n) time for n pending deliveries, and any [`overall`](SenderLimits::overall).
-/// With a million pending deliveries, all steps of a delivery together take 1.3 to 2.7 us if the
-/// delivery waits until it is due. Most of this time is for uncached memory. All steps of a delivery
-/// that is due when it is added take 0.3 to 0.6 us.
+/// For n pending deliveries and any [`overall`](SenderLimits::overall), each step takes O(log n) time.
+/// The following times are for a million pending deliveries. If a delivery is due when it is added, all
+/// its steps together take 0.3 to 0.6 us. If the delivery waits until it is due, its steps take 1.3 to
+/// 2.7 us, mostly for uncached memory.
 ///
-/// An endpoint with one pending delivery takes 160 to 220 bytes. The memory of a delivery is freed when
-/// it ends. The memory of a sending account is freed when it has nothing in flight and nothing that may
-/// be sent now. The planner keeps 72 bytes for each endpoint number up to the highest, and 8 bytes for
-/// each account number.
+/// An endpoint with one pending delivery takes 160 to 220 bytes. When a delivery ends, its memory is
+/// freed. When a sending account has no attempt in flight and no delivery that may be sent now, its
+/// memory is freed. The planner keeps 72 bytes for each endpoint number and 8 bytes for each account
+/// number, up to the highest numbers.
 pub struct Planner {
     limits: SenderLimits,
-    /// The microseconds between two attempts of one endpoint; 0 without a rate.
+    /// The microseconds between two attempts of one endpoint; 0 if no rate is set.
     interval: i64,
     clock: Clock,
     rates: Rates,
@@ -157,21 +160,21 @@ pub struct Planner {
     /// The number of deliveries in hand, by shard.
     in_hand: Vec<usize>,
     endpoints: Vec<Endpoint>,
-    /// The accounts that have something in flight, or something that may be sent.
+    /// The accounts that have an attempt in flight, or a delivery that may be sent.
     accounts: Vec<Option<Box<Account>>>,
     /// The times until which endpoints and accounts sleep.
     asleep: BTreeSet<(i64, LimitOf)>,
-    /// The accounts that wait for a turn: attempts in flight, turn, account. One set is for slow
-    /// endpoints ([`SLOW_ONES`]), the other set for all others.
+    /// The attempts in flight, the turn and the number of each account that waits for a turn. The set
+    /// at [`SLOW_ONES`] is for slow endpoints, the other set for all others.
     turns: [BTreeSet<(u32, u64, u32)>; 2],
     /// The turn that was given last.
     turn: u64,
     in_flight: u32,
-    /// The attempts in flight to slow endpoints.
+    /// The number of attempts in flight to slow endpoints.
     slow: u32,
     /// The index of the set of turns that is next if slots are free for both sets.
     next: usize,
-    /// The endpoints below this number were not checked since the clock went back.
+    /// Since the clock went back, the endpoints below this number were not checked.
     unseen: u32,
 }
 
@@ -198,8 +201,8 @@ impl Planner {
         }
     }
 
-    /// Limits the attempts of each endpoint to this number a second. Two attempts of an endpoint begin
-    /// at least `1 / per_second` seconds apart. 0 is no limit, as in a new planner.
+    /// Limits each endpoint to `per_second` attempts a second. Two attempts of an endpoint begin at
+    /// least `1 / per_second` seconds apart. A new planner has no such limit, and 0 removes the limit.
     ///
     /// ```
     /// use core::time::Duration;
@@ -233,8 +236,8 @@ impl Planner {
         self
     }
 
-    /// Sets how many attempts may begin in a second from now on, or pauses them. The limit applies to
-    /// all attempts, to an account or to an endpoint.
+    /// Sets how many attempts may begin in a second from now on, or pauses the attempts. The limit
+    /// applies to all attempts, an account's attempts or an endpoint's attempts.
     ///
     /// ```
     /// use core::num::NonZeroU32;
@@ -265,8 +268,8 @@ impl Planner {
         self.look(of);
     }
 
-    /// Adds a pending delivery. A delivery that is added several times is planned once, at its earliest
-    /// due time.
+    /// Adds a pending delivery. If a delivery is added several times, it is planned only once, at its
+    /// earliest due time.
     pub fn add(&mut self, pending: DueDelivery) -> Added {
         let (delivery, new, mut is_new) = (pending.delivery, Known::new(pending), false);
         let known = self.known.entry(delivery).or_insert_with(|| {
@@ -300,10 +303,10 @@ impl Planner {
 
     /// Takes and returns the delivery to begin now. Returns `None` if no delivery is due, or if all due
     /// deliveries wait. A due delivery may wait for the end of an attempt, for a limit, or for the next
-    /// call, which wakes more endpoints.
+    /// call of `next`, which wakes more endpoints.
     ///
-    /// The delivery counts as in flight until [`finished`](Self::finished) is called for its endpoint.
-    /// The delivery is in hand until it is [released](Self::release).
+    /// The returned delivery counts as in flight until [`finished`](Self::finished) is called for its
+    /// endpoint. The delivery is in hand until it is [released](Self::release).
     pub fn next(&mut self, now: Timestamp) -> Option<DueDelivery> {
         // Rounded up, so that nothing is taken that `Delivery::begin` would call early.
         let farthest = round_up(now.saturating_add(FARTHEST_DUE));
@@ -330,7 +333,7 @@ impl Planner {
     }
 
     /// Reports the outcome and the duration of an attempt to this endpoint. The attempt is then no
-    /// longer in flight. A call for an endpoint with nothing in flight is ignored.
+    /// longer in flight. If the endpoint has no attempt in flight, the call is ignored.
     ///
     /// If a planned delivery was not begun, report [`Outcome::Unsent`].
     pub fn finished(&mut self, endpoint: u32, outcome: Outcome, took: Duration) {
@@ -346,13 +349,15 @@ impl Planner {
         });
     }
 
-    /// Releases a delivery in hand, after its row is stored or if it was not begun. The delivery waits
-    /// until the given time, or has ended if `again` is `None`. If the delivery was [added](Self::add)
-    /// meanwhile, `None` does not end it, because it may have become pending again after its row was
-    /// read. A call for a delivery that is not in hand is ignored.
+    /// Releases a delivery in hand, after its row is stored or if the delivery was not begun. If
+    /// `again` is `None`, the delivery has ended. Otherwise, it waits until the given time. If the
+    /// delivery was [added](Self::add) again while in hand, `None` does not end it, because it may have
+    /// become pending again after its row was read. If the delivery is not in hand, the call is
+    /// ignored.
     ///
-    /// Returns whether another delivery was added under the same number meanwhile. If so, the released
-    /// delivery has ended here, and the store must be searched for the other delivery again.
+    /// Returns whether another delivery with the same number was added while the released delivery was
+    /// in hand. If `true`, the planner forgets the released delivery. Search the store again for the
+    /// other delivery.
     pub fn release(&mut self, delivery: u64, again: Option<(Timestamp, DueKind)>) -> bool {
         let Entry::Occupied(mut place) = self.known.entry(delivery) else { return false };
         let before = *place.get();
@@ -376,8 +381,8 @@ impl Planner {
         before.state == State::Replaced
     }
 
-    /// Forgets the pending deliveries of an endpoint that is disabled, or gets another owner.
-    /// Deliveries in hand stay in hand.
+    /// Forgets the pending deliveries of an endpoint that is disabled or has another owner. Deliveries
+    /// in hand remain in hand.
     pub fn forget(&mut self, endpoint: u32) {
         let Some(of) = self.endpoints.get_mut(index(endpoint)) else { return };
         for delivery in mem::take(&mut of.waiting).deliveries() {
@@ -386,13 +391,13 @@ impl Planner {
         self.look(LimitOf::Endpoint(endpoint));
     }
 
-    /// Forgets the pending deliveries of a shard. The time grows with the numbers of all endpoints and
-    /// of forgotten deliveries. Deliveries in hand stay in hand.
+    /// Forgets the pending deliveries of a shard. The time grows with the number of all endpoints and
+    /// the number of forgotten deliveries. Deliveries in hand remain in hand.
     pub fn forget_shard(&mut self, shard: u16) {
         self.forget_those(|of| of.shard == shard);
     }
 
-    /// Forgets all pending deliveries, which must be added again. Deliveries in hand stay in hand.
+    /// Forgets all pending deliveries, which must be added again. Deliveries in hand remain in hand.
     pub fn clear(&mut self) {
         self.forget_those(|_| true);
     }
@@ -405,8 +410,8 @@ impl Planner {
         }
     }
 
-    /// Returns how many deliveries of a shard are in hand: taken and not released. `None` counts all
-    /// shards.
+    /// Returns how many deliveries of a shard are in hand, which means taken and not released. If
+    /// `shard` is `None`, all shards count.
     #[must_use]
     pub fn in_hand(&self, shard: Option<u16>) -> usize {
         match shard {
@@ -416,12 +421,12 @@ impl Planner {
     }
 
     /// Returns when to call [`next`](Self::next) again. If `next` has returned `None`, sleep until this
-    /// instant, or until an attempt finishes or a delivery is added or released. `None` if time alone
-    /// allows no attempt.
+    /// instant, until an attempt finishes, or until a delivery is added or released. Returns `None` if
+    /// time alone allows no attempt.
     ///
-    /// The result is the first instant at which a limit allows an attempt or a delivery becomes due.
-    /// Deliveries that an attempt to their own endpoint delays are excluded. If the instant has passed,
-    /// call `next` at once, because more endpoints can be woken.
+    /// The result is the first instant at which a limit allows an attempt or a delivery becomes due. A
+    /// delivery that waits for an attempt to its own endpoint is excluded. If the instant has passed,
+    /// call `next` at once, because this call can wake more endpoints.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let now = self.clock.now;
@@ -448,7 +453,7 @@ impl Planner {
 
     /// Returns whether a due delivery waits although no limit of its endpoint, its account or an
     /// operator delays it. The cause is that all slots are taken, or that [`next`](Self::next) was not
-    /// called until it returned `None`.
+    /// called until `next` returned `None`.
     #[must_use]
     pub fn is_behind(&self, now: Timestamp) -> bool {
         let may_send = self.rates.from(LimitOf::All, now.unix_micros()) <= now.unix_micros();

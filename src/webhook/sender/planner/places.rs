@@ -1,7 +1,7 @@
 //! The choice of the next endpoint.
 //!
-//! Each endpoint and each account has a place, which depends on its attempts in flight, its waiting
-//! deliveries and its limits. The planner's sets are indexes of these places. Only [`Planner::change`]
+//! Each endpoint and each account has a place. The place depends on the attempts in flight, the waiting
+//! deliveries and the limits. The planner's sets are indexes of these places. Only [`Planner::change`]
 //! moves an endpoint to another place, and only [`Planner::change_account`] moves an account.
 
 use alloc::collections::BTreeSet;
@@ -14,13 +14,13 @@ use super::waiting::{Clock, Entry, Waiting};
 
 #[derive(Default)]
 pub(super) struct Endpoint {
-    /// `None` while the endpoint is not known.
+    /// The endpoint's account; `None` while the endpoint is not known.
     pub(super) account: Option<u32>,
     pub(super) shard: u16,
     pub(super) in_flight: u16,
-    /// The redeliveries that are in hand.
+    /// The redeliveries in hand.
     pub(super) redeliveries: u16,
-    /// The long attempts since the last quicker response, up to [`SLOW`].
+    /// The long attempts since the last quicker response, at most [`SLOW`].
     pub(super) long: u8,
     /// When the endpoint's rate allows the next attempt.
     pub(super) from: i64,
@@ -31,18 +31,18 @@ pub(super) struct Endpoint {
 /// The place of an endpoint.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
-    /// Nothing waits, or the waiting deliveries need the end of an attempt to this endpoint or of a
-    /// pause.
+    /// The place if nothing waits, or if the end of an attempt to this endpoint or of a pause must come
+    /// first.
     #[default]
     Nowhere,
-    /// Nothing may be sent before this time.
+    /// The place if no delivery may be sent before this time.
     Asleep(i64),
-    /// A delivery may be sent, after the endpoints that have an earlier turn.
+    /// The place if a delivery may be sent, after the endpoints with an earlier turn.
     Waits(Room, u64),
 }
 
-/// The kind of slot that the next attempt of an endpoint takes. A second or further attempt follows the
-/// attempts of endpoints that have nothing in flight.
+/// The kind of slot that the next attempt of an endpoint takes. The attempts of endpoints with nothing
+/// in flight precede second and further attempts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Room {
     is_slow: bool,
@@ -52,36 +52,36 @@ struct Room {
 #[derive(Default)]
 pub(super) struct Account {
     in_flight: u32,
-    /// The second and further attempts in flight to its endpoints.
+    /// The second and further attempts in flight to the account's endpoints.
     further: u32,
-    /// The endpoints with a due delivery and a free slot of their own: room, turn, endpoint. The second
-    /// set contains the slow endpoints.
+    /// The room, turn and number of each endpoint that has a due delivery and a free slot of its own.
+    /// The second set is for slow endpoints.
     rooms: [BTreeSet<(Room, u64, u32)>; 2],
-    /// The account's entries in the two sets of turns: attempts in flight, turn.
+    /// The account's entries in the two sets of turns, as attempts in flight and turn.
     turns: [Option<(u32, u64)>; 2],
-    /// Until when a limit makes the account sleep.
+    /// The time until which a limit makes the account sleep.
     until: Option<i64>,
 }
 
 /// The index of slow endpoints in a pair of sets: 1. All other endpoints have index 0.
 pub(super) const SLOW_ONES: usize = 1;
 
-/// The number of long attempts without a quicker response between them that make an endpoint slow: 2.
+/// The long attempts that make an endpoint slow, if no quicker response is between them: 2.
 pub(super) const SLOW: u8 = 2;
 
 /// The duration of the longest attempt that is not long: 8 s.
 pub(super) const LONG: Duration = Duration::from_secs(8);
 
-/// The most endpoints that a step wakes, or checks after the clock went back: 256. Endpoints that are
-/// all due at once therefore do not stop the process.
+/// The largest number of endpoints that a step wakes, or checks after the clock went back: 256.
+/// Endpoints that are all due at once therefore do not stop the process.
 const BATCH: usize = 256;
 
 /// The longest step back of a clock after which the endpoints are not checked again: a second. A rate
-/// makes an endpoint wait at most as long.
+/// delays an endpoint for at most a second.
 const STEP_BACK: i64 = 1_000_000;
 
 impl Planner {
-    /// Records the account and the shard of the delivery's endpoint, unless they are known.
+    /// Records the account and the shard of the delivery's endpoint, if they are not known.
     pub(super) fn belongs(&mut self, of: DueDelivery) {
         let endpoints = self.endpoints.len().max(index(of.endpoint) + 1);
         self.endpoints.resize_with(endpoints, Endpoint::default);
@@ -112,8 +112,7 @@ impl Planner {
         }
     }
 
-    /// Returns the set and the endpoint that are next, among accounts with at most `most` attempts in
-    /// flight.
+    /// Returns the next set and endpoint, among accounts with at most `most` attempts in flight.
     pub(super) fn next_turn(&self, most: u32) -> Option<(usize, u32)> {
         [self.next, 1 - self.next].into_iter().find_map(|part| {
             // All slow endpoints together have an eighth, and one attempt at least.
@@ -123,9 +122,9 @@ impl Planner {
         })
     }
 
-    /// Returns the most attempts that an account may have in flight to begin another one. The account
-    /// then leaves as many slots free as it takes, and the eighth for first attempts. `None` if no slot
-    /// is free.
+    /// Returns the largest number of attempts in flight with which an account may begin another
+    /// attempt. The account then leaves free as many slots as it takes, and the eighth for first
+    /// attempts. Returns `None` if no slot is free.
     pub(super) fn most_held(&self) -> Option<u32> {
         let left = self.limits.overall.checked_sub(self.in_flight)?.checked_sub(1)?;
         // An eighth is for those that have nothing in flight.
@@ -142,8 +141,8 @@ impl Planner {
     }
 
     /// Changes an endpoint, counts its attempts in flight, and moves it to its place. In a new place,
-    /// and after a turn, the endpoint is behind the endpoints that wait for the same room. An endpoint
-    /// that is not known is ignored.
+    /// and after a turn, the endpoint is behind all endpoints that wait for the same room. If the
+    /// endpoint is not known, the call is ignored.
     pub(super) fn change(&mut self, endpoint: u32, change: impl FnOnce(&mut Endpoint)) {
         let Some(of) = self.endpoints.get_mut(index(endpoint)) else { return };
         let Some(account) = of.account else { return };
@@ -196,16 +195,16 @@ impl Planner {
         }
     }
 
-    /// Returns the next delivery of an endpoint. Redeliveries are included while they take less than
-    /// their part.
+    /// Returns the next delivery of an endpoint. Redeliveries are included while the redeliveries in
+    /// hand are less than their part.
     pub(super) fn first(&self, of: &Endpoint) -> Option<Entry> {
         // Redeliveries have three quarters of an endpoint's attempts.
         let most = self.limits.per_endpoint.saturating_sub(self.limits.per_endpoint / 4);
         of.waiting.first(u32::from(of.redeliveries) < most.min(u16::MAX.into()), self.clock)
     }
 
-    /// Returns the room that the next attempt of an endpoint takes. `None` if one of the endpoint's
-    /// attempts has to end first.
+    /// Returns the room that the next attempt of an endpoint takes. Returns `None` if one of the
+    /// endpoint's attempts must end first.
     fn room(&self, of: &Endpoint) -> Option<Room> {
         let is_slow = of.long == SLOW;
         let most = if is_slow { 1 } else { u16::MAX };
@@ -213,8 +212,8 @@ impl Planner {
         has_room.then_some(Room { is_slow, is_further: of.in_flight > 0 })
     }
 
-    /// Changes an account, and moves it to its place. If the account waits and its number of attempts in
-    /// flight has changed, its place is behind the accounts with equally many attempts.
+    /// Changes an account, and moves it to its place. If the account waits and its number of attempts
+    /// in flight has changed, the account is behind all accounts with equally many attempts.
     fn change_account(&mut self, account: u32, change: impl FnOnce(&mut Account)) {
         let (now, number) = (self.clock.now, index(account));
         let Some(of) = self.accounts.get_mut(number) else { return };
@@ -246,8 +245,8 @@ impl Planner {
 }
 
 impl Endpoint {
-    /// Returns the endpoint's attempts in flight, the second and further attempts among them, and the
-    /// attempts that count as those of a slow endpoint.
+    /// Returns the endpoint's attempts in flight, its second and further attempts in flight, and its
+    /// attempts in flight if it is slow.
     fn counts(&self) -> [u32; 3] {
         let slow = if self.long == SLOW { self.in_flight } else { 0 };
         [self.in_flight, self.in_flight.saturating_sub(1), slow].map(u32::from)

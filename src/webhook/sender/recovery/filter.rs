@@ -1,4 +1,4 @@
-//! Enabling an endpoint, and the deliveries that it missed while it was disabled.
+//! The enabling of an endpoint, and the deliveries that the endpoint missed while disabled.
 
 use alloc::format;
 use alloc::string::String;
@@ -13,7 +13,7 @@ use crate::json::stored_object;
 use crate::webhook::event::EventType;
 
 stored_object! {
-    /// The deliveries that an endpoint missed in a range of time, or until it was enabled.
+    /// The deliveries that an endpoint missed in a range of time, or until the endpoint was enabled.
     ///
     /// ```
     /// # use call_assistant::Timestamp;
@@ -40,32 +40,32 @@ stored_object! {
     ///
     /// # The search
     /// A statement finds the rows of the endpoint that meet these conditions.
-    /// [`includes`](Self::includes) checks the first two:
+    /// [`includes`](Self::includes) checks the first two conditions:
     /// - The event's `created_at` is at or after [`from`](Self::from), and before
     ///   [`until`](Self::until).
-    /// - The row fits its state:
-    ///   - An ended row has one of the [`statuses`](Self::statuses), and has the
-    ///     [`ended_generation`](Self::ended_generation) unless that is `None`. If the row failed or is
-    ///     gone, its event is not older than [`failed_from`](Self::failed_from).
-    ///   - A pending row has another generation than [`active_generation`](Self::active_generation). If
+    /// - The row meets the condition of its state:
+    ///   - An ended row has one of the [`statuses`](Self::statuses). Unless
+    ///     [`ended_generation`](Self::ended_generation) is `None`, the row has this generation. If the
+    ///     status is failed or gone, the event is not older than [`failed_from`](Self::failed_from).
+    ///   - A pending row does not have the [`active_generation`](Self::active_generation). If
     ///     `active_generation` is `None`, no pending row fits.
     /// - [`includes_type`](Self::includes_type) is true for the event's type.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct RecoveryFilter {
         from: Timestamp,
         until: Timestamp,
-        /// In the order of [`DeliveryStatus::ALL`].
+        /// The statuses, in the order of [`DeliveryStatus::ALL`].
         statuses: Vec<DeliveryStatus>,
-        /// The types; empty for all types.
+        /// The types of events. An empty list includes all types.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         types: Vec<EventType>,
         /// The endpoint's generation. Pending deliveries of another generation are not sent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[serde(deserialize_with = "stored::optional_version")]
         generation: Option<u32>,
-        /// Set by enabling. The filter then includes only deliveries that ended in the previous
-        /// generation. It includes a failed delivery only if the event is not older than this instant.
-        /// Older events failed long before the endpoint was disabled.
+        /// The oldest event of failed and gone deliveries, which enabling sets. The filter then includes
+        /// only ended deliveries of the previous generation. Deliveries of older events failed long
+        /// before the endpoint was disabled.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed_from: Option<Timestamp>,
     }
@@ -73,24 +73,24 @@ stored_object! {
 }
 
 impl EndpointHealth {
-    /// Makes a disabled endpoint active again, with the count of failures at zero. `None` if the
-    /// endpoint is active or deleted.
+    /// Makes a disabled endpoint active again, and sets its count of failures to zero. If the endpoint
+    /// is active or deleted, the result is `None`.
     ///
-    /// Enabling sends no parked or skipped delivery, so that old events do not flood the endpoint. The
+    /// Enabling sends no parked or skipped delivery, because old events would flood the endpoint. The
     /// result selects the missed deliveries that are still kept:
-    /// - all deliveries that were parked or skipped since the endpoint was last enabled,
-    /// - the failed and gone deliveries of events that were not older than [`LONGEST_DELIVERY`] when the
-    ///   endpoint was disabled.
+    /// - all deliveries that were parked or skipped since the endpoint was last enabled
+    /// - all failed and gone deliveries whose events were not older than [`LONGEST_DELIVERY`] when the
+    ///   endpoint was disabled
     ///
-    /// A delivery fails hours after its event. Therefore most of the failures that disabled the endpoint
-    /// are older, and the result excludes them. To recover a whole outage, use
-    /// [`RecoveryFilter::between`], from [`LONGEST_DELIVERY`] before the first failure. Add
-    /// [`with_endpoint`](RecoveryFilter::with_endpoint) for deliveries that are still pending.
+    /// A delivery fails hours after its event. Therefore, most deliveries that disabled the endpoint
+    /// have older events, and the result excludes these deliveries. To recover a whole outage, use
+    /// [`RecoveryFilter::between`], and begin [`LONGEST_DELIVERY`] before the first failure. For
+    /// deliveries that are still pending, add [`with_endpoint`](RecoveryFilter::with_endpoint).
     ///
-    /// An event that is accepted at the same moment may be stored after your search: see
-    /// [enabling](crate::guide::storing#enabling). If the clock is far ahead, the range is empty,
-    /// because all events seem to be expired. Then use [`RecoveryFilter::between`] when the clock is
-    /// correct.
+    /// If an event is accepted at the same moment, its delivery may be stored after your search. See
+    /// [enabling](crate::guide::storing#enabling). If the clock is far ahead, the range contains no
+    /// event, because all events seem expired. Then correct the clock, and use
+    /// [`RecoveryFilter::between`].
     pub fn enable(&mut self, now: Timestamp) -> Option<RecoveryFilter> {
         let disabled_at = self.activate(now)?;
         // By generation and not by time: clocks differ, and an event may be accepted by a host that
@@ -100,8 +100,9 @@ impl EndpointHealth {
         Some(RecoveryFilter { failed_from, ..all })
     }
 
-    /// Returns the filter for the deliveries that a disabled endpoint has missed until now, as
-    /// [`enable`](Self::enable) would return it. `None` if the endpoint is active or deleted.
+    /// Returns the filter for the deliveries that a disabled endpoint has missed until now.
+    /// [`enable`](Self::enable) would return the same filter. If the endpoint is active or deleted, the
+    /// result is `None`.
     #[must_use]
     pub fn missed(&self, now: Timestamp) -> Option<RecoveryFilter> {
         let mut enabled = *self;
@@ -110,8 +111,8 @@ impl EndpointHealth {
 }
 
 impl RecoveryFilter {
-    /// Creates the range between two instants, limited to events that are still kept. If none of its
-    /// events is still kept, the range is empty.
+    /// Creates the filter for a range between two instants, limited to events that are still kept. If no
+    /// event of the range is still kept, the range is empty.
     #[must_use]
     pub fn between(from: Timestamp, until: Timestamp, now: Timestamp) -> Self {
         let from = from.max(oldest_kept(now));
@@ -121,8 +122,8 @@ impl RecoveryFilter {
         Self { from, until, statuses, types: Vec::new(), generation: None, failed_from: None }
     }
 
-    /// Includes only deliveries that ended in one of these statuses. Statuses that are not
-    /// [missed](DeliveryStatus::is_missed) are ignored. [`DeliveryStatus::Parked`] also includes
+    /// Includes only deliveries that ended in one of these statuses. A status that is not
+    /// [missed](DeliveryStatus::is_missed) is ignored. [`DeliveryStatus::Parked`] also includes pending
     /// deliveries that count as parked.
     #[must_use]
     pub fn with_statuses(mut self, statuses: impl AsRef<[DeliveryStatus]>) -> Self {
@@ -130,7 +131,7 @@ impl RecoveryFilter {
         self
     }
 
-    /// Includes only events of these types. If there are no types, all events are included.
+    /// Includes only events of these types. If `types` is empty, the filter includes all events.
     #[must_use]
     pub fn with_types(mut self, types: impl IntoIterator<Item = EventType>) -> Self {
         self.types = types.into_iter().collect();
@@ -138,7 +139,7 @@ impl RecoveryFilter {
     }
 
     /// Adds deliveries that were pending when this endpoint was disabled, and are not parked yet. These
-    /// deliveries are not sent. The result of [`EndpointHealth::enable`] includes them.
+    /// deliveries are not sent. The result of [`EndpointHealth::enable`] includes these deliveries.
     #[must_use]
     pub fn with_endpoint(self, endpoint: &EndpointHealth) -> Self {
         Self { generation: self.generation.or(Some(endpoint.generation())), ..self }
@@ -150,38 +151,38 @@ impl RecoveryFilter {
         self.from
     }
 
-    /// Returns the end of the range: the first instant after it.
+    /// Returns the end of the range, which the range excludes.
     #[must_use]
     pub fn until(&self) -> Timestamp {
         self.until
     }
 
-    /// Returns the statuses in which deliveries have ended, in the order of [`DeliveryStatus::ALL`].
+    /// Returns the statuses that ended deliveries may have, in the order of [`DeliveryStatus::ALL`].
     #[must_use]
     pub fn statuses(&self) -> &[DeliveryStatus] {
         &self.statuses
     }
 
-    /// Returns the types of the events; empty for all types.
+    /// Returns the types of the events. For all types, the list is empty.
     #[must_use]
     pub fn types(&self) -> &[EventType] {
         &self.types
     }
 
-    /// Returns the generation that ended deliveries have; `None` for any generation.
+    /// Returns the generation that ended deliveries must have. For any generation, the result is `None`.
     #[must_use]
     pub fn ended_generation(&self) -> Option<i32> {
         self.failed_from.and(self.generation).map(previous_version).map(signed)
     }
 
-    /// Returns the oldest `created_at` of failed and gone deliveries.
+    /// Returns the oldest `created_at` for events of failed and gone deliveries.
     #[must_use]
     pub fn failed_from(&self) -> Timestamp {
         self.failed_from.unwrap_or(self.from)
     }
 
     /// Returns the generation whose pending deliveries are sent. Pending deliveries of any other
-    /// generation count as parked. `None` if no pending delivery fits.
+    /// generation count as parked. If the filter includes no pending delivery, the result is `None`.
     #[must_use]
     pub fn active_generation(&self) -> Option<i32> {
         let parked = self.statuses.contains(&DeliveryStatus::Parked);
@@ -189,7 +190,7 @@ impl RecoveryFilter {
     }
 
     /// Returns whether this delivery's event is in the range, and the endpoint did not receive the
-    /// event. The conditions are those of [the search](Self#the-search), without the types.
+    /// event. The conditions are those of [the search](Self#the-search), excluding the event's type.
     #[must_use]
     pub fn includes(&self, delivery: &Delivery) -> bool {
         let created_at = delivery.event_created_at();
@@ -216,8 +217,8 @@ impl RecoveryFilter {
         self.types.is_empty() || self.types.contains(event_type)
     }
 
-    /// Refuses a stored range that no call has made, because a recovery must not redeliver a delivered
-    /// event.
+    /// Refuses a stored filter that no call can create. Otherwise, a recovery could redeliver a
+    /// delivered event.
     fn check(&self) -> Result<(), String> {
         if let Some(status) = self.statuses.iter().find(|status| !status.is_missed()) {
             return Err(format!("statuses has {}, which is not missed", status.as_str()));

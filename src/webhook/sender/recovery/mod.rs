@@ -1,4 +1,4 @@
-//! The redelivery of all deliveries that an endpoint missed, a few at a time.
+//! The redelivery of all deliveries that an endpoint missed, in steps of a few deliveries.
 
 mod filter;
 mod plan;
@@ -16,8 +16,8 @@ use crate::Timestamp;
 use crate::json::stored_object;
 
 stored_object! {
-    /// The recovery of an endpoint's missed deliveries. Each delivery is redelivered once, a few at a
-    /// time, until no missed delivery is left.
+    /// The recovery of an endpoint's missed deliveries. Each step redelivers a few deliveries, and each
+    /// delivery only once, until no missed delivery is left.
     ///
     /// ```
     /// # use call_assistant::Timestamp;
@@ -48,39 +48,41 @@ stored_object! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Each delivery gets one manual attempt, as by [`Delivery::redeliver`]. A failure does not count
-    /// against the endpoint. A delivery that fails again has the status failed, and another recovery may
-    /// redeliver it.
+    /// Each delivery gets one manual attempt, as by [`Delivery::redeliver`]. If this attempt fails, the
+    /// endpoint's count of failures does not change. The delivery then has the status failed, and
+    /// another recovery may redeliver the delivery.
     ///
     /// # Steps
     /// Each step is one transaction:
     ///
-    /// 1. Lock the recovery's row, and read its endpoint.
+    /// 1. Lock the recovery's row, and read the endpoint's row.
     /// 2. Count the endpoint's pending manual deliveries, and call [`room`](Self::room) with this count.
-    /// 3. Find deliveries with the [`RecoveryFilter`], with ids above [`after`](Self::after), in
-    ///    ascending order. Lock as many of them as `room` returned. `SKIP LOCKED` would miss rows.
-    /// 4. Call [`step`](Self::step). Write the deliveries and the recovery, each under its version.
+    /// 3. Find deliveries of the [`RecoveryFilter`] with ids above [`after`](Self::after), in ascending
+    ///    order of ids. Lock at most as many rows as `room` returned. Do not use `SKIP LOCKED`, which
+    ///    would miss rows.
+    /// 4. Call [`step`](Self::step). Write each returned delivery and the recovery, under the version
+    ///    that was read.
     ///
-    /// Then add the deliveries to a [`Planner`](super::Planner). A process may die at any point. A
-    /// stored step has advanced the recovery, and a step that is not stored has done nothing. Therefore
+    /// After the commit, add the deliveries to a [`Planner`](super::Planner). If a process dies at any
+    /// point, a stored step has advanced the recovery, and an unstored step has done nothing. Therefore,
     /// no delivery is redelivered twice, and no delivery is missed. If two processes make the same step,
-    /// the version refuses the second write.
+    /// the version prevents the second write.
     ///
-    /// [`room`](Self::room) limits how many redeliveries are pending at once. With half of
-    /// [`SenderLimits::per_endpoint`](super::SenderLimits::per_endpoint), the endpoint's new events
-    /// always find free slots.
+    /// [`room`](Self::room) limits the number of simultaneously pending redeliveries. If this limit is
+    /// half of [`SenderLimits::per_endpoint`](super::SenderLimits::per_endpoint), slots for the
+    /// endpoint's new events are always free.
     ///
     /// # End of a recovery
     /// A recovery ends automatically in these cases:
     /// - No missed delivery is left.
-    /// - The endpoint is disabled.
-    /// - The plan no longer includes the recovery.
-    /// - All events of the recovery are thirty days old.
+    /// - The endpoint was disabled after the start.
+    /// - The account's plan no longer includes the recovery.
+    /// - All events of the recovery are at least thirty days old.
     ///
-    /// Use a unique index, so that an endpoint has one running recovery at a time.
+    /// Create a unique index that allows an endpoint only one running recovery.
     ///
     /// Store a recovery as JSON. Its [`status`](Self::status), its [`version`](Self::version) and the
-    /// endpoint's id are columns of their own.
+    /// endpoint's id are also separate columns.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct Recovery<D> {
         missed: RecoveryFilter,
@@ -107,29 +109,29 @@ stored_enum! {
     /// assert_eq!(RecoveryStatus::Running.as_str(), "running"); // in JSON and in a column
     /// ```
     pub enum RecoveryStatus in "status" {
-        /// There may be more deliveries to redeliver.
+        /// The recovery may have more deliveries to redeliver.
         Running = "running",
-        /// No missed delivery is left. Each delivery that was found was redelivered or left out.
+        /// No missed delivery is left. Each found delivery was redelivered or left out.
         Completed = "completed",
-        /// Its owner cancelled it.
+        /// The owner cancelled the recovery.
         Cancelled = "cancelled",
-        /// Its endpoint was disabled.
+        /// The endpoint was disabled.
         Disabled = "disabled",
         /// The plan no longer includes the recovery.
         Downgraded = "downgraded",
-        /// All its events are thirty days old.
+        /// All events of the recovery are at least thirty days old.
         Expired = "expired",
     }
 }
 
-/// The reason why no recovery starts.
+/// The reason why a recovery does not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoverError {
     /// The plan does not include the recovery.
     #[error("{0}")]
     Plan(PlanError),
-    /// The endpoint is disabled. Enable it first.
+    /// The endpoint is disabled. First enable the endpoint.
     #[error("the endpoint is disabled")]
     Disabled,
 }
@@ -139,19 +141,19 @@ pub enum RecoverError {
 /// Closed: a host has to fill in each field.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryStep<'a, D> {
-    /// The number of rows that were requested: [`Recovery::room`], or fewer.
+    /// The number of requested rows, at most [`Recovery::room`].
     pub room: u32,
-    /// The first rows after [`Recovery::after`], in ascending order of their ids. The database sorts ids
-    /// as `D` does. For example, texts are sorted by their bytes.
+    /// The first rows with ids above [`Recovery::after`], in ascending order. The database must sort ids
+    /// as `D` does. For example, sort texts by bytes.
     pub found: &'a [(D, Delivery)],
-    /// The endpoint.
+    /// The endpoint of the recovery.
     pub endpoint: &'a EndpointHealth,
-    /// The plan of its account.
+    /// The plan of the endpoint's account.
     pub plan: WebhookPlan,
 }
 
 impl RecoveryFilter {
-    /// Starts a recovery of all missed deliveries. Store the recovery.
+    /// Starts a recovery of all deliveries of the filter. Store the recovery.
     ///
     /// # Errors
     /// The plan does not include the recovery, or the endpoint is disabled.
@@ -182,14 +184,15 @@ impl RecoveryFilter {
 }
 
 impl<D> Recovery<D> {
-    /// Sets how many deliveries were counted before the start, to be shown with the progress.
+    /// Sets how many deliveries were counted before the start. Show this number with the progress.
     #[must_use]
     pub fn with_counted(self, counted: u64) -> Self {
         Self { counted, ..self }
     }
 
     /// Returns how many rows to read for the next step. `pending` is the number of the endpoint's
-    /// pending manual redeliveries, and `at_once` is its maximum. If the result is 0, make no step now.
+    /// pending manual redeliveries, and `at_once` is the maximum of this number. If the result is 0,
+    /// make no step now.
     #[must_use]
     pub fn room(&self, pending: u32, at_once: u32) -> u32 {
         match self.status {
@@ -198,15 +201,17 @@ impl<D> Recovery<D> {
         }
     }
 
-    /// Redelivers the found rows. Store the writes and the recovery in one transaction.
+    /// Redelivers the found deliveries. Store the returned deliveries and the recovery in one
+    /// transaction.
     ///
-    /// If fewer rows than `room` were found, no missed delivery is left. Rows that were redelivered
-    /// meanwhile, or whose event is thirty days old, are left out. A row whose sender may still be sending
-    /// it waits for the next step, and so do all rows after this row.
+    /// If fewer rows than `room` were found, no other missed delivery is left. If a delivery was
+    /// redelivered meanwhile, or its event is at least thirty days old, the delivery is left out. If a
+    /// sender may still be sending a delivery, this delivery and all later deliveries wait for the next
+    /// step.
     ///
     /// # Errors
-    /// A row belongs to another endpoint, or the rows are not in ascending order of ids above
-    /// [`after`](Self::after). The recovery has not changed.
+    /// A row belongs to another endpoint, an id is not above [`after`](Self::after), or the ids are not
+    /// ascending. The recovery has not changed.
     pub fn step(
         &mut self,
         step: RecoveryStep<'_, D>,
@@ -255,8 +260,8 @@ impl<D> Recovery<D> {
         Ok(writes)
     }
 
-    /// Cancels a running recovery. Deliveries that were redelivered already are still sent. Returns
-    /// whether the recovery has changed.
+    /// Cancels a running recovery, and returns whether the recovery has changed. Deliveries of earlier
+    /// steps are still sent.
     pub fn cancel(&mut self) -> bool {
         let running = self.status == RecoveryStatus::Running;
         if running {
@@ -265,14 +270,14 @@ impl<D> Recovery<D> {
         running
     }
 
-    /// Returns the filter for the deliveries that are recovered.
+    /// Returns the filter that selects the recovery's deliveries.
     #[must_use]
     pub fn missed(&self) -> &RecoveryFilter {
         &self.missed
     }
 
-    /// Returns the id after which the next step continues. `None` if the next step begins with the first
-    /// id.
+    /// Returns the id after which the next step continues. If the next step begins with the first id,
+    /// the result is `None`.
     #[must_use]
     pub fn after(&self) -> Option<&D> {
         self.after.as_ref()
@@ -302,33 +307,34 @@ impl<D> Recovery<D> {
         self.redelivered
     }
 
-    /// Returns how many deliveries were found and left out, because they were redelivered meanwhile or
-    /// are thirty days old.
+    /// Returns how many found deliveries were left out. Each was redelivered meanwhile, or its event was
+    /// thirty days old.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Returns the version, which differs after every change, like the version of a [`Delivery`].
+    /// Returns the version, which changes with every change, as for a [`Delivery`].
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version.number()
     }
 
-    /// Returns the version that the stored row must have when this value is written. `None` if the value
-    /// has not changed since it was read, so that nothing has to be written.
+    /// Returns the version that the stored row must have when this value is written. If the value has
+    /// not changed since it was read, the result is `None`, and no write is necessary.
     #[must_use]
     pub fn if_version(&self) -> Option<i32> {
         self.version.condition()
     }
 
-    /// Returns the recovery as it is read after it was stored.
+    /// Returns the recovery as a later read of its stored row returns it.
     #[must_use]
     pub fn into_stored(self) -> Self {
         Self { version: Version::read(self.version()), ..self }
     }
 
-    /// Checks that the rows belong to the endpoint, are in order, and follow the last row.
+    /// Checks that the rows belong to the endpoint, have ascending ids, and follow the previous step's
+    /// last row.
     fn check(&self, found: &[(D, Delivery)], endpoint: &EndpointHealth) -> Result<(), MismatchError>
     where
         D: Ord,

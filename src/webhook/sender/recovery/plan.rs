@@ -1,11 +1,11 @@
-//! Plans, which may include webhooks and recovery.
+//! The plans, which may include webhooks and recovery.
 
 use serde::{Deserialize, Serialize};
 
 /// The part of an account's plan that concerns webhooks.
 ///
-/// Map your price list to this type, and check the plan where work begins. After a downgrade, pending
-/// deliveries are still sent, because they were accepted.
+/// Map your price list to this type, and check the plan before work begins. After a downgrade, pending
+/// deliveries are still sent, because their events were accepted.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{PlanError, RecoveryBy, WebhookPlan};
@@ -21,11 +21,11 @@ use serde::{Deserialize, Serialize};
 /// Closed: a price list is mapped to this type, and each plan needs a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WebhookPlan {
-    /// A plan below Pro: no webhooks.
+    /// A plan below Pro, without webhooks.
     Basic,
-    /// Pro: webhooks, and recovery from the dashboard.
+    /// Pro, with webhooks, and with recovery from the dashboard.
     Pro,
-    /// Business: webhooks, and recovery from the dashboard and by program.
+    /// Business, with webhooks, and with recovery from the dashboard and by program.
     Business,
 }
 
@@ -41,21 +41,21 @@ pub enum RecoveryBy {
     Program,
 }
 
-/// The part of webhooks that an account's plan lacks.
+/// The feature that an account's plan lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// Webhooks need Pro.
+    /// Webhooks, which need Pro.
     #[error("plan lacks webhooks")]
     Webhooks,
-    /// Recovery by program needs Business.
+    /// Recovery by program, which needs Business.
     #[error("plan lacks recovery")]
     Recovery,
 }
 
 impl WebhookPlan {
-    /// Checks that an endpoint may be registered, an event accepted, or a ping sent. A person in the
-    /// dashboard may then also enable an endpoint and redeliver an event.
+    /// Checks that the account may register an endpoint, accept an event or send a ping. If so, a person
+    /// in the dashboard may also enable an endpoint and redeliver an event.
     ///
     /// # Errors
     /// The plan is below Pro.
@@ -66,12 +66,11 @@ impl WebhookPlan {
         }
     }
 
-    /// Checks that an endpoint may be enabled, an event redelivered, or a recovery continued. For a
-    /// person, the check is the same as [`check_webhooks`](Self::check_webhooks). A program needs
-    /// Business.
+    /// Checks that the caller may enable an endpoint, redeliver an event or continue a recovery. For a
+    /// person, [`check_webhooks`](Self::check_webhooks) decides. For a program, Business is necessary.
     ///
     /// # Errors
-    /// The plan is below Pro. For a program, the plan is below Business.
+    /// For a person, the plan is below Pro. For a program, the plan is below Business.
     pub fn check_recovery(self, by: RecoveryBy) -> Result<(), PlanError> {
         self.check_webhooks()?;
         match (by, self) {
