@@ -22,7 +22,7 @@ fn the_page_that_explains_signatures_is_served_as_it_is() {
     assert!(stated.contains("default-src 'none'") && !stated.contains("connect-src"), "{policy}");
 }
 
-/// What is long is compressed for who accepts that: pages and answers that are read. An answer to `POST` may have a secret.
+/// Long pages and long answers to `GET` are compressed if the client accepts gzip. An answer to `POST` may have a secret.
 #[test]
 fn what_is_read_is_compressed_for_who_accepts_it() {
     let service = Service::start(&[]);

@@ -1,4 +1,4 @@
-//! What a person at a terminal reads beside an answer: why an endpoint fails, and what holds sending back.
+//! Notes beside an answer at a terminal: why an endpoint fails, and which levers hold sending back.
 
 use std::collections::BTreeSet;
 use std::error::Error;
