@@ -29,10 +29,10 @@ use crate::webhook::signer::Signer;
 /// # Ok::<(), call_assistant::json::ParseError>(())
 /// ```
 ///
-/// [`NewEvent`](super::NewEvent) creates a body. Store [`as_str`](Self::as_str), and restore the
-/// body with [`from_stored`](Self::from_stored). Serde reads and writes a body as a string. Id,
-/// type, account and time always come from the bytes. Therefore no event is delivered with the id
-/// of another event. Cloning a body is cheap.
+/// [`NewEvent`](super::NewEvent) creates a body. Store the text of [`as_str`](Self::as_str), and
+/// restore the body from this text with [`from_stored`](Self::from_stored). Serde reads and writes
+/// a body as a string. The id, type, account and time of a body always come from its bytes.
+/// Therefore no event is delivered with the id of another event. Cloning a body is cheap.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EventBody {
     text: Arc<str>,
@@ -45,12 +45,12 @@ pub struct EventBody {
 impl EventBody {
     /// Restores a stored body with unchanged bytes.
     ///
-    /// This function reads `id`, `type`, `account_id` and `created_at`. `data` must be present. The
-    /// value of `data` and all other fields may be any JSON.
+    /// This function reads `id`, `type`, `account_id` and `created_at`. `data` must be present.
+    /// `data` and all other fields may have any JSON value.
     ///
     /// # Errors
-    /// Returns the first fault if the bytes are not an event, or if a header cannot contain the
-    /// event's type.
+    /// Returns the first fault if the bytes are not an event, or if the event's type cannot be
+    /// written in a header.
     #[expect(clippy::expect_used, reason = "what was read as JSON is UTF-8")]
     pub fn from_stored(bytes: impl AsRef<[u8]>) -> Result<Self, ParseError> {
         let bytes = bytes.as_ref();
@@ -59,7 +59,7 @@ impl EventBody {
         Ok(Self { text, id, event_type: r#type.0, account_id, created_at })
     }
 
-    /// Writes an event. Each event is written only once.
+    /// Writes an event as a body. Each event is written only once, and its bytes are kept.
     #[expect(clippy::expect_used, reason = "JSON is UTF-8")]
     pub(super) fn write(event: &Event) -> Self {
         let text = String::from_utf8(event.to_json()).expect("JSON is UTF-8");
@@ -102,14 +102,14 @@ impl EventBody {
         &self.account_id
     }
 
-    /// Returns the time at which the event was created. The 30 days of retention begin at this
-    /// time.
+    /// Returns the time at which the event was created. The 30 days of retention, for which the
+    /// service keeps the event, begin at this time.
     #[must_use]
     pub fn created_at(&self) -> Timestamp {
         self.created_at
     }
 
-    /// Creates the five headers of one attempt.
+    /// Creates the five headers of one delivery attempt.
     #[expect(clippy::expect_used, reason = "ids and types are checked where a body is made")]
     pub(in crate::webhook) fn headers(&self, signer: &Signer, now: Timestamp) -> HeaderMap {
         let value = |text| HeaderValue::from_str(text).expect("visible ASCII");
@@ -117,8 +117,8 @@ impl EventBody {
         signer.headers(event_type, value(self.id.as_str()), self.as_bytes(), now)
     }
 
-    /// Creates the request that delivers this event. This POST has the URI `/` and the five
-    /// headers.
+    /// Creates the request that delivers this event. The request is a POST with the URI `/` and the
+    /// five headers of a delivery.
     ///
     /// The request is meant for the tests of a receiver: see [`testing`](crate::webhook::testing).
     #[must_use]

@@ -34,11 +34,13 @@ use crate::model::{Appointment, Call, Contact, TransferredCall};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Each method checks the protocol's rules for the type, and writes the event once.
+/// Each method for a type of event checks the protocol's rules for the type, and writes the event
+/// once.
 ///
 /// # Errors
-/// Each method returns [`NewEventError::TooLong`] if the event is longer than [`MAX_JSON_LEN`]
-/// bytes, because no receiver reads a longer event. Some methods return more errors.
+/// If the event is longer than [`MAX_JSON_LEN`] bytes, each method returns
+/// [`NewEventError::TooLong`], because no receiver reads such a long event. Some methods can also
+/// return other errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct NewEvent {
@@ -50,13 +52,13 @@ pub struct NewEvent {
 }
 
 impl NewEvent {
-    /// Creates an event at the time `now`. Use one id for each event, and the same id for all
-    /// endpoints.
+    /// Creates an event at the time `now`. Give each event its own id, and send the event with this
+    /// id to all endpoints.
     ///
-    /// If an outbox may relay an event twice, take `id` from [`EventId::derived`], and take `now`
-    /// from the stored change. If a column has `created_at` in microseconds, pass
-    /// [`now.floor_to_micros()`](Timestamp::floor_to_micros). The row and the event then have the
-    /// same instant.
+    /// If your program may create the event of one change twice, take `id` from
+    /// [`EventId::derived`], and take `now` from the stored change. If a database column stores
+    /// `created_at` in microseconds, pass [`now.floor_to_micros()`](Timestamp::floor_to_micros).
+    /// The row and the event then have the same instant.
     pub fn new(
         id: EventId,
         account_id: AccountId,
@@ -124,14 +126,15 @@ impl NewEvent {
         self.write(EventData::AppointmentCancelled(appointment.cancelled()))
     }
 
-    /// Creates the two events of a reschedule by the assistant. First comes `appointment.cancelled`
-    /// for the old appointment, then `appointment.created` for the new appointment, which has a new
-    /// id. Store both events together, and send both events in this order.
+    /// Creates the two events that report that the assistant moved an appointment. The first event
+    /// is `appointment.cancelled` for the old appointment. The second event is
+    /// `appointment.created` for the new appointment, which has a new id. Store both events
+    /// together, and send both events in this order.
     ///
     /// # Errors
-    /// Returns an error if the origin is not the assistant, if the event ids are the same, or if an
-    /// event is too long. Also returns an error if the appointments have the same `id`. If an `id`
-    /// is missing, the objects are compared.
+    /// Returns an error if the origin is not the assistant, if both events have the same id, or if
+    /// an event is too long. Also returns an error if both appointments have the same `id`. If an
+    /// appointment has no `id`, returns an error if the two objects are equal.
     pub fn voice_reschedule(
         self,
         created_id: EventId,
@@ -158,9 +161,8 @@ impl NewEvent {
     /// Creates `contact.created`.
     ///
     /// # Errors
-    /// Returns an error if the name was only inferred, or if the event is too long. If a person
-    /// approves an inferred name, the contact becomes curated. This approval counts as adding the
-    /// contact.
+    /// Returns an error if the contact's name was only inferred, or if the event is too long. When
+    /// a person approves an inferred name, the contact counts as added. Then create this event.
     pub fn contact_created(
         self,
         contact: &Contact,
@@ -173,7 +175,7 @@ impl NewEvent {
     /// Creates `contact.updated`.
     ///
     /// # Errors
-    /// Returns an error if the name was only inferred, or if the event is too long.
+    /// Returns an error if the contact's name was only inferred, or if the event is too long.
     pub fn contact_updated(
         self,
         contact: &Contact,
@@ -187,8 +189,8 @@ impl NewEvent {
     /// returns true, call this method. The protocol does not define the counters' names.
     ///
     /// # Errors
-    /// Returns an error if the counters have a field `object`, or if the event is too long. Events
-    /// of this type have no field `object`.
+    /// Returns an error if the counters have a field `object`, or if the event is too long. The
+    /// `data` of this type of event has no field `object`.
     pub fn usage_threshold_reached(
         self,
         counters: &JsonObject,
@@ -226,7 +228,7 @@ impl NewEvent {
 
 /// The source of a contact's name. This source decides whether events report the contact.
 ///
-/// Closed: each new source needs a decision.
+/// Closed: for each new source, it must be decided whether events report the contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameSource {
     /// A name that the account's owner entered or approved.
@@ -263,13 +265,13 @@ pub enum NewEventError {
     /// A call without `summary`.
     #[error("call.ended: the call has no summary")]
     SummaryNotReady,
-    /// The same appointment as the old and the new appointment.
+    /// A reschedule whose old and new appointments are the same.
     #[error("voice reschedule: the new appointment is the old one")]
     SameAppointment,
-    /// The same id for both events.
+    /// A reschedule whose two events have the same id.
     #[error("voice reschedule: both events have the same id")]
     SameEventId,
-    /// An origin that is not the assistant.
+    /// A reschedule whose origin is not the assistant.
     #[error("voice reschedule: the origin is not voice")]
     NotVoice,
     /// A contact with an inferred name that no person has approved.

@@ -14,17 +14,18 @@ use crate::json::{
 };
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
-/// Defines the types of events. A row has the text, the occasion of sending, the type and the place
-/// of the data, and a sample of the data. The comment above a row documents the variant of
-/// `EventData`. The place has two parts: a field of `data`, and after the period a field of the
-/// variant.
+/// Defines the types of events. A row has the text of the event's type, the occasion on which the
+/// service sends the event, the Rust type of the data, the place of the data, and a sample of the
+/// data. The comment above a row documents the variant of `EventData`. The place has two parts,
+/// with a period between them: a field of `data` and a field of the variant.
 macro_rules! event_types {
     ($(
         $(#[$meta:meta])*
         $variant:ident = $text:literal, $sent_when:literal, $data:tt at $place:ident.$field:tt, $sample:expr;
     )+) => {
         open_enum! {
-            /// The type of an event. A type that this version does not know is kept.
+            /// The type of an event. If this version of the crate does not know a type, the type's
+            /// text is kept.
             ///
             /// ```
             /// use call_assistant::webhook::event::EventType;
@@ -38,8 +39,9 @@ macro_rules! event_types {
         }
 
         impl EventType {
-            /// Returns when an event of this type is sent, as the end of a sentence. Returns `None`
-            /// for a type that this version does not know.
+            /// Returns the occasion on which the service sends an event of this type. The text
+            /// completes a sentence that begins with "sent when". Returns `None` for a type that
+            /// this version does not know.
             ///
             /// ```
             /// use call_assistant::webhook::event::EventType;
@@ -89,7 +91,8 @@ macro_rules! event_types {
                 #[doc = ""]
                 $(#[$meta])* $variant $data,
             )+
-            /// Data of a type that this version does not know. Acknowledge such an event, too.
+            /// The data of an event whose type this version does not know. Acknowledge the event
+            /// nevertheless.
             Unknown(RawEventData),
             /// An event whose data, API version or origin has a form that this version of the crate
             /// does not know.
@@ -98,7 +101,7 @@ macro_rules! event_types {
                 /// The data.
                 data: RawEventData,
                 /// The fault and its place in the body, for example `data.object.started_at`. The
-                /// error quotes no value.
+                /// error contains no value of the body.
                 error: ParseError,
             },
         }
@@ -176,7 +179,7 @@ event_types! {
         (Appointment) at OBJECT.0, r#"{"object":{"id":"appt_7","status":"confirmed"}}"#;
     AppointmentUpdated = "appointment.updated", "an appointment is edited, moved or restored",
         (Appointment) at OBJECT.0, r#"{"object":{"id":"appt_7","status":"confirmed"}}"#;
-    /// When reading an event, the crate does not check that the status is `cancelled`.
+    /// When the crate reads an event, the crate does not check that the status is `cancelled`.
     AppointmentCancelled = "appointment.cancelled", "an appointment is cancelled",
         (Appointment) at OBJECT.0, r#"{"object":{"id":"appt_7","status":"cancelled"}}"#;
     ContactCreated = "contact.created", "a curated contact is added",
@@ -200,8 +203,7 @@ event_types! {
 pub struct RawEventData {
     pub(super) event_type: EventType,
     pub(super) data: RawJson,
-    /// The whole event, if the form of the event is not known. `None`, if only the type is not
-    /// known.
+    /// The whole event; `None` if only the event's type is unknown.
     pub(super) envelope: Option<JsonObject>,
 }
 

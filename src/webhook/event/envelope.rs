@@ -11,8 +11,8 @@ use crate::text::{TextError, TextReason};
 use crate::time;
 
 open_enum! {
-    /// The source of a change. Only the value for the assistant is published. The values for the
-    /// dashboard and for credentials are read as [`Other`](Self::Other).
+    /// The source of a change. The protocol defines only the value for the assistant. The values
+    /// for the dashboard and for credentials are read as [`Other`](Self::Other).
     pub enum OriginSource {
         /// The voice assistant, during a call.
         Voice = "voice",
@@ -35,9 +35,9 @@ json_object! {
     pub struct Origin {
         /// The source of the change.
         pub source: OriginSource,
-        /// The credential that made the change, if any.
+        /// The credential with which the change was made, if a credential was used.
         pub credential_id: Option<CredentialId>,
-        /// The idempotency key of the request that made the change, if any.
+        /// The idempotency key of the request that made the change, if the request had a key.
         pub idempotency_key: Option<String>,
     }
 }
@@ -51,8 +51,9 @@ impl Origin {
         Self::new(OriginSource::Voice)
     }
 
-    /// Creates an origin without a credential. If a change was made with a credential, set the
-    /// other fields.
+    /// Creates an origin without a credential. If the change was made with a credential, set the
+    /// fields [`credential_id`](Self::credential_id) and
+    /// [`idempotency_key`](Self::idempotency_key), too.
     #[must_use]
     pub fn new(source: OriginSource) -> Self {
         Self { source, credential_id: None, idempotency_key: None }

@@ -28,20 +28,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`EventType`] returns when each type is sent, and returns a sample of its data. [`EventData`]
-//! contains the data of each type.
+//! For each type of event, [`EventType`] returns when the service sends the event, and returns a
+//! sample of the event's data. [`EventData`] contains the data of each type.
 //!
 //! # Receiving
 //!
-//! An [`Event`] is read from a verified body. If the type is unknown, or if the data does not have
-//! the known form, the whole event is kept. No event is lost, and no event makes the receiver fail.
-//! The [protocol](crate::guide::protocol) defines each field.
+//! An [`Event`] is read from a verified body. If this version does not know the event's type or the
+//! form of its data, the whole event is kept. No event is lost, and no event makes the receiver
+//! fail. The [protocol](crate::guide::protocol) defines each field of an event.
 //!
 //! # Sending
 //!
-//! [`NewEvent`] has a method for each type and writes each event exactly once, as an [`EventBody`].
-//! The stored bytes of the body are signed and sent. [`UsageWatch`] and [`NameSource`] decide
-//! whether there is an event to send.
+//! [`NewEvent`] has a method for each type of event. The method writes the event exactly once, as
+//! an [`EventBody`]. In every attempt, sign and send the stored bytes of this body. [`UsageWatch`]
+//! decides whether to send an event about the usage, and [`NameSource`] decides whether to send an
+//! event about a contact.
 
 mod body;
 mod compose;

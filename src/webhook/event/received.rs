@@ -34,7 +34,7 @@ use crate::webhook::verifier::Verified;
 ///
 /// Two functions read an event. [`Verified::event`] reads a delivery.
 /// [`from_bytes_verified_earlier`](Self::from_bytes_verified_earlier) reads a body that was
-/// verified before the body was queued. Reading with serde does not compile:
+/// verified before the body was queued. Code that reads an event with serde does not compile:
 ///
 /// ```compile_fail,E0277
 /// use call_assistant::webhook::event::Event;
@@ -42,12 +42,12 @@ use crate::webhook::verifier::Verified;
 /// let event: Event = serde_json::from_str(r#"{"id":"evt_1"}"#).unwrap();
 /// ```
 ///
-/// Serde cannot write an event either. Store the signed bytes of the delivery, or write
+/// Serde cannot write an event either. Store the signed bytes of the delivery, or the result of
 /// [`to_json`](Self::to_json).
 ///
-/// Each event arrives at least once, and events arrive in any order. Before you act on an event,
-/// store its [`id`](Self::id). If the id is stored already, ignore the event. Order events by the
-/// times inside their objects.
+/// Each event arrives at least once, and different events arrive in any order. Before you act on an
+/// event, store its [`id`](Self::id). If the id is stored already, ignore the event. Order events
+/// by the times inside their objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
@@ -61,10 +61,11 @@ pub struct Event {
     pub api_version: Option<ApiVersion>,
     /// The account that the event belongs to.
     pub account_id: AccountId,
-    /// The origin of the change. The value is `None` in older events that are delivered again. If
-    /// the origin is unreadable, the value is `None` and the data is [`EventData::Unreadable`].
+    /// The origin of the change that the event reports. The value is `None` in older events that
+    /// are delivered again. If the origin is unreadable, the value is `None` and the data is
+    /// [`EventData::Unreadable`].
     pub origin: Option<Origin>,
-    /// The data of the event, in the form of its type.
+    /// The data of the event, in the form of the event's type.
     pub data: EventData,
     pub(super) others: OtherFields,
 }
@@ -72,13 +73,13 @@ pub struct Event {
 impl Event {
     /// Reads a body **that was verified when it arrived** and was then stored or queued.
     ///
-    /// This function verifies nothing, and reads bytes of any origin.
+    /// This function does not verify the body: it also reads bytes that the service did not send.
     ///
     /// # Errors
     /// Returns an error if the body is not a JSON object, or lacks a readable `id`, `type`,
     /// `created_at`, `account_id` or `data`. The error reports the first fault with its field, line
-    /// and column. An id that does not begin with `evt_` is not readable. After any other fault,
-    /// the data is [`EventData::Unreadable`].
+    /// and column. An id that does not begin with `evt_` is not readable. If the body has any other
+    /// fault, the function returns an event with [`EventData::Unreadable`].
     pub fn from_bytes_verified_earlier(bytes: &[u8]) -> Result<Self, ParseError> {
         // The service writes the type before the data, so that one pass suffices.
         if let Ok(event) = whole(bytes, None) {
@@ -107,17 +108,17 @@ impl Event {
         })
     }
 
-    /// Returns the type, which is the type of [`data`](Self::data).
+    /// Returns the event's type, which is the type of [`data`](Self::data).
     #[must_use]
     pub fn event_type(&self) -> &EventType {
         self.data.event_type()
     }
 
-    /// Writes the event as JSON. The JSON has the content of the received body, but not the signed
-    /// bytes.
+    /// Writes the event as JSON. The JSON has the content of the received body, but may differ from
+    /// the signed bytes.
     ///
-    /// To store or forward a delivery, keep [`Verified::bytes`]. If the data is unreadable, the
-    /// event is written as received.
+    /// To store or forward a delivery, keep [`Verified::bytes`]. If the data is unreadable, this
+    /// function writes the event as received.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         if let EventData::Unreadable { data: RawEventData { envelope: Some(whole), .. }, .. } =
@@ -137,8 +138,8 @@ impl Event {
     }
 }
 
-/// Reads an event in one pass. Reads the data as type `known`. If `known` is `None`, the type must
-/// precede the data.
+/// Reads an event in one pass. Reads the data in the form of the type `known`. If `known` is
+/// `None`, the body's `type` must precede the `data`.
 fn whole(bytes: &[u8], known: Option<EventType>) -> Result<Event, ParseError> {
     // Names that no text can hold lead to a second pass, which is slower.
     let names = if known.is_some() { Names::Any } else { Names::Text };
@@ -208,12 +209,13 @@ struct Written<'a> {
 }
 
 impl Verified<'_> {
-    /// Reads the event. The type and the id of the event come from the body. The unsigned headers
-    /// only have to agree with the body.
+    /// Reads the event from the body. The headers that repeat the event's type and id are not
+    /// signed, and must agree with the body.
     ///
     /// # Errors
-    /// Returns an [`EventError`] if the body is not an event, or if a header is repeated or
-    /// contradicts the body. The body is still verified, and you can store the body.
+    /// Returns an [`EventError`] if the body is not an event, or if one of these headers is
+    /// repeated or contradicts the body. After an error, the body is still verified, and you can
+    /// store the body.
     pub fn event(&self) -> Result<Event, EventError> {
         let headers = self.headers();
         if let Some(header) = headers.repeated() {
@@ -238,11 +240,11 @@ impl Verified<'_> {
 #[non_exhaustive]
 pub enum EventError {
     /// A genuine body that is not an event. [Keep the bytes](Verified::bytes) and acknowledge the
-    /// delivery, because another attempt has the same body. Twenty failed deliveries in a row
-    /// disable the endpoint.
+    /// delivery, because the body would be the same in another attempt. Twenty failed deliveries in
+    /// a row disable the endpoint.
     #[error(transparent)]
     Malformed(#[from] ParseError),
-    /// An unsigned header that is present more than once.
+    /// An unsigned header that the request has more than once.
     #[error("{header} header is present more than once")]
     #[non_exhaustive]
     Repeated {

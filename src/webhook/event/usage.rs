@@ -4,8 +4,8 @@ use crate::Timestamp;
 use crate::json::stored_object;
 
 stored_object! {
-    /// The last period whose usage was reported for an account. Each period is reported at most
-    /// once, at 75 %.
+    /// The last billing period for which an event reported an account's usage. Each period is
+    /// reported at most once, when the account has used 75 % of its included minutes.
     ///
     /// ```
     /// use call_assistant::Timestamp;
@@ -32,8 +32,8 @@ impl UsageWatch {
     /// quarters of `included` for the first time in this period, returns true.
     ///
     /// `used` and `included` have the same unit, which is minutes or a finer unit. If `included` is
-    /// zero, there is no threshold. If `included` changes within a period, the new amount applies,
-    /// but a reported period is not reported again. A late reading from a period before the last
+    /// zero, returns false. If `included` changes within a period, the new amount applies, but a
+    /// period that was reported is not reported again. A late reading from a period before the last
     /// reported period is ignored.
     #[must_use = "true is the time to create the event"]
     pub fn record(&mut self, period_began: Timestamp, used: u64, included: u64) -> bool {
@@ -46,8 +46,9 @@ impl UsageWatch {
     }
 }
 
-/// Computes in integers, because rounding would falsify the result. For example, 751 minutes reach
-/// 75 % of 1001 minutes.
+/// Returns whether `used` is at least 75 % of `included`. The function computes in integers,
+/// because rounding would falsify the result. For example, 751 minutes are at least 75 % of 1001
+/// minutes, but 750 minutes are not.
 fn is_reached(used: u64, included: u64) -> bool {
     let [used, included] = [used, included].map(u128::from);
     // Below 2^66.

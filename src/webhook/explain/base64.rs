@@ -1,4 +1,4 @@
-//! Decodes base64 in any form that some decoder accepts.
+//! Decodes every form of base64 that a decoder may accept.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const ENGINES: [GeneralPurpose; 2] =
     [GeneralPurpose::new(&STANDARD, LENIENT), GeneralPurpose::new(&URL_SAFE, LENIENT)];
 
-/// Decodes base64 of either alphabet, padded or not.
+/// Decodes base64 of the standard or the URL-safe alphabet, with or without padding.
 pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let decoded = ENGINES.iter().find_map(|engine| engine.decode(text).ok());
     decoded.filter(|bytes| !bytes.is_empty())

@@ -62,11 +62,11 @@ const NUMBERS: Cause = Cause::new(
 pub(super) struct BodyCandidate {
     pub(super) cause: Cause,
     pub(super) signed: Vec<u8>,
-    /// Whether the cause is about the encoding, so that the JSON inside may have changed, too.
+    /// Whether the cause concerns the encoding. If so, the JSON inside may have changed, too.
     pub(super) is_encoding: bool,
 }
 
-/// Returns the bodies that one change may have turned into this body.
+/// Undoes each possible change of this body. Returns the resulting bodies.
 pub(super) fn candidates(body: &[u8]) -> impl Iterator<Item = BodyCandidate> {
     let changes = CHANGES.into_iter().map(|change| (false, change));
     let encodings = ENCODINGS.into_iter().map(|change| (true, change));
@@ -141,7 +141,7 @@ fn from_utf16(body: &[u8], unit: fn([u8; 2]) -> u16) -> Option<Vec<u8>> {
     Some(text?.ok()?.trim_start_matches('\u{feff}').into())
 }
 
-/// Decodes a body that is not UTF-8, with a charset of single bytes.
+/// Decodes a body that is not UTF-8, with a charset of one byte for each character.
 fn decoded(body: &[u8], decode: fn(u8) -> char) -> Option<Vec<u8>> {
     let decode = || body.iter().copied().map(decode).collect::<String>().into_bytes();
     text(body).is_none().then(decode)
@@ -159,8 +159,8 @@ fn from_windows1252(byte: u8) -> char {
     special.unwrap_or(char::from(byte))
 }
 
-/// The characters of 0x80 to 0x9f. Five bytes have no character; decoders keep these bytes
-/// unchanged.
+/// The characters of the bytes 0x80 to 0x9f in Windows-1252. Five of these bytes have no character,
+/// and decoders keep these five bytes unchanged.
 const WINDOWS_1252: &str = "\u{20ac}\u{81}\u{201a}\u{192}\u{201e}\u{2026}\u{2020}\u{2021}\u{2c6}\
     \u{2030}\u{160}\u{2039}\u{152}\u{8d}\u{17d}\u{8f}\u{90}\u{2018}\u{2019}\u{201c}\u{201d}\
     \u{2022}\u{2013}\u{2014}\u{2dc}\u{2122}\u{161}\u{203a}\u{153}\u{9d}\u{17e}\u{178}";

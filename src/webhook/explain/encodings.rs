@@ -6,16 +6,16 @@ use alloc::vec::Vec;
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
-/// The most texts inside a body that are tried: 4 strings and 4 objects.
+/// The maximum number of texts inside a body that are tried: 4 strings and 4 objects.
 const MAX_INSIDE: usize = 4;
 
-/// The most numbers of a body that are tried in each combination: 4.
+/// The search tries every combination of the first 4 numbers of a body.
 const MAX_COMBINED: usize = 4;
-/// The most numbers in a body whose numbers are tried: 64.
+/// If a body has more than 64 numbers, its numbers are not tried in another form.
 const MAX_NUMBERS: usize = 64;
 
-/// Returns the strings inside a body that begin like JSON, as text or in base64, and the body's
-/// objects.
+/// Returns the objects inside a body, and the strings inside the body that begin like JSON or like
+/// JSON in base64.
 pub(super) fn inside(body: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let starts = (0..body.len()).filter_map(|at| body.get(at..));
     let is_string = |rest: &&[u8]| rest.starts_with(b"\"{") || rest.starts_with(b"\"eyJ");
@@ -38,8 +38,7 @@ pub(super) fn after(body: &[u8], separator: &[u8]) -> Option<Vec<u8>> {
     Some(body.split_at_checked(at)?.1.strip_prefix(separator)?.into())
 }
 
-/// Returns the first field of a form that contains an object, or JSON that was read as a field's
-/// name.
+/// Returns the first JSON object of an HTML form, from the value or the name of a field.
 pub(super) fn from_form(body: &[u8]) -> Option<Vec<u8>> {
     let is_open = |text: &&[u8]| text.starts_with(b"{") || text.starts_with(b"%7");
     let mut values = body.split(|byte| *byte == b'&').flat_map(|field| {
@@ -83,7 +82,8 @@ pub(super) fn from_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Reads a list such as `[123,34]`, also inside an object, and also with Java's signed bytes.
+/// Reads a list of bytes such as `[123,34]`. The list may be inside an object, and the bytes may be
+/// signed, as in Java.
 pub(super) fn from_list(text: &str) -> Option<Vec<u8>> {
     let (_, list) = text.split_once('[')?;
     let (list, _) = list.rsplit_once(']')?;
@@ -95,7 +95,7 @@ pub(super) fn from_list(text: &str) -> Option<Vec<u8>> {
     list.split(',').map(byte).collect()
 }
 
-/// Reads hex digits, also as a database, a debugger or Node's console shows them.
+/// Reads hex digits, with or without the marks of a database, a debugger or Node's console.
 pub(super) fn from_hex(body: &[u8]) -> Option<Vec<u8>> {
     let body = body.trim_ascii();
     let marks: [&[u8]; 3] = [b"\\x", b"0x", b"<Buffer "];
@@ -114,8 +114,9 @@ pub(super) fn without_space(body: &[u8]) -> Vec<u8> {
     body.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
 }
 
-/// Returns the body with numbers in another form: all numbers, with `true`, or some of the first
-/// few numbers, with `false`.
+/// Returns bodies in which numbers have another form, such as `750.0` for `750`. If the flag is
+/// true, all numbers were changed. If the flag is false, only some of the first few numbers were
+/// changed.
 pub(super) fn numbers(body: &[u8]) -> impl Iterator<Item = (bool, Vec<u8>)> {
     let parts = parts(body);
     let count = parts.iter().filter(|part| matches!(part, Part::Number(_))).count();
@@ -142,7 +143,8 @@ pub(super) fn numbers(body: &[u8]) -> impl Iterator<Item = (bool, Vec<u8>)> {
 #[derive(Clone, Copy)]
 enum Chosen {
     All,
-    /// A bit for each of the first numbers.
+    /// One bit for each of the first numbers. The bit is 1 if the number is written in another
+    /// form.
     These(u32),
 }
 

@@ -23,7 +23,7 @@ use crate::webhook::verifier::Verifier;
 pub struct Evidence<'a> {
     pub(super) headers: DeliveryHeaders<'a>,
     pub(super) body: &'a [u8],
-    /// First the accepted secrets, then the known secrets.
+    /// The secrets that the verifier accepts, followed by the other known secrets.
     pub(super) secrets: Vec<&'a str>,
     pub(super) accepted: usize,
     pub(super) deliveries: Vec<(DeliveryHeaders<'a>, &'a [u8])>,
@@ -33,14 +33,14 @@ pub struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// The longest body that is searched for changes: 256 KiB.
     ///
-    /// For longer bodies, only changes of the secret and the header are tried. JSON styles whose
-    /// texts are longer than four times this length are not tried either. For bodies near this
-    /// length, only some combinations of several changes are tried: see
-    /// [`Explanation::work`](super::Explanation::work).
+    /// For longer bodies, the search tries only changes of the secret and the header. The search
+    /// also omits JSON styles whose texts are longer than four times this length. For bodies near
+    /// this length, the search tries only some combinations of several changes, because its
+    /// [work](super::Explanation::work) is limited.
     pub const MAX_SEARCHED: usize = 256 * 1024;
 
-    /// Creates the evidence from the headers and the body as the handler has them. `secret` is the
-    /// text in the configuration, before any parsing or trimming.
+    /// Creates the evidence from the headers and the body, as your handler received them. `secret`
+    /// is the text in the configuration, before any parsing or trimming.
     #[must_use]
     pub fn new(headers: DeliveryHeaders<'a>, body: &'a [u8], secret: &'a str) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Adds a secret that you know, but that the verifier does not accept: a previous secret, or a
-    /// secret of another endpoint or environment. The calls are numbered from 1: see
+    /// secret of another endpoint or environment. The first call of this method has number 1: see
     /// [`Cause::number`](super::Cause::number).
     #[must_use]
     pub fn with_known_secret(mut self, secret: &'a str) -> Self {
@@ -71,21 +71,21 @@ impl<'a> Evidence<'a> {
         self
     }
 
-    /// Adds another delivery that was received at about the same time. The headers or the bodies of
-    /// the two deliveries may have been swapped. The calls are numbered from 1: see
-    /// [`Cause::number`](super::Cause::number).
+    /// Adds another delivery that was received at about the same time. The search then also checks
+    /// whether the headers or the bodies of the two deliveries were swapped. The first call of this
+    /// method has number 1: see [`Cause::number`](super::Cause::number).
     ///
-    /// For each added delivery, the search computes at most two digests for each secret. If each
-    /// delivery of a file is explained with all other deliveries, the time is quadratic. Add only
-    /// the deliveries of the same few minutes.
+    /// For each added delivery, the search computes at most two digests for each secret. If you
+    /// explain each delivery of a file with all other deliveries, the time grows with the square of
+    /// the number of deliveries. Therefore add only deliveries of the same few minutes.
     #[must_use]
     pub fn with_known_delivery(mut self, headers: DeliveryHeaders<'a>, body: &'a [u8]) -> Self {
         self.deliveries.push((headers, body));
         self
     }
 
-    /// Sets the tolerance of the time, for a verifier with [another
-    /// tolerance](Verifier::with_tolerance).
+    /// Sets the tolerance of the time, for a verifier whose tolerance [is not the
+    /// default](Verifier::with_tolerance).
     #[must_use]
     pub fn with_tolerance(mut self, tolerance: Duration) -> Self {
         self.tolerance = tolerance;

@@ -1,4 +1,4 @@
-//! The result: causes, each with a code and a sentence.
+//! The result of the search: causes, each with a code and a sentence.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -23,8 +23,8 @@ use crate::webhook::verify_error::VerifyError;
 /// assert_eq!(explanation.to_string(), "proven: the signature header is missing");
 /// ```
 ///
-/// `Display` writes one line for a log. Neither `Display` nor `Debug` shows a secret, a digest or
-/// the body.
+/// `Display` writes one line for a log. `Display` and `Debug` show no secret, no digest and no
+/// body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     causes: Vec<Cause>,
@@ -37,9 +37,9 @@ impl Explanation {
         Self { causes, proven, work }
     }
 
-    /// Returns whether the causes together are proven. Causes are proven if undoing all of them
-    /// gave the received digest, or if the header alone shows the causes. Otherwise each cause is a
-    /// separate guess, and the guess about the secret is first.
+    /// Returns whether the causes together are proven. Causes are proven if undoing all these
+    /// causes gave the received digest, or if the header alone shows the causes. If the causes are
+    /// not proven, each cause is a separate guess, and a guess about the secret is first.
     ///
     /// A proof shows the signed bytes and the key, but not who changed a body. Anybody who has seen
     /// a delivery can send its header again with another body.
@@ -48,15 +48,17 @@ impl Explanation {
         self.proven
     }
 
-    /// Returns the causes. If there are no causes, [`is_proven`](Self::is_proven) shows the reason.
-    /// True means that the signature is right, and false means that no cause was found.
+    /// Returns the causes. If the list of causes is empty, [`is_proven`](Self::is_proven) shows the
+    /// reason: true means that the signature is right, and false means that the search found no
+    /// cause.
     #[must_use]
     pub fn causes(&self) -> &[Cause] {
         &self.causes
     }
 
-    /// Returns the number of bytes that were hashed and compared: at most 64 times the bytes of the
-    /// evidence (headers and bodies). Evidence below 2 MiB counts as 2 MiB.
+    /// Returns the number of bytes that the search hashed and compared. This number is at most 64
+    /// times the length of the evidence (headers and bodies). Evidence of less than 2 MiB counts as
+    /// 2 MiB.
     #[must_use]
     pub const fn work(&self) -> usize {
         self.work
@@ -87,7 +89,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// A proven or possible cause: a stable code for programs, a sentence for people.
+/// A proven or possible cause, with a stable code for programs and a sentence for people.
 ///
 /// ```
 /// # use call_assistant::webhook::explain::Explanation;
@@ -96,8 +98,8 @@ impl fmt::Display for Explanation {
 /// }
 /// ```
 ///
-/// Later versions add codes, but the meaning of a code does not change. `Display` writes the
-/// sentence, which may change.
+/// Later versions may add codes, but the meaning of a code does not change. `Display` writes the
+/// sentence, whose wording may change.
 ///
 /// | code | the header |
 /// |---|---|
@@ -118,7 +120,7 @@ impl fmt::Display for Explanation {
 /// | `signed_without_time` | the body was signed without the time |
 /// | `signed_without_period` | time and body were signed without the period between them |
 /// | `signed_with_id` | the event's id was signed too, as Standard Webhooks does |
-/// | `delivery_other` | header and body are of two deliveries: the header or the body is that of a known delivery |
+/// | `delivery_other` | the header and the body are from two deliveries, and one of these is a known delivery |
 /// | `delivery_id_differs` | the delivery header is not the body's id; always a guess |
 ///
 /// | code | the secret |
@@ -132,7 +134,7 @@ impl fmt::Display for Explanation {
 /// | `secret_prefix_missing` | the secret given lacks its prefix `whsec_` |
 /// | `secret_label` | the secret given has text before `whsec_`: a variable's name, a label |
 /// | `secret_other` | another [known secret](super::Evidence::with_known_secret) signed the body |
-/// | `secret_unusable` | the text given signed, but no [`SigningSecret`](crate::webhook::SigningSecret) accepts it; anybody who guesses this text can sign |
+/// | `secret_unusable` | the text given as the secret is the key, but no [`SigningSecret`](crate::webhook::SigningSecret) accepts this text; anybody who guesses the text can sign |
 /// | `secret_empty` | the secret given is empty; a guess |
 /// | `secret_not_expanded` | the secret given is a variable's name, such as `${WEBHOOK_SECRET}`; a guess |
 /// | `secret_api_key` | the secret given is an API key; a guess |
@@ -171,9 +173,9 @@ impl fmt::Display for Explanation {
 /// | `body_wrapped` | it is inside a larger text, such as an envelope or a log line |
 /// | `body_time_prepended` | the time and a period were put in front of it, as for signing |
 /// | `body_period_prepended` | a period was put in front of it |
-/// | `body_rewritten` | it was read as JSON and written again in another style. Reordered members are also tried in the protocol's order, and sorted by key. If an object that the protocol does not define had another order, only a known delivery shows the order |
+/// | `body_rewritten` | it was read as JSON and written again in another style. If the members were reordered, the search tries the protocol's order and the order of the keys. If the object is not defined in the protocol, only a known delivery shows the order |
 /// | `body_numbers_rewritten` | its numbers were written in another form: `750` for `750.0` |
-/// | `body_changed` | it is not the signed body, which is that of a [known delivery](super::Evidence::with_known_delivery) of the same event |
+/// | `body_changed` | it is not the signed body, which is the body of a [known delivery](super::Evidence::with_known_delivery) of the same event |
 /// | `body_empty` | it is empty, perhaps because other code has read it before; a guess unless the signed body is known |
 /// | `body_cut_off` | it is JSON that ends too soon; a guess unless the signed body is known |
 /// | `body_gzip` | it is compressed with gzip; a guess, because the crate does not decompress it |
@@ -201,7 +203,7 @@ impl Cause {
         self
     }
 
-    /// Creates the cause that a verifier reports.
+    /// Creates the cause from the error that a verifier reports.
     pub(super) fn refused(error: VerifyError) -> Self {
         let code = match error {
             VerifyError::Missing => "signature_missing",
@@ -218,17 +220,17 @@ impl Cause {
         Self::with_details(code, alloc::format!("the {error}"))
     }
 
-    /// Returns the code: see the table above.
+    /// Returns the code, which is listed in the tables of [`Cause`].
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         self.code
     }
 
-    /// Returns the number of the known secret or delivery of the cause, if any. For `secret_other`,
-    /// this is the number of the call of [`with_known_secret`](super::Evidence::with_known_secret).
-    /// For any other code, it is the number of the call of
-    /// [`with_known_delivery`](super::Evidence::with_known_delivery). The first call has number 1.
-    /// Accepted secrets are not counted.
+    /// Returns the number of the known secret or delivery that the cause is about, if there is one.
+    /// For `secret_other`, this number counts the calls of
+    /// [`with_known_secret`](super::Evidence::with_known_secret). For any other code, the number
+    /// counts the calls of [`with_known_delivery`](super::Evidence::with_known_delivery). The first
+    /// call has number 1.
     #[must_use]
     pub const fn number(&self) -> Option<usize> {
         self.number

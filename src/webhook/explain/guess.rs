@@ -60,7 +60,7 @@ pub(super) fn id(body: &[u8]) -> Option<String> {
     id.filter(|id| id.len() <= MAX_ID_LEN)
 }
 
-/// Describes how a body differs from the signed body of delivery `number`. Nothing proves who
+/// Describes how a body differs from the signed body of known delivery `number`. Nothing proves who
 /// created the differing body.
 pub(super) fn changed(body: &[u8], signed: &[u8], number: usize) -> Cause {
     let known = alloc::format!("the header is that of known delivery number {number}");

@@ -7,13 +7,14 @@ use super::base64;
 use super::explanation::Cause;
 use crate::webhook::grammar::Signature;
 
-/// The fewest digits of a digest that identify it: 16.
+/// The minimum number of digits that identify a digest: 16.
 const MIN_DIGITS: usize = 16;
 
-/// The digits of a whole digest: 64.
+/// The number of digits of a whole digest: 64.
 const DIGITS: usize = 64;
 
-/// The most digests that are read: 16. No well-formed header has more digests.
+/// The maximum number of digests that are read from a header: 16. No well-formed header has more
+/// digests.
 const MAX_DIGESTS: usize = 16;
 
 const LABEL: Cause =
@@ -29,7 +30,7 @@ pub(super) struct Reading<'a> {
     /// The text of `t`.
     pub(super) timestamp: &'a str,
     digests: Vec<ReceivedDigest>,
-    /// The causes for text around the header's value. `value` has no such text.
+    /// The causes for text around the header's value. The field `value` does not contain this text.
     pub(super) around: Vec<Cause>,
     pub(super) value: &'a [u8],
 }
@@ -41,7 +42,7 @@ struct ReceivedDigest {
 }
 
 impl<'a> Reading<'a> {
-    /// Reads as much as possible, perhaps nothing.
+    /// Reads as much of the header as possible, perhaps nothing.
     pub(super) fn new(header: &'a [u8]) -> Self {
         // There is only one way to take a well-formed header apart.
         let strict = Signature::parse(header).ok().map(|signature| signature.timestamp);
@@ -72,12 +73,12 @@ impl<'a> Reading<'a> {
         self.timestamp.is_empty() || self.digests.is_empty()
     }
 
-    /// Returns the number of digits to compare with.
+    /// Returns the number of digits with which each computed digest is compared.
     pub(super) fn digits(&self) -> usize {
         self.digests.len().saturating_mul(DIGITS)
     }
 
-    /// Returns the causes that were undone to find this digest in the header, if the header has it.
+    /// If the header contains this digest, returns the causes that were undone to read the digest.
     pub(super) fn find(&self, digest: &[u8; 32]) -> Option<&[Cause]> {
         let digits = hex::encode(digest);
         let same = |received: &&ReceivedDigest| digits.starts_with(&received.digits);
@@ -87,8 +88,8 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Removes a name that was pasted with the value, and the marks with which another language prints
-/// a list or a map.
+/// Removes the header's name if the name was pasted with the value. Also removes the quotes and
+/// brackets of a printed list or map.
 fn without_surroundings(header: &str) -> (Vec<Cause>, &str) {
     let is_mark = |c: char| " \t\r\n'\"`[](){}<>\\".contains(c);
     let (before, value) = header.split_at(header.find("t=").unwrap_or(0));

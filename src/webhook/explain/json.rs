@@ -10,7 +10,7 @@ use super::evidence::Evidence;
 use super::explanation::Cause;
 use crate::json::{Name, fields};
 
-/// Finds the style in which this JSON was signed, and returns it with the result of `is_signed`.
+/// Finds the style in which this JSON was signed, and returns the style with the result of `is_signed`.
 pub(super) fn find_style<T>(
     body: &[u8],
     is_signed: impl Fn(&[u8]) -> Option<T>,
@@ -36,7 +36,7 @@ pub(super) fn find_style<T>(
 struct Style {
     layout: &'static Layout,
     escapes: &'static Escapes,
-    /// Whether `/` is escaped, as PHP does.
+    /// Whether `/` is escaped, as in PHP.
     slashes: bool,
 }
 
@@ -62,7 +62,7 @@ impl Style {
     }
 }
 
-/// The text of a colon and of a comma, the indentation if each value has its own line, and a
+/// The text of a colon, the text of a comma, the indentation (if each value has its own line), and a
 /// description.
 struct Layout(&'static str, &'static str, Option<&'static str>, &'static str);
 
@@ -74,8 +74,8 @@ const LAYOUTS: [Layout; 5] = [
     Layout(": ", ",", Some("\t"), "indented by tabs"),
 ];
 
-/// The additional characters of a string that are escaped, whether in uppercase hex, and a
-/// description.
+/// The additional characters of a string that are escaped, whether the escapes have uppercase hex
+/// digits, and a description.
 struct Escapes(fn(char) -> bool, bool, &'static str);
 
 const ESCAPES: [Escapes; 5] = [
@@ -113,7 +113,7 @@ enum Json<'a> {
 
 type Member<'a> = (Cow<'a, str>, Json<'a>);
 
-/// The deepest text that is read: 32 levels. For each level, the text is read once more.
+/// The deepest nesting of JSON that is read: 32 levels. For each level, the text is read once more.
 const MAX_DEPTH: usize = 32;
 
 impl<'a> Json<'a> {
@@ -170,7 +170,8 @@ const KEYS: [(&str, &str); 4] = [
     ("contact_id", "contact_id phone_number display_name"),
 ];
 
-/// The writer of one text. (`serde_json`'s `Formatter` cannot be implemented without its feature `std`.)
+/// The writer of one JSON text. (`serde_json`'s `Formatter` cannot be implemented without the feature
+/// `std` of `serde_json`.)
 struct Writer {
     text: String,
     style: Style,

@@ -1,4 +1,4 @@
-//! The changes that may have happened to the secret, on either side.
+//! The changes that may have happened to the secret, at the signer or at the receiver.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -51,7 +51,8 @@ const UPPERCASE: Cause = Cause::new("secret_uppercase", "the secret given was pu
 const PLACEHOLDER: Cause =
     Cause::new("secret_placeholder", "the secret given is a placeholder of some documentation");
 
-/// A key that may have signed, and the causes that turned the text given into this key.
+/// A key that may have signed the message, and the causes that explain why this key is not the text
+/// given.
 pub(super) struct KeyCandidate {
     pub(super) key: MacKey,
     pub(super) causes: Vec<Cause>,
@@ -66,7 +67,8 @@ impl KeyCandidate {
     }
 }
 
-/// Returns the keys that this text may have become. The first key is the text itself.
+/// Returns the keys that may have signed if this text is the configured secret. The first key is
+/// the text itself.
 pub(super) fn candidates(given: &str) -> Vec<KeyCandidate> {
     let mut found = alloc::vec![as_given(given)];
     let mut causes = Vec::new();
@@ -92,7 +94,7 @@ pub(super) fn candidates(given: &str) -> Vec<KeyCandidate> {
     found
 }
 
-/// Returns the keys that a signer may derive from this secret instead of using its text.
+/// Returns the keys that a signer may derive from this secret instead of using the secret's text.
 fn signers(text: &str) -> [(Option<Vec<u8>>, Cause); 6] {
     let rest = text.strip_prefix(SigningSecret::PREFIX);
     let decoded = base64::decode(rest.unwrap_or(text).as_bytes());
@@ -130,10 +132,11 @@ fn unusable(error: TextError) -> Cause {
     Cause::with_details("secret_unusable", sentence)
 }
 
-/// A fault in a secret's text, and the function that removes it, if present.
+/// A fault in a secret's text, and the function that removes the fault. If the text does not have
+/// the fault, the function returns `None`.
 type Step = (Cause, fn(&str) -> Option<Secret>);
 
-/// The most faults that are removed from a text, one after another: 8.
+/// The maximum number of faults that are removed from a text, one after another: 8.
 const MAX_STEPS: usize = 8;
 
 const STEPS: [Step; 7] = [
@@ -162,7 +165,7 @@ fn shorter(text: &str, without: &str) -> Option<Secret> {
     (without.len() < text.len()).then(|| Secret::new(without))
 }
 
-/// Returns the bytes as a secret if `is_it` accepts their text, and wipes the bytes.
+/// If `is_it` accepts the text of the bytes, returns the bytes as a secret. Always wipes the bytes.
 fn kept(mut bytes: Vec<u8>, is_it: impl Fn(&str) -> bool) -> Option<Secret> {
     let text = core::str::from_utf8(&bytes).ok();
     let secret = text.filter(|text| is_it(text)).map(Secret::new);
@@ -184,7 +187,8 @@ fn joined(before: &str, text: &str, after: &str) -> Vec<u8> {
     [before, text, after].concat().into_bytes()
 }
 
-/// Returns the fault of a text that no service has shown as a secret. No digest proves this fault.
+/// Returns the fault of a text that cannot be a secret as the service shows it. No digest proves
+/// this fault.
 pub(super) fn looks_wrong(given: &str) -> Option<Cause> {
     let text = trim(given);
     let prefix = text.get(..SigningSecret::PREFIX.len());

@@ -26,19 +26,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A mismatch alone does not show the signed bytes. But nearly every mismatch has one of a few
-//! dozen causes, and each cause can be undone. For example, remove the line end, write the JSON as
-//! the service writes it, or remove the quotes around the secret. **If undoing a cause gives the
-//! received digest, the cause is proven.** Causes that cannot be proven are reported as guesses, or
-//! not at all. [`Cause`] lists the causes.
+//! A mismatch alone does not show which bytes were signed. But nearly every mismatch has one of a
+//! few dozen causes, and the search can undo each of these causes. For example, the search removes
+//! a line end, writes the JSON as the service does, or removes the quotes around the secret. **If
+//! undoing a cause gives the received digest, the cause is proven.** If no cause is proven, the
+//! search returns guesses or nothing. [`Cause`] lists the causes.
 //!
-//! For a rewritten body, only the secrets as given are tried. If a secret's text is also wrong, the
-//! result is a guess about the secret. Correct the secret, and explain the mismatch again.
+//! For a body that was rewritten as other JSON, the search tries each secret only as given. If the
+//! secret's text is also wrong, the result is a guess about the secret. Correct the secret, and
+//! explain the mismatch again.
 //!
-//! The search is slow. It computes up to a few hundred digests of the received body, and thousands
-//! of digests of changed bodies. It hashes and compares at most 64 times the bytes given. Fewer
-//! bytes than 2 MiB count as 2 MiB. At worst, the search takes seconds. Therefore do not run it for
-//! every bad signature. The [protocol](crate::guide::protocol) defines a correct signature.
+//! The search is slow. The search computes up to a few hundred digests of the received body, and
+//! thousands of digests of changed bodies. In total, the search hashes and compares at most 64
+//! times the length of the evidence. Evidence of less than 2 MiB counts as 2 MiB. At worst, the
+//! search takes seconds. Therefore do not run the search for every bad signature. The
+//! [protocol](crate::guide::protocol) defines a correct signature.
 //!
 //! Two tools of the repository give the same explanations. The program `verify explain` reads a
 //! captured request. The page `explain.html` works in a browser and sends nothing.

@@ -40,20 +40,21 @@ const TIME_PREPENDED: Cause =
 /// The longest body for which each millisecond of a second is tried: 16 KiB.
 const MAX_MILLISECONDS: usize = 16 * 1024;
 
-/// The most work: 64 times the bytes given. At this limit, the rest of the search is omitted.
+/// The maximum work of a search: 64 times the length of the evidence. At this limit, the search
+/// ends.
 const MAX_TIMES: usize = 64;
-/// The most work before known deliveries are tried: 48 times the bytes given.
+/// The maximum work before the search tries known deliveries: 48 times the length of the evidence.
 const SEARCH_TIMES: usize = 48;
-/// The minimum for the bytes given in these limits: 2 MiB.
+/// In the limits of the work, shorter evidence counts as evidence of 2 MiB.
 const LEAST_GIVEN: usize = 2 * 1024 * 1024;
 
-/// The least work of a digest: 256 bytes, even if its message is shorter.
+/// The least work that a digest counts as: 256 bytes, even if the message is shorter.
 const LEAST_WORK: usize = 256;
 
 impl Evidence<'_> {
-    /// Finds the cause. `now` is the time at which the delivery was received. If `now` is much
-    /// later than the receipt, the signature is also reported as too old. The search may compute
-    /// thousands of digests: see [`Explanation::work`].
+    /// Finds the cause. For `now`, pass the time at which the delivery was received. If you pass a
+    /// much later time, the signature is also reported as too old. The search may compute thousands
+    /// of digests: see [`Explanation::work`].
     #[must_use]
     pub fn explain(&self, now: Timestamp) -> Explanation {
         let refused = |error| Explanation::new(vec![Cause::refused(error)], true, 0);
@@ -96,17 +97,18 @@ impl Evidence<'_> {
     }
 }
 
-/// The number of keys of each secret that are tried: 1, the text as given.
+/// Tries only one key of each secret: the text as given.
 const AS_GIVEN: usize = 1;
-/// The number of keys of each secret that are tried: all, including the keys of a changed text.
+/// Tries all keys of each secret, including the keys of a changed text.
 const ALL: usize = usize::MAX;
 
 struct Search<'a> {
     evidence: &'a Evidence<'a>,
     reading: Reading<'a>,
-    /// The keys that each secret may have become: first the secret as given.
+    /// For each secret, the keys that may have signed. The first key is the secret as given.
     keys: Vec<Vec<KeyCandidate>>,
-    /// The number of bytes that were hashed and compared. The next field is its maximum.
+    /// The number of bytes that were hashed and compared. The field `limit` is the maximum of this
+    /// number.
     work: Cell<usize>,
     limit: Cell<usize>,
     given: usize,
@@ -122,7 +124,7 @@ struct Try {
     question: Question,
 }
 
-/// A question about a body whose changes are undone.
+/// A question about a body after its changes have been undone.
 #[derive(Clone, Copy)]
 enum Question {
     /// Whether a secret signed the body as it is.
@@ -135,7 +137,7 @@ enum Question {
     Millisecond,
 }
 
-/// The steps, the likeliest first.
+/// The steps of the search, the likeliest first.
 const TRIES: [Try; 8] = [
     Try { changes: 1, only_encodings: false, question: Question::AsGiven },
     Try { changes: 2, only_encodings: false, question: Question::AsGiven },
@@ -147,8 +149,8 @@ const TRIES: [Try; 8] = [
     Try { changes: 0, only_encodings: false, question: Question::Millisecond },
 ];
 
-/// A way to build the message from the time, the id and the body. The right way has no cause. A
-/// builder returns `None` if the parts exclude its way.
+/// A way to build the signed message from the time, the id and the body. The protocol's way has no
+/// cause. If a way is impossible with these parts, its function returns `None`.
 type Construction = (Option<Cause>, fn([&[u8]; 3]) -> Option<Vec<&[u8]>>);
 
 const CONSTRUCTIONS: [Construction; 8] = [
@@ -223,7 +225,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns whether this much more work is allowed. If it is, counts the work.
+    /// Returns whether the limit allows `bytes` more bytes of work. If so, counts this work.
     fn can_do(&self, bytes: usize) -> bool {
         let work = self.work.get().saturating_add(bytes.max(LEAST_WORK));
         let is_possible = work <= self.limit.get();
@@ -233,8 +235,8 @@ impl<'a> Search<'a> {
         is_possible
     }
 
-    /// Tries the body as it is, with another time or construction, and with possible changes of the
-    /// secret.
+    /// Tries the body as received, with other times and constructions, and with possible changes of
+    /// the secret.
     fn any_construction(&self, body: &[u8]) -> Option<Vec<Cause>> {
         let id = self.evidence.headers.value(DeliveryHeader::Delivery).unwrap_or_default();
         let parts = [self.reading.timestamp.as_bytes(), id, body];
@@ -286,8 +288,9 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Returns whether a delivery is another attempt of the same event. The bodies decide, even if
-    /// one body is no longer JSON. The delivery headers decide only if the bodies cannot decide.
+    /// Returns whether a delivery has the same event as this delivery. The ids in the bodies
+    /// decide, even if one body is no longer JSON. The delivery headers decide only if the bodies
+    /// cannot decide.
     fn is_same_event(&self, headers: &DeliveryHeaders<'_>, body: &[u8]) -> bool {
         let Evidence { headers: own_headers, body: own_body, .. } = self.evidence;
         let own = own_headers.value(DeliveryHeader::Delivery);
@@ -303,12 +306,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Tries these bytes at the received time, with the first keys of each secret.
+    /// Tries these bytes with the received time, and with the first `keys` keys of each secret.
     fn signed(&self, body: &[u8], keys: usize) -> Option<Vec<Cause>> {
         self.sign(&[self.reading.timestamp.as_bytes(), b".", body], keys)
     }
 
-    /// Returns the causes that were undone to read this message's digest, if the header has it.
+    /// If the header contains this message's digest, returns the causes that were undone to read
+    /// the digest.
     fn find<'r>(
         &self,
         reading: &'r Reading<'_>,
@@ -320,9 +324,9 @@ impl<'a> Search<'a> {
         self.can_do(work).then(|| reading.find(&candidate.key.digest(message)))?
     }
 
-    /// Returns the causes with which one of the keys signed this message. If several keys signed
-    /// the message, the digest with the fewest faults of notation is used, because a message that
-    /// verifies is genuine regardless of the header's other parts.
+    /// If one of the keys signed this message, returns the causes: the changes of the key, and the
+    /// faults in the way the digest is written. If several keys signed the message, returns the
+    /// causes of the digest that is written with the fewest faults.
     fn sign(&self, message: &[&[u8]], keys: usize) -> Option<Vec<Cause>> {
         let mut best: Option<(usize, Vec<Cause>)> = None;
         for (number, candidates) in self.keys.iter().enumerate() {
@@ -346,8 +350,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Creates the cause for a mix of two deliveries. Only one part is known to be genuine, because
-/// anybody who has seen a header can send it again.
+/// Creates the cause for a header and a body of two deliveries. Only one of the two parts is known
+/// to be genuine, because anybody who has seen a header can send the header again.
 fn other_delivery(part: &str, number: usize) -> Cause {
     let sentence = alloc::format!(
         "header and body are not of one delivery: the {part} is that of known delivery number {number}"
@@ -359,11 +363,11 @@ fn after(first: Cause, rest: Vec<Cause>) -> Vec<Cause> {
     core::iter::once(first).chain(rest).collect()
 }
 
-/// The least time that is read as milliseconds: 100,000,000,000. Read as seconds, this time is in
-/// the year 5138. Read as milliseconds, it is in 1973.
+/// The smallest `t` that is read as milliseconds: 100,000,000,000. Read as seconds, this number is
+/// in the year 5138. Read as milliseconds, this number is in the year 1973.
 const FIRST_MILLISECONDS: u64 = 100_000_000_000;
 
-/// Returns the causes in the time of a correct signature.
+/// Returns the causes that concern the time, for a signature with a correct digest.
 fn window(seconds: u64, now: Timestamp, tolerance: Duration) -> Vec<Cause> {
     let judge = |seconds| verifier::age(seconds, now, tolerance).err().map(Cause::refused);
     let Some(off) = judge(seconds) else { return Vec::new() };
