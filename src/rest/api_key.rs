@@ -61,12 +61,12 @@ impl ApiKey {
     /// The longest key: 255 bytes.
     pub const MAX_LEN: usize = 255;
 
-    /// Parses a key of any product. The key consists of a prefix that ends in `_live_` or `_test_`, and the
-    /// secret.
+    /// Parses a key of any product. The key consists of a prefix that ends in `_live_` or `_test_`, followed
+    /// by the secret.
     ///
     /// # Errors
-    /// The text has no such prefix or no secret, is longer than [`MAX_LEN`](Self::MAX_LEN) bytes, or contains
-    /// a byte that is not visible ASCII. The error never shows the text.
+    /// Returns an error if the text does not have this form, is longer than [`MAX_LEN`](Self::MAX_LEN) bytes,
+    /// or contains a byte that is not visible ASCII. The error never shows the text.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         check(text)?;
         let marks = [(Mode::Live, "_live_"), (Mode::Test, "_test_")];
@@ -106,19 +106,21 @@ impl ApiKey {
         Self { text: Secret::from_random(prefix, bytes), mode, prefix_len: prefix.len() }
     }
 
-    /// Returns the text. Show it once, at creation, or send it in `Authorization`.
+    /// Returns the whole text of the key. Show the text once, when you create the key, or send the text in
+    /// the header `Authorization`.
     #[must_use]
     pub fn reveal(&self) -> &str {
         self.text.as_str()
     }
 
-    /// Returns the bytes of the text. No encoding is checked, because that check would branch on the secret.
+    /// Returns the bytes of the text. The function does not check the encoding, because this check would
+    /// branch on the secret.
     #[cfg(feature = "service")]
     pub(super) fn as_bytes(&self) -> &[u8] {
         self.text.as_bytes()
     }
 
-    /// Returns the mode in the prefix. A service uses the mode of the stored key instead.
+    /// Returns the mode that the prefix shows. A service must instead use the mode in its record of the key.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode

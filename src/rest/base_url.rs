@@ -23,9 +23,10 @@ use crate::text::{TextError, TextReason, check_len};
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// A URL with this base is valid, and every URL parser reads it in the same way. A text that some parsers
-/// would repair is refused. Punycode is not decoded. Therefore some parsers refuse a host that contains
-/// `xn--` and invalid Punycode.
+/// A URL that begins with this base is valid, and every URL parser reads the URL in the same way.
+/// [`parse`](Self::parse) refuses a text that some parsers would repair. There is one exception: `parse`
+/// does not decode Punycode, and therefore accepts a host that contains `xn--` and invalid Punycode. Some
+/// parsers refuse this host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BaseUrl {
     text: String,
@@ -137,8 +138,8 @@ const HOST: &str = "has a host that is missing or malformed";
 const PORT: &str = "has a port that is not from 1 to 65535";
 const PATH: &str = "has a path with an empty segment, one of dots, or malformed encoding";
 
-/// Returns whether RFC 3986 allows a character. Some parsers repair a backslash or a `|`, and
-/// others refuse them.
+/// Returns whether RFC 3986 allows a character. Some parsers repair a backslash or a `|`, and other parsers
+/// refuse these characters.
 fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte)
 }

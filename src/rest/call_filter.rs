@@ -27,9 +27,9 @@ use crate::model::Call;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `created_after` is inclusive. If `created_after` is a call's `created_at`, the list therefore contains
-/// that call. `created_before` is exclusive. Instants are compared at full precision, with any offset. If
-/// both bounds are equal, the filter selects no call. If `created_before` is earlier than `created_after`,
+/// `created_after` is inclusive: the list contains a call whose `created_at` equals `created_after`.
+/// `created_before` is exclusive. Instants may have any offset, and are compared at full precision. If both
+/// bounds are equal, the filter selects no call. If `created_before` is earlier than `created_after`,
 /// writing or reading the request fails.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -83,18 +83,19 @@ impl CallFilter {
             && self.created_before.is_none_or(|before| call.created_at < before)
     }
 
-    /// Returns whether the bounds are equal, so that the filter selects no call. No look-up is then needed.
+    /// Returns whether the bounds are equal, so that the filter selects no call. If so, the store need not
+    /// be read.
     #[must_use]
     pub fn selects_nothing(&self) -> bool {
         self.created_after.is_some() && self.created_after == self.created_before
     }
 
-    /// Rounds both bounds up to microseconds, for a store with that precision, such as PostgreSQL's
-    /// `timestamptz`.
+    /// Rounds both bounds up to microseconds, for a store that keeps instants in microseconds, such as
+    /// PostgreSQL's `timestamptz`.
     ///
-    /// Such a store may round a bound down and return calls outside the bounds. In such a store, bounds that
-    /// are rounded up select exactly the same rows as the original bounds. A bound within the last
-    /// microsecond of the year 9999 is unchanged.
+    /// A store that keeps microseconds may round a bound down, and return calls outside the bounds. Bounds
+    /// that are rounded up select exactly the same rows of this store as the original bounds. A bound within
+    /// the last microsecond of the year 9999 stays unchanged.
     #[must_use]
     pub fn ceil_to_micros(&self) -> Self {
         let mut coarse = self.clone();

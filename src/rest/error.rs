@@ -15,8 +15,8 @@ use crate::secret::one_line;
 open_enum! {
     /// The code of an error. Clients branch on the code, never on the message.
     ///
-    /// A code that this version does not know is kept. Therefore a service can add codes without breaking
-    /// clients.
+    /// If this version does not know a code, the code's text is kept. Therefore a service can add codes
+    /// without breaking clients.
     pub enum ErrorCode {
         /// An invalid path or query parameter. The message names the parameter.
         InvalidParameter = "invalid_parameter",
@@ -44,7 +44,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// A group of values of [`ErrorCode`].
+    /// A group of error codes: see [`ErrorCode`].
     pub enum ErrorType {
         /// A request that is not valid.
         InvalidRequest = "invalid_request",
@@ -130,8 +130,8 @@ impl ErrorCode {
 ///
 /// `Display` and `Debug` write one line for a log, with a bounded length and no text that looks like a
 /// secret. [`from_json`](Self::from_json) requires only the code. If the message is missing or cannot be
-/// read, it becomes the code's default message. If the `request_id` is not valid or looks like a secret, it
-/// becomes `None`. Any other text is kept as it was received.
+/// read, the code's default message replaces the message. If the `request_id` is not valid or looks like a
+/// secret, `None` replaces the id. All other texts are kept as received.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiError {
@@ -161,7 +161,7 @@ impl ApiError {
     /// Reads an error from JSON, by the rules in [`json`](crate::json).
     ///
     /// # Errors
-    /// Returns the fault with its field, line and column. The error never contains the value.
+    /// Returns the fault with its field, line and column. The error never contains the value of the field.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         json::read(bytes)
     }

@@ -36,8 +36,8 @@ pub struct ListCalls {
     /// The `next_cursor` of the previous page; `None` for the first page. Only the service that
     /// made a cursor can check it.
     pub cursor: Option<String>,
-    /// The filter that selects the calls. With a cursor, each bound must equal the list's bound or be
-    /// omitted.
+    /// The filter that selects the calls. If the request has a cursor, omit each bound of the filter, or
+    /// repeat the bound from the request for the first page.
     pub filter: CallFilter,
 }
 
@@ -88,7 +88,7 @@ impl ListCalls {
     /// default. Instants end in `Z`, because the `+` of an offset would be read as a space.
     ///
     /// # Errors
-    /// The limit, the cursor or the filter is not valid.
+    /// Returns an error if the limit, the cursor or the filter is not valid.
     pub fn query(&self) -> Result<String, ParameterError> {
         if !(1..=Self::MAX_LIMIT).contains(&self.limit) {
             return Err(ParameterError::LimitRange);
@@ -121,8 +121,9 @@ impl ListCalls {
     /// service checks the cursor later.
     ///
     /// # Errors
-    /// Returns the first fault: an unknown, repeated or empty parameter, a malformed value, a value out of
-    /// its bounds, or a `created_before` that is earlier than `created_after`.
+    /// Returns the first fault: an unknown or repeated parameter, an empty parameter other than the
+    /// cursor, a malformed value, a value out of its bounds, or a `created_before` that is earlier than
+    /// `created_after`.
     pub fn from_query(query: &str) -> Result<Self, ParameterError> {
         let (mut list, mut seen) = (Self::new(), [false; PARAMETERS.len()]);
         let pieces = query.split('&').filter(|piece| !piece.is_empty());

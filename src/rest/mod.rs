@@ -25,11 +25,11 @@
 //! [`Operation`] contains the paths, scopes, quotas and error codes of the operations. The
 //! [protocol](crate::guide::protocol) explains the operations.
 //!
-//! Both sides share this module. A service answers requests with `rest::server`, which checks the credential
-//! before it looks up the account. A customer sends requests with `rest::client`, which adds the credential
-//! and reports who must act on an error. Types of the `http` crate appear only where requests and responses
-//! enter or leave. Each of these types has an alternative in plain text, for frameworks on another version of
-//! `http`.
+//! The service and its customers share this module. A service answers requests with `rest::server`, which
+//! checks the credential before it looks up the account. A customer sends requests with `rest::client`, which
+//! adds the credential and reports who must act on an error. Types of the `http` crate appear only in
+//! functions that take or return requests and responses. For frameworks with another version of `http`, plain
+//! values can replace each of these types.
 
 mod api_key;
 mod base_url;

@@ -103,7 +103,7 @@ impl Operation {
 
     /// Returns the possible error codes, in the order of the checks.
     ///
-    /// Two errors do not depend on the operation and are not included: `method_not_allowed`, and the
+    /// The list omits two errors that do not depend on the operation: `method_not_allowed`, and the
     /// `invalid_parameter` of a bad `Host` header.
     #[must_use]
     pub fn errors(self) -> Vec<ErrorCode> {
@@ -116,8 +116,8 @@ impl Operation {
         CHECKED.into_iter().filter(is_possible).collect()
     }
 
-    /// Finds the operation of a path. The path is below the base URL, still percent-encoded and without the
-    /// query. Returns `None` if no operation has the path, for example because the path ends in a slash.
+    /// Finds the operation of a path. Pass the path below the base URL, still percent-encoded and without
+    /// the query. Returns `None` if no operation has the path, for example because the path ends in a slash.
     #[must_use]
     pub fn from_path(path: &str) -> Option<Self> {
         route(path).map(|(operation, _)| operation)
@@ -147,8 +147,8 @@ impl fmt::Display for Operation {
 /// Finds the operation of a path, and the segment in place of `{call_id}`. The segment is still
 /// percent-encoded. If the path has no parameter, the segment is empty.
 ///
-/// The raw path is split before each segment is decoded once. Therefore a `%2F` within an id is part of the
-/// id.
+/// The function splits the raw path into segments before each segment is decoded. Therefore a `%2F` within
+/// an id is part of the id.
 pub(super) fn route(path: &str) -> Option<(Operation, &str)> {
     let mut segments = path.strip_prefix('/')?.split('/');
     if !is(segments.next()?, "v1") {

@@ -23,8 +23,8 @@ use crate::id;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParameterError {
-    /// A parameter that the operation does not have. If a misspelled `created_after` were ignored, the result
-    /// would silently be larger.
+    /// A parameter that the operation does not have. If the service ignored a misspelled `created_after`, it
+    /// would return too many calls without an error.
     #[error(
         "unknown parameter {}: expected {}",
         describe(name.as_deref(), *position),
@@ -93,11 +93,11 @@ pub enum ParameterError {
     /// A call id that is too long.
     #[error("call_id has more than {} bytes", id::MAX_ID_LEN)]
     CallIdLength,
-    /// A call id of `.` or `..` in a request to be sent. URL parsers resolve such a segment, even if it is
-    /// percent-encoded. The request would therefore be for another resource.
+    /// A call id of `.` or `..` in a request that a client writes. URL parsers resolve the segments `.` and
+    /// `..`, even if they are percent-encoded. Therefore the request would ask for another resource.
     #[error("call_id consists of dots, which no URL can carry")]
     CallIdDots,
-    /// A cursor that is too long for a URL, in a request to be sent.
+    /// A cursor that is too long for a URL, in a request that a client writes.
     #[error("cursor has more than {} bytes", ListCalls::MAX_CURSOR_LEN)]
     CursorLength,
 }

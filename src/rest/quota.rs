@@ -1,4 +1,4 @@
-//! The number of requests a minute that a credential may make, by kind of request.
+//! The number of requests a minute that a credential may make, for each kind of request.
 
 use core::num::NonZeroU16;
 use core::time::Duration;
@@ -26,12 +26,13 @@ impl Quota {
     /// The list of calls and single calls, together: 600 requests a minute.
     pub const READS: Self = Self { kind: Kind::Reads, per_minute: NonZeroU16::new(600).unwrap() };
 
-    /// The span of a quota: 60 seconds. No span of this length has more requests than the quota, whenever the
-    /// span begins.
+    /// The span of a quota: 60 seconds. In every period of this length, the service admits at most as many
+    /// requests as the quota allows.
     pub const SPAN: Duration = Duration::from_secs(60);
 
     /// Returns this quota with another number of requests, for a customer with a higher limit or for a test.
-    /// In an exchange, pass the decision under such a quota to `Identified::admit_decided`.
+    /// If a service uses such a changed quota, the service must pass its decision about a request to
+    /// `Identified::admit_decided`.
     #[must_use]
     pub const fn with_per_minute(self, per_minute: NonZeroU16) -> Self {
         Self { kind: self.kind, per_minute }
@@ -43,8 +44,8 @@ impl Quota {
         self.per_minute.get()
     }
 
-    /// Returns `account` or `reads`. A host stores each window under this name and the credential's
-    /// id.
+    /// Returns `account` or `reads`. A host stores each window (the recent requests of a credential) under
+    /// this name and the credential's id.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self.kind {

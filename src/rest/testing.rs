@@ -33,8 +33,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`rest::server`](super::server) creates the answers. Every check, rate limit and cursor is therefore real.
-//! There is no socket, and time is virtual. For answers that a working service does not return, see
+//! The answers come from [`rest::server`](super::server). Therefore every check, rate limit and cursor is
+//! real. There is no socket, and time is virtual. For answers that a working service does not return, see
 //! [`client::testing`](super::client::testing).
 //!
 //! # Virtual time
@@ -99,8 +99,9 @@ pub struct Service {
     pub status: AccountStatus,
     /// The keys. At first, there is one key with both scopes. Keys of another account are refused.
     pub keys: Vec<StoredKey>,
-    /// Whether the service's store is down. If so, each request for an operation gets 500. An invalid `Host`
-    /// still gets 400, an unknown path 404, and a wrong method 405.
+    /// Whether the service's store is down. If the store is down, each request for an operation gets 500. A
+    /// request with an invalid `Host` still gets 400, a request for an unknown path gets 404, and a request
+    /// with a wrong method gets 405.
     pub is_down: bool,
     mode: Mode,
     calls: Vec<CallRow>,
@@ -138,7 +139,8 @@ impl Service {
         }
     }
 
-    /// Adds a call to the account. From the next request on, keys of the first key's mode can read the call.
+    /// Adds a call to the account. From the next request on, each key with the same mode as the first key can
+    /// read the call.
     pub fn add(&mut self, call: Call) {
         let account_id = self.account.id.clone();
         self.calls.push(CallRow { account_id, mode: self.mode, call });

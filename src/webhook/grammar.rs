@@ -23,8 +23,8 @@ pub(super) struct Signature<'a> {
     others: Parts<'a>,
 }
 
-/// A well-formed `v1`. An uppercase `v1` is not accepted, but if the digest is right, the error
-/// reports the `v1`.
+/// A well-formed `v1`. An uppercase `v1` is not accepted. If the digest of an uppercase `v1` is
+/// right, the error reports the `v1`.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) digest: [u8; 32],
@@ -185,7 +185,8 @@ fn is_space(byte: &u8) -> bool {
 
 /// Reads the hex digits of a digest, and returns whether all letters are lowercase.
 ///
-/// Because the code has no branch and no table, the compiler can process sixteen digits at a time.
+/// The code has no branch and no table. Therefore the compiled code can read sixteen digits at a
+/// time.
 fn read_hex(digits: &[u8; DIGITS]) -> Option<([u8; 32], bool)> {
     let mut is_hex = true;
     let mut is_lowercase = true;

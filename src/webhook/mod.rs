@@ -27,13 +27,13 @@
 //! Verify the body before any other code changes it. If JSON middleware parses and rewrites the
 //! body, the signed bytes are lost. If your framework has its own header types, pass
 //! [`DeliveryHeaders`] to [`Verifier::verify_parts`]. With the feature `client`,
-//! `Verifier::receive` also reads the event and returns a receipt. Only a receipt can lead to a 2xx
-//! response: see `webhook::receiver`.
+//! `Verifier::receive` also reads the event and returns a receipt. In `webhook::receiver`, only
+//! this receipt leads to a 2xx response.
 //!
 //! # The signature
 //!
-//! A delivery is a POST. The service signs each attempt again. Three headers are named after the
-//! [`Product`](crate::Product):
+//! A delivery is a POST request. The service signs each attempt of a delivery again. Three headers
+//! of the request are named after the [`Product`](crate::Product):
 //!
 //! | header | content |
 //! |---|---|
@@ -43,23 +43,24 @@
 //!
 //! `HEX` is an HMAC-SHA256 in lowercase hex. The HMAC's input is the timestamp as written, a
 //! period, and the exact body. **The key is the complete text of the secret, including `whsec_`.**
-//! The key is never base64-decoded. Libraries for Standard Webhooks decode secrets that look the
-//! same. Therefore no delivery matches with such libraries.
+//! The key is never base64-decoded. Libraries for Standard Webhooks base64-decode a secret that
+//! begins with `whsec_`. Therefore these libraries cannot verify the deliveries.
 //!
-//! The rules for the header are strict, because all programs must read a header in the same way:
+//! The rules for the signature header are strict, because all programs must read a header in the
+//! same way:
 //!
 //! - The header has at most 1024 bytes and at most 16 parts. Commas separate the parts. Spaces and
 //!   tabs are allowed only around a part. All other bytes are printable ASCII.
 //! - A part has the form `name=value`. Names are case-sensitive. Parts with names other than `t`
 //!   and `v1` are ignored.
 //! - Exactly one `t` is present. The value of `t` has 1 to 19 digits, without a sign or a leading
-//!   zero. This text is signed.
-//! - At least one `v1` is required. Every well-formed `v1` is tried, and one match is enough. If
-//!   one `v1` is well formed, each malformed `v1` is ignored. Uppercase hex is rejected. If the
-//!   uppercase digest is right, the error reports the case.
+//!   zero. The signature covers this text as written.
+//! - At least one `v1` is required. The verifier tries every well-formed `v1`, and one match is
+//!   enough. If at least one `v1` is well formed, each malformed `v1` is ignored. A digest in
+//!   uppercase hex is rejected. If this digest is otherwise right, the error reports the uppercase.
 //! - A delivery with a second signature header is rejected.
 //!
-//! The digest is checked before the time. The time `t` may differ by 300 seconds from the
+//! The verifier checks the digest before the time. The time `t` may differ by 300 seconds from the
 //! receiver's clock, in both directions: see the [protocol](crate::guide::protocol#signatures).
 //!
 //! # Rotating a secret

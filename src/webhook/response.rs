@@ -13,11 +13,11 @@ use http::{Response, StatusCode};
 /// assert_eq!(response.status(), 503);
 /// ```
 ///
-/// Any 2xx acknowledges the delivery. The service then does not send the event again. A 2xx
-/// requires a proof that the event is genuine, and is stored or handled. A 410 disables the
-/// endpoint. After any other status, the service tries again until the last attempt of the
-/// delivery. A `WebhookResponse` answers one request. Therefore this value cannot be copied, and
-/// conversion to an HTTP response or a status consumes this value.
+/// Any 2xx acknowledges the delivery, and the service does not send the event again. Therefore
+/// answer 2xx only to a genuine event that you have stored or handled. A 410 disables the endpoint.
+/// After any other status, the service tries again until the last attempt of the delivery. A
+/// `WebhookResponse` answers one request. Therefore the value cannot be copied, and its conversion
+/// into an HTTP response or a status consumes the value.
 #[derive(Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WebhookResponse {

@@ -31,13 +31,15 @@ use crate::{Product, Timestamp};
 /// ```
 ///
 /// For every attempt, sign the same stored bytes again, with the attempt's time. Keep a signer for
-/// each endpoint until the endpoint's secrets change, because the signer contains the key
-/// schedules. Computing the schedules takes half the time of signing a short message. If a secret
-/// is rotated elsewhere, a kept signer signs without the new secret.
+/// each endpoint until the endpoint's secrets change. The signer contains the key schedule of each
+/// secret, which HMAC needs for every message. Without a kept signer, computing the schedules takes
+/// half of the time of signing a short message. If another process rotates the secret, a kept
+/// signer signs without the new secret.
 ///
 /// # Rotation
 /// After a rotation, the replaced secret continues to sign until this secret expires. Therefore the
-/// receiver has time to switch. The header has one `v1` for each secret that signs.
+/// receiver has time to switch to the new secret. The signature header has one `v1` for each secret
+/// that signs.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
@@ -59,7 +61,7 @@ use crate::{Product, Timestamp};
 #[derive(Clone, Debug)]
 pub struct Signer {
     newest: Key,
-    /// The replaced secrets with their expiry times. The latest replaced secret is first.
+    /// The replaced secrets with their expiry times. The secret that was replaced last is first.
     previous: Vec<(Key, Timestamp)>,
     product: Product,
 }
@@ -89,8 +91,8 @@ impl Signer {
         Self { newest: Key::new(newest), previous: Vec::new(), product: Product::default() }
     }
 
-    /// Adds a previous secret from the store. Add the latest replaced secret first. An expired
-    /// secret is ignored.
+    /// Adds a previous secret from the store. If you add several secrets, begin with the secret
+    /// that was replaced last. An expired secret is ignored.
     ///
     /// # Errors
     /// Returns [`SetupError::TooManySecrets`] if more than [`MAX_SECRETS`](Self::MAX_SECRETS)
@@ -162,7 +164,8 @@ impl Signer {
 
     /// Signs exactly these bytes with the time `now`, in whole seconds.
     ///
-    /// A time before 1970 is signed as 1970, and no receiver accepts this signature.
+    /// If `now` is before 1970, the signature has the time 0, and no receiver accepts this
+    /// signature.
     #[must_use]
     #[expect(clippy::expect_used, reason = "there is room for all")]
     pub fn sign(&self, body: &[u8], now: Timestamp) -> SignatureHeader {
@@ -206,8 +209,8 @@ pub struct SignatureHeader(FixedText<CAPACITY>);
 /// The most digits of a time: 12, in the year 9999.
 const MAX_DIGITS: usize = 12;
 
-/// The longest header: 286 bytes. A header has `t=`, the time, and `,v1=` and a digest for each
-/// secret.
+/// The longest header: 286 bytes. A header consists of `t=` and the time, followed by `,v1=` and a
+/// digest for each secret.
 const CAPACITY: usize = 2 + MAX_DIGITS + (4 + 64) * Signer::MAX_SECRETS;
 
 impl SignatureHeader {

@@ -32,8 +32,9 @@
 //! Test the code around the verifier with requests that are valid, stale, signed with another
 //! secret, or changed in transit. With the feature `events`, `event::NewEvent` creates the body of
 //! each known type of event, and `event::EventBody::signed_request` creates the request. If this
-//! version does not know the type, pass JSON to `event::EventBody::from_stored`. The headers then
-//! agree with the body. [`signed_request`] accepts any body, and any type and id.
+//! version does not know the type, pass the event as JSON to `event::EventBody::from_stored`. The
+//! headers of the request then agree with the body. [`signed_request`] accepts any body, any type
+//! and any id.
 
 use alloc::vec::Vec;
 

@@ -40,11 +40,11 @@ use crate::{Product, Timestamp};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Create a verifier only once, because the verifier keeps the key schedule of each secret.
-/// Verification copies nothing and allocates nothing. Verification computes one HMAC for each
-/// secret that is tried, regardless of the number of `v1`. Digests are compared in constant time.
-/// The time is checked last. Therefore only a sender with the secret learns that a signature is
-/// stale.
+/// Create a verifier only once, because the verifier keeps the key schedule that HMAC derives from
+/// each secret. Verification copies nothing and allocates nothing. Verification computes one HMAC
+/// for each secret that is tried, regardless of the number of `v1` in the header. Digests are
+/// compared in constant time. The time `t` is checked last. Therefore only a sender with the secret
+/// learns that a signature is stale.
 #[derive(Clone, Debug)]
 pub struct Verifier {
     first: MacKey,
@@ -71,7 +71,8 @@ impl Verifier {
         }
     }
 
-    /// Adds a secret. Secrets are tried in the order in which they were added.
+    /// Adds a secret that the verifier also accepts. The verifier tries secrets in the order in
+    /// which they were added.
     #[must_use]
     pub fn with_secret(mut self, secret: SigningSecret) -> Self {
         self.others.push(MacKey::new(secret.as_bytes()));
@@ -90,9 +91,9 @@ impl Verifier {
     ///
     /// # Errors
     /// Returns an error if the tolerance is zero, or is more than
-    /// [`MAX_TOLERANCE`](Self::MAX_TOLERANCE). In other libraries, a tolerance of zero switches the
-    /// check of the time off. This verifier always checks the time. Verify a body before the body
-    /// is queued, and not again afterwards.
+    /// [`MAX_TOLERANCE`](Self::MAX_TOLERANCE). In some other libraries, a tolerance of zero
+    /// switches off the check of the time. This verifier always checks the time. Therefore verify a
+    /// body when it arrives, and not again when you take it from a queue.
     pub fn with_tolerance(mut self, tolerance: Duration) -> Result<Self, SetupError> {
         if tolerance.is_zero() {
             return Err(SetupError::NoTolerance);
@@ -194,8 +195,8 @@ enum Match {
     None,
 }
 
-/// Compares all digests without early exit. The duration depends neither on which digest is right,
-/// nor on how many bytes of a digest are right.
+/// Compares all digests without early exit. Therefore the duration does not show which digest is
+/// right, or how many bytes of a digest are right.
 fn compare(digest: &[u8; 32], signature: &Signature<'_>) -> Match {
     let mut lowercase = Choice::from(0);
     let mut uppercase = Choice::from(0);
@@ -287,8 +288,9 @@ impl<'a> Verified<'a> {
         self.age_seconds
     }
 
-    /// Returns the three headers of the delivery. **Only the signature proves anything.** The event
-    /// header and the delivery header are not signed, and must agree with the body.
+    /// Returns the three headers of the delivery. **Only the signature header proves that the
+    /// delivery is genuine.** The event header and the delivery header are not signed, and must
+    /// agree with the body.
     #[must_use]
     pub fn headers(&self) -> DeliveryHeaders<'a> {
         match self.headers {

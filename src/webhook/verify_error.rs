@@ -21,8 +21,8 @@ use super::response::WebhookResponse;
 /// assert_eq!(error.into_response::<Vec<u8>>().status(), 400);
 /// ```
 ///
-/// The first part of the header has number 1. An error contains no bytes of the secret, the digests
-/// or the body. [`TooOld`](Self::TooOld), [`TooNew`](Self::TooNew) and
+/// Errors count the parts of the signature header from 1. An error contains no bytes of the secret,
+/// the digests or the body. [`TooOld`](Self::TooOld), [`TooNew`](Self::TooNew) and
 /// [`UppercaseDigest`](Self::UppercaseDigest) occur only if the digest is right. Therefore a sender
 /// without the secret learns only whether the header is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,8 +110,8 @@ impl fmt::Display for VerifyError {
     }
 }
 
-/// A duration for people. A duration below ten minutes has milliseconds. A longer duration is also
-/// shown in a larger unit.
+/// A duration, written for people. A duration below ten minutes is shown with milliseconds. A
+/// longer duration is also shown in a larger unit.
 struct Words(Duration);
 
 impl fmt::Display for Words {
