@@ -33,8 +33,8 @@ pub(super) type Cause = Box<dyn Error + Send + Sync>;
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// `Display` writes one line for a log, without the body. If a program has lost a part of the answer
-/// before reporting the answer, the line ends with the remedy: see
+/// `Display` writes one line for a log, without the body of the answer. If a program has lost a part of
+/// the answer before reporting the answer, the line ends with the remedy: see
 /// [`Flow::report`](super::Flow::report).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -61,8 +61,9 @@ pub enum ClientErrorReason {
     /// A refusal of the service, with the service's own error.
     Refused(Box<ApiError>),
     /// A response that is not the service's, for example a proxy's error, a login page or a redirect.
-    /// The [`excerpt`](ClientError::excerpt) is the beginning of the response. The response may also be
-    /// another call than the requested call. In this case, no part of the response is kept.
+    /// The [`excerpt`](ClientError::excerpt) is the beginning of the response. If the response is
+    /// another call than the requested call, the fault is also `NotFromService`, but no part of the
+    /// response is kept.
     NotFromService,
     /// A successful response that ended too early. No part of the response is kept, because the response
     /// may be about people.
@@ -80,11 +81,11 @@ pub enum ClientErrorReason {
 /// To check a key that a customer has just entered, request
 /// [`GetAccount`](crate::rest::GetAccount):
 ///
-/// - The key is valid: success, [`GrantScope`](Self::GrantScope),
+/// - If the request succeeds, or if the action is [`GrantScope`](Self::GrantScope),
 ///   [`UpgradePlan`](Self::UpgradePlan), [`ResumeSubscription`](Self::ResumeSubscription) or
-///   [`AccountClosed`](Self::AccountClosed).
-/// - The key is not valid: [`ReplaceKey`](Self::ReplaceKey).
-/// - The result is unknown: any other action.
+///   [`AccountClosed`](Self::AccountClosed), the key is valid.
+/// - If the action is [`ReplaceKey`](Self::ReplaceKey), the key is not valid.
+/// - After any other action, the result is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Action {
@@ -111,7 +112,8 @@ pub enum Action {
     AccountClosed,
     /// The network's operator: a proxy answered, or the base URL is wrong.
     CheckRoute,
-    /// Support of the service or of this program: the versions of both are incompatible.
+    /// The support of the service or of this program: the service and the program have incompatible
+    /// versions.
     ContactSupport,
 }
 
@@ -149,9 +151,10 @@ impl ClientError {
     }
 
     /// Returns who must act, and how. If the service returned an error, the code of this error
-    /// determines the action. If this version does not know the code, the status decides. If the code
-    /// allows a retry, the status also decides, because a proxy may have changed the status. Without an
-    /// error of the service, the [`reason`](Self::reason) and the status decide.
+    /// determines the action. If this version does not know the code, the status determines the action.
+    /// If the code allows a retry, the status also determines the action, because a proxy may have
+    /// changed the status. If the response contains no error of the service, the
+    /// [`reason`](Self::reason) and the status determine the action.
     #[must_use]
     pub fn action(&self) -> Action {
         let by_status = self.status.map_or(Action::Retry, action_of_status);
@@ -168,7 +171,7 @@ impl ClientError {
         }
     }
 
-    /// Returns the remedy for a program that lost a part of the answer before reporting it.
+    /// Returns the remedy for a program that lost a part of the answer before reporting the answer.
     fn advice(&self) -> Option<&'static str> {
         match &self.reason {
             ClientErrorReason::NoResponse(cause) if tells_a_status(cause) => Some(
@@ -195,7 +198,8 @@ impl ClientError {
     }
 }
 
-/// Returns the text of an error, and the texts of its sources that are not already included.
+/// Returns the text of an error, followed by each text of its sources that the result does not yet
+/// contain.
 fn in_one_line(error: &(dyn Error + 'static)) -> String {
     const MAX_LEN: usize = 500;
     let mut text = error.to_string();
@@ -287,7 +291,7 @@ impl fmt::Debug for ClientError {
 
 impl Error for ClientError {}
 
-/// Returns whether the text of a lost answer reports a status, such as `http status: 401`.
+/// Returns whether the HTTP client's error contains a status, such as `http status: 401`.
 fn tells_a_status(cause: &str) -> bool {
     let cause = cause.to_ascii_lowercase();
     let is_status = |word: &str| {

@@ -27,12 +27,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This module does no I/O. A [`Flow`] decides on the next step. The flow handles the retries, the pace
-//! below the rate limit, the paging and the restart of a list. Your program provides `now`, `random`,
-//! `sleep` and `send`. The function `send` uses an HTTP client of your choice. Copy `send` from one of
-//! [two examples](#http-clients) below. A `send` that loses a status, the headers or the time limit
-//! compiles, but is wrong. [`guide::reading`](crate::guide::reading) describes the rules of the loop.
-//! The [protocol](crate::guide::protocol) describes the API's promises.
+//! This module does no I/O. A [`Flow`] decides on the next step. The flow handles the retries, keeps
+//! the pace below the rate limit, reads page after page, and restarts a list if necessary. Your program
+//! provides `now`, `random`, `sleep` and `send`. The function `send` uses an HTTP client of your
+//! choice. Copy `send` from one of [two examples](#http-clients) below. A `send` that loses a status,
+//! the headers or the time limit compiles, but is wrong. [`guide::reading`](crate::guide::reading)
+//! describes the rules of the loop. The [protocol](crate::guide::protocol) describes the API's
+//! promises.
 //!
 //! | for | use |
 //! |---|---|
@@ -95,16 +96,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The program [`copy`](https://docs.rs/crate/call-assistant/latest/source/examples/copy.rs) is this
-//! loop over ureq, in 60 lines. A test kills this program at 240 points. To stop early, drop the flow
-//! and the pending request or sleep.
+//! The program [`copy`](https://docs.rs/crate/call-assistant/latest/source/examples/copy.rs) runs this
+//! loop with the HTTP client ureq, in 60 lines. A test kills this program at 240 points. To stop a copy
+//! early, drop the flow, and cancel the pending request or sleep.
 //!
 //! # An item that cannot be read
 //!
 //! Each item of a [page](crate::model::CallList) is a [`ListedCall`](crate::model::ListedCall): a
-//! [`Call`](crate::model::Call) or an [`UnreadableCall`](crate::model::UnreadableCall). An unreadable
-//! call contains the whole item and the reason, does not stop a page or a sync, and is not skipped.
-//! [`Batch::unreadable`] passes the unreadable calls to the host.
+//! [`Call`](crate::model::Call) or an [`UnreadableCall`](crate::model::UnreadableCall). An
+//! `UnreadableCall` contains the whole item, and the reason why the item cannot be read. An unreadable
+//! item does not stop a page or a sync, and is not skipped. [`Batch::unreadable`] contains the
+//! unreadable items of a batch.
 //!
 #![doc = include_str!("../../guide/send.md")]
 

@@ -18,10 +18,10 @@ stored_object! {
     /// assert!(pace.turn(now) > Duration::from_millis(100)); // wait that long, then send
     /// ```
     ///
-    /// A pace uses nine tenths of the quota. Because of delays on the way, requests can arrive closer
-    /// together than they were sent. The last tenth compensates for up to five seconds of delay. If
-    /// other clients use the same credential, see [`shared`](Self::shared). A stored pace is checked
-    /// when it is read.
+    /// A pace uses nine tenths of the quota. Because of delays in the network, requests can arrive
+    /// closer together than they were sent. The unused tenth compensates for delays of up to five
+    /// seconds. If other clients use the same credential, see [`shared`](Self::shared). A stored pace is
+    /// checked when the pace is read.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Pace {
         #[serde(deserialize_with = "crate::json::read_stored")]
@@ -53,7 +53,7 @@ impl Pace {
         Self { gap, free_at: None, latest: None }
     }
 
-    /// Reserves the next slot, and returns how long to wait for this slot.
+    /// Reserves the next slot for a request, and returns how long to wait for this slot.
     ///
     /// Any number of tasks can reserve slots in advance. Each task waits for its own slot. If the clock
     /// is set back by more than a minute, the reserved slots move back by the same time. Therefore no

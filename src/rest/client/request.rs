@@ -57,7 +57,8 @@ impl Client {
         Self { base, key }
     }
 
-    /// Returns the same client with another key. Check the new key first.
+    /// Returns the same client with another key. Before you use the new key, check the key with
+    /// `GetAccount`.
     #[must_use]
     pub fn with_key(self, key: ApiKey) -> Self {
         Self { key, ..self }

@@ -26,9 +26,9 @@ use crate::Timestamp;
 /// - **Which errors**: no response, a truncated response, 408, 425, 429, and 5xx except 501 and 505 (see
 ///   [`ClientError::action`]). After any other error, the same request would be refused again. Every
 ///   request of this API only reads, so repeating a request does no harm.
-/// - **How long**: `Retry-After` plus a backoff. Both parts are capped. The backoff doubles with every
-///   try. Jitter extends the backoff at random, to at most twice the length of the backoff. Therefore no
-///   client retries before the time in `Retry-After`, and the clients do not all retry at that time.
+/// - **How long**: the time of `Retry-After` plus a backoff. Both of these times have a maximum. The backoff
+///   doubles with every try. Random jitter extends the backoff to at most twice its length. Therefore no
+///   client retries before the time in `Retry-After`, and the clients do not all retry at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
     tries: u32,
@@ -52,9 +52,9 @@ impl Retry {
         }
     }
 
-    /// Sets the number of tries, including the first try. With `u32::MAX`, the policy never gives up on
-    /// a transient error. Unless changed by [`with_backoff`](Self::with_backoff), the longest backoff is
-    /// 30 seconds. Then the 19 waits of 20 tries are seven minutes in total, without jitter.
+    /// Sets the number of tries, including the first try. With `u32::MAX`, the policy never gives up on a
+    /// transient error. Unless changed by [`with_backoff`](Self::with_backoff), the longest backoff is 30
+    /// seconds. With this backoff, the 19 waits between 20 tries take seven minutes in total, without jitter.
     #[must_use]
     pub const fn with_tries(self, tries: u32) -> Self {
         Self { tries, ..self }

@@ -5,7 +5,7 @@ use crate::time::http_date;
 
 /// The value of a `Retry-After` header.
 ///
-/// Closed: HTTP has these two forms.
+/// Closed: HTTP defines only these two forms of the value.
 ///
 /// ```
 /// use call_assistant::rest::client::RetryAfter;
@@ -25,7 +25,8 @@ pub enum RetryAfter {
 
 impl RetryAfter {
     /// Reads the header: whole seconds, or an HTTP date in any of its three forms. For any other text,
-    /// for example with a sign, a fraction or a unit, returns `None`. Then the wait is only the backoff.
+    /// for example with a sign, a fraction or a unit, returns `None`. The wait is then only the backoff
+    /// of the retry.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim_matches([' ', '\t']);

@@ -90,8 +90,8 @@ pub fn error(code: ErrorCode) -> Response<Vec<u8>> {
 }
 
 /// Returns the response 429 with a `Retry-After` of this number of seconds. A flow waits longer, because
-/// the flow adds the backoff of its [`Retry`](super::Retry). After the first try, the default is at most
-/// a second.
+/// the flow adds the backoff of its [`Retry`](super::Retry). After the first try, the backoff of the
+/// default policy is at most a second.
 #[must_use]
 pub fn rate_limited(retry_after: u32) -> Response<Vec<u8>> {
     let mut response = error(ErrorCode::RateLimitExceeded);

@@ -15,10 +15,10 @@ impl Client {
     }
 
     /// Creates the flow through all pages of a list. `from` is a [`ListCalls`](crate::rest::ListCalls),
-    /// or a new or stored [`CallPages`]. The state contains the mode of its first key, live or test. A
-    /// key of the other mode is refused. If a list begins at a cursor, the list cannot be restarted
-    /// before a call has been read. If the service refuses the cursor in this case, the flow ends with
-    /// the service's error. Any other list can be restarted.
+    /// or a new or stored [`CallPages`]. The state contains the mode (live or test) of the first key
+    /// that read the list. The flow refuses a key of the other mode. A list that begins at a cursor can
+    /// be restarted only after a call has been read. If the service refuses the cursor before that, the
+    /// flow ends with the service's error. A list that begins at its first page can always be restarted.
     #[must_use]
     pub fn pages(&self, from: impl Into<CallPages>) -> Flow<CallPages> {
         let mut state = from.into();
@@ -26,12 +26,13 @@ impl Client {
         Flow::new(self, state).unless_refused(bound)
     }
 
-    /// Creates the flow that updates a copy of all calls, from the state that was stored last. The flow
+    /// Creates the flow that updates a copy of all calls. Pass the state that was stored last. The flow
     /// is done when the copy is up to date. To update the copy again, create another flow. If an earlier
-    /// flow has not read its list to the end, the new flow first reads the rest, and then the calls
-    /// written since that list began.
+    /// flow has not read its list to the end, the new flow first reads the rest of this list, and then
+    /// the calls that were written after the earlier flow began the list.
     ///
-    /// The state contains the mode of its first key, live or test. A key of the other mode is refused.
+    /// The state contains the mode (live or test) of the first key of the sync. The flow refuses a key
+    /// of the other mode.
     #[must_use]
     pub fn sync(&self, state: CallSync) -> Flow<CallSync> {
         self.bound_sync(state, None)

@@ -15,7 +15,8 @@ use super::error::Cause;
 use super::{Action, CallSync, Client, ClientError, FlowError, Pace, ResponseHead, Retry};
 use crate::Timestamp;
 
-/// The state machine of a task. Until the task is done, the flow returns the next step of the host.
+/// The state machine of a task. Until the task is done, the flow returns the next step for the host,
+/// which is your program.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
@@ -46,8 +47,8 @@ use crate::Timestamp;
 /// ```
 ///
 /// A flow handles the retries, the pace, the paging, the restart of a list that cannot continue, and the
-/// reading of answers. The host handles the socket, the clock, the randomness and the store. The same
-/// loop runs every [`FlowTask`], in blocking and in async code.
+/// reading of answers. The host handles the socket, the clock, the randomness and the store. In blocking
+/// and in async code, the same loop runs every [`FlowTask`].
 ///
 /// # Misuse does no harm
 ///
@@ -60,7 +61,7 @@ use crate::Timestamp;
 pub struct Flow<T: FlowTask> {
     client: Client,
     task: T,
-    /// Whether the task continues after its next end.
+    /// Whether the task begins another walk after the end of the current walk.
     ends_again: bool,
     retry: Retry,
     restarts: u32,
@@ -69,9 +70,9 @@ pub struct Flow<T: FlowTask> {
     position: Position<T>,
     /// The reason why the last try failed; `None` if no try has failed since the last success.
     failure: Option<FlowError>,
-    /// The failed tries of the current request.
+    /// The number of failed tries of the current request.
     tried: u32,
-    /// The restarts of the list since the list reached its furthest position.
+    /// The number of restarts of the list since the list reached its furthest position.
     restarted: u32,
     /// The furthest position of this walk.
     deepest: Option<Timestamp>,
@@ -115,7 +116,8 @@ impl<T: FlowTask> Flow<T> {
         self.position = done.map_or(Position::Waiting(Wait::OVER), Position::Done);
     }
 
-    /// Sets how often and when a failed request is repeated. A successful request resets the count.
+    /// Sets how often and when a failed request is repeated. A successful request resets the count of
+    /// tries.
     #[must_use]
     pub fn with_retry(self, retry: Retry) -> Self {
         Self { retry, ..self }
@@ -173,10 +175,10 @@ impl<T: FlowTask> Flow<T> {
     ///
     /// The status shows who must act, `Retry-After` shows how long to wait, and `Date` shows the
     /// service's time. No answer of this API is longer than [`MAX_JSON_LEN`](crate::json::MAX_JSON_LEN)
-    /// bytes. Therefore read at most one byte more, which shows that a body is too long. If the HTTP
-    /// client turned a status into an error, or an answer has no header or too long a body, the error's
-    /// `Display` describes the remedy. [Two examples](crate::rest::client#http-clients) show the whole
-    /// function `send`.
+    /// bytes. Therefore read at most `MAX_JSON_LEN` + 1 bytes: the last byte shows that a body is too
+    /// long. If the HTTP client turned a status into an error, or if an answer has no headers or a body
+    /// that is too long, the error's `Display` describes the remedy. [Two
+    /// examples](crate::rest::client#http-clients) show the whole function `send`.
     pub fn report<B: AsRef<[u8]>>(
         &mut self,
         ticket: Ticket,
@@ -262,7 +264,8 @@ impl<T: FlowTask> Flow<T> {
         self.progress
     }
 
-    /// Returns why the last try failed, for a log. `None` if no try has failed since the last success.
+    /// Returns why the last try failed, for a log. Returns `None` if no try has failed since the last
+    /// success.
     #[must_use]
     pub fn last_error(&self) -> Option<&FlowError> {
         self.failure.as_ref()
@@ -349,13 +352,14 @@ impl<T: FlowTask> Flow<T> {
 
 impl Flow<CallSync> {
     /// Continues from a state that was stored while the flow was running. For example, your program
-    /// [took](CallSync::take_call) the call of an event, or another worker stored a state. The flow
-    /// drops a batch that is not stored. If the new state requests another page, the flow also drops the
-    /// answer to the pending request.
+    /// [took](CallSync::take_call) the call of an event, or another worker stored a state. If the flow
+    /// has a batch that is not stored, the flow drops this batch. If the new state requests another
+    /// page, the flow also ignores the answer to the pending request.
     ///
-    /// Use this function after each such change. If another process may change the stored state, store a
-    /// batch only if the stored state is still your last state. Otherwise use this function with the
-    /// stored state.
+    /// Use this function after each change of the stored state outside the flow. If another process may
+    /// change the stored state, store a batch only if the stored state is still your last state. If
+    /// another process has changed the stored state, do not store the batch, but pass the stored state
+    /// to this function.
     pub fn continue_from(&mut self, mut state: CallSync) {
         if matches!(self.position, Position::Done(_) | Position::Stopped(_)) {
             return;

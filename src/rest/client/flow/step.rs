@@ -1,4 +1,4 @@
-//! The steps that a flow asks of its host.
+//! The steps that a flow asks its host to take.
 
 use core::fmt;
 use core::time::Duration;
@@ -11,8 +11,8 @@ use crate::Timestamp;
 
 /// The next step of the host.
 ///
-/// Closed: a host handles each step differently. A single request has nothing to store. Its arm is
-/// therefore `Store(never) => match *never {}`.
+/// Closed: a host handles each step differently. The flow of a single request has nothing to store.
+/// Therefore the arm for this step is `Store(never) => match *never {}`.
 #[must_use = "do it, and ask again"]
 pub enum Step<'f, T: FlowTask + 'f> {
     /// A request to send. Report the answer, or the lack of an answer.
@@ -24,13 +24,13 @@ pub enum Step<'f, T: FlowTask + 'f> {
         /// The ticket for the report of the answer.
         ticket: Ticket,
     },
-    /// The instant of the next [`Flow::next`](super::Flow::next). Sleep for `until.since(now())`. Before
-    /// this instant, `next` returns the same step.
+    /// The instant at which to call [`Flow::next`](super::Flow::next) again. Sleep for
+    /// `until.since(now())`. Before this instant, `next` returns the same step.
     Wait(Timestamp),
     /// A batch to store in one transaction, before [`Flow::stored`](super::Flow::stored). The batch is
-    /// borrowed from the flow. Therefore clone the parts that you keep before you use `stored`.
+    /// borrowed from the flow. Therefore clone the parts that you keep before you call `stored`.
     Store(&'f T::Batch),
-    /// The end of the task, or an error. [`FlowError::action`] returns who must act on the error.
+    /// The result of the task, or an error. [`FlowError::action`] returns who must act on the error.
     Done(Result<T::Output, FlowError>),
 }
 

@@ -26,7 +26,7 @@ pub trait FlowTask: Run<<Self as FlowTask>::Batch, <Self as FlowTask>::Output> {
 pub enum Applied<B, O> {
     Done(O),
     Store(B, PageCount),
-    /// The time to wait before a request that was too early is repeated.
+    /// The request was too early. The flow repeats the request after this time.
     Wait(Duration),
 }
 
@@ -57,7 +57,7 @@ pub(super) mod sealed {
         type Request: ApiRequest;
 
         /// Whether the task is done only at its second end. The first end may belong to a walk that an
-        /// earlier flow began. Such a walk lacks the calls written since its beginning.
+        /// earlier flow began. The walk of an earlier flow lacks the calls written since its beginning.
         const ENDS_TWICE: bool = false;
 
         /// Returns the next request.

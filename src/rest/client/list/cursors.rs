@@ -16,7 +16,7 @@ pub enum PagingError {
     /// A page that leads back to a previous page.
     ///
     /// If a page leads to itself, the cycle is detected at once. If a longer cycle closes after N pages,
-    /// the cycle is detected after at most three times N pages, because only two cursors are kept.
+    /// the walk detects the cycle after at most 3 × N pages, because the walk keeps only two cursors.
     #[error("next_cursor leads back to a previous page")]
     Cycle,
     /// A cursor that is longer than [`ListCalls::MAX_CURSOR_LEN`].
@@ -29,9 +29,9 @@ pub enum PagingError {
     /// More than [`CallPages::MAX_EMPTY_PAGES`] pages in a row without a new call.
     #[error("more than {max} pages in a row with nothing new", max = CallPages::MAX_EMPTY_PAGES)]
     Empty,
-    /// A call that started after the previous call in the list. Either this page is not the requested
-    /// page, or the service does not order the list by `started_at`. The walk cannot determine whether
-    /// this call has already been returned.
+    /// A call that started after the previous call in the list. Either the page with this call is not
+    /// the requested page, or the service does not order the list by `started_at`. The walk cannot
+    /// determine whether this call has already been returned.
     #[error("item {index} of the page started after the previous call of the list")]
     #[non_exhaustive]
     Order {
@@ -46,12 +46,12 @@ stored_object! {
     pub(super) struct Cursors {
         /// The cursor of the next request; `None` for the first page.
         pub(super) cursor: Option<String>,
-        /// An earlier cursor of this walk, which is replaced whenever the number of pages is a power of
-        /// two. In a cycle, the walk meets this cursor again within the cycle's length, without keeping
-        /// every cursor.
+        /// An earlier cursor of this walk. Whenever the number of pages is a power of two, the walk
+        /// replaces this cursor. In a cycle, the walk meets this cursor again within the cycle's length.
+        /// Therefore the walk need not keep every cursor.
         anchor: Option<String>,
         pages: u64,
-        /// The pages in a row that did not advance the walk.
+        /// The number of pages in a row that did not advance the walk.
         empty: u32,
     }
 }

@@ -36,8 +36,8 @@ impl FlowError {
     /// - `Client`: the action of the [`ClientError`]
     /// - `Unsendable`: [`Action::FixRequest`]
     /// - `Paging` and `Restarts`: [`Action::ContactSupport`]
-    /// - `OtherMode` and `OtherAccount`: [`Action::ReplaceKey`], with the key with which the state was
-    ///   begun
+    /// - `OtherMode` and `OtherAccount`: [`Action::ReplaceKey`]. Use a key of the mode and account
+    ///   with which the state was begun
     #[must_use]
     pub fn action(&self) -> Action {
         match self {

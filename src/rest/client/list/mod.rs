@@ -1,4 +1,5 @@
-//! Walks through a list of calls, with the next page and the new calls of each page.
+//! Walks through a list of calls. A walk returns the request for the next page, and the new calls of
+//! each page.
 
 mod cursors;
 mod flow_error;
@@ -19,7 +20,8 @@ use crate::model::{Call, UnreadableCall};
 /// The new calls of a page, and the state after the page. The state `S` is a [`CallPages`] or a
 /// [`CallSync`].
 ///
-/// Store the whole batch in one transaction. Then every call is stored exactly once, despite any crash.
+/// Store the whole batch in one transaction. Then every call is stored exactly once, even if the program
+/// crashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "store all of it, in one transaction"]
 #[non_exhaustive]
@@ -27,7 +29,7 @@ pub struct Batch<S> {
     /// The calls that no previous batch has returned, newest first.
     pub calls: Vec<Call>,
     /// The unreadable items that no previous batch has returned. Each item is kept whole, with the
-    /// reason. Store or report these items, because no later batch returns them.
+    /// reason why it cannot be read. Store or report these items, because no later batch returns them.
     pub unreadable: Vec<UnreadableCall>,
     /// The state after this batch. Store this state together with the calls and items, and continue from
     /// this state.

@@ -13,8 +13,8 @@ stored_object! {
     /// The state of a walk through all pages of a list. The walk returns each call once.
     ///
     /// To resume the walk after a restart of the program, store the state with the calls, as JSON or in
-    /// another serde format with field names. [`Client::pages`](super::super::Client::pages) makes the
-    /// requests.
+    /// another serde format with field names. [`Client::pages`](super::super::Client::pages) creates the
+    /// flow that requests the pages.
     ///
     /// ```
     /// use call_assistant::rest::ListCalls;
@@ -35,9 +35,10 @@ stored_object! {
     /// # Ok::<(), call_assistant::rest::client::PagingError>(())
     /// ```
     ///
-    /// The state is small: a position in the list. The state also contains the ids of calls that started
-    /// at the same instant, and the keys of unreadable items with no call between these items. Each id
-    /// or key takes about 100 bytes. A later version of this crate reads the states of earlier versions.
+    /// The state is small. It contains the position of the walk in the list, the ids of the calls that
+    /// started at the instant of this position, and the keys of unreadable items near this position.
+    /// Each id or key takes about 100 bytes. A later version of this crate reads the states of earlier
+    /// versions.
     ///
     /// # The next page
     ///
@@ -57,7 +58,7 @@ stored_object! {
         list: ListCalls,
         walk: Walk,
         done: bool,
-        /// The mode of the key that the walk was begun with.
+        /// The mode of the key with which the walk was begun.
         mode: Option<Mode>,
         /// Whether the list begins at a cursor. The first page of such a list lacks the earlier calls.
         is_part: bool,
@@ -73,7 +74,7 @@ stored_object! {
 }
 
 stored_object! {
-    /// The calls that started from one instant on and before another.
+    /// The calls that started at or after the instant `from`, and before the instant `until`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Period {
         from: Timestamp,
@@ -88,7 +89,7 @@ impl CallPages {
     /// to another page, but a walk must end.
     pub const MAX_EMPTY_PAGES: u32 = 10_000;
 
-    /// Creates a walk through the calls that started from `from` on and before `until`.
+    /// Creates a walk through the calls that started at or after `from`, and before `until`.
     ///
     /// ```
     /// use core::time::Duration;
@@ -102,15 +103,16 @@ impl CallPages {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// A call can be read after the call has ended and has been written. Therefore a
-    /// [flow](super::super::Client::pages) waits until `lag` has passed since `until`. The flow uses the
-    /// `Date` of an answer or, without a `Date`, `now`. Choose a lag that is longer than the longest
-    /// call plus the time to write the call. If a call is written later, the call is returned only if
-    /// the list is read after that. A loop of your own must also wait.
+    /// The service writes a call after the call has ended, and only then can you read the call.
+    /// Therefore a [flow](super::super::Client::pages) waits until `lag` has passed since `until`. As
+    /// the current time, the flow uses the `Date` of an answer or, if the answer has no `Date`, `now`.
+    /// Choose a lag that is longer than the longest call plus the time to write the call. If the service
+    /// writes a call after the lag, the walk may miss the call. A loop of your own must wait in the same
+    /// way.
     ///
-    /// The list is read from the newest call to the first call that started before `from`. Therefore the
-    /// walk of an old period also reads every later call. Each unreadable item that the walk meets is
-    /// returned, because the item may belong to the period.
+    /// The list is read from the newest call to the first call that started before `from`. Therefore a
+    /// walk through an old period also reads every call that started later. Each unreadable item that
+    /// the walk meets is returned, because the item may belong to the period.
     ///
     /// # Errors
     /// Returns an error if `until` is earlier than `from`.
@@ -144,7 +146,7 @@ impl CallPages {
     ///
     /// # Errors
     /// Returns an error if the page does not follow the previous page. The error does not change this
-    /// value, and the same page can be requested again.
+    /// state, and the same page can be requested again.
     pub fn apply(&self, page: &CallList) -> Result<Batch<Self>, PagingError> {
         let (mut next, mut walk) = (self.clone(), self.walk.clone());
         let (mut calls, unreadable, goes_on) = walk.read(page, |walk, item| match item {
@@ -159,9 +161,10 @@ impl CallPages {
         Ok(Batch { calls, unreadable, next })
     }
 
-    /// Returns the same walk, from the first page on. Use this function if the service no longer accepts
-    /// the cursor (`invalid_cursor`). No call is returned again. Returns `None` if the list begins at a
-    /// cursor and no call has been read, because calls before the cursor cannot be recognised.
+    /// Returns the same walk, beginning again at the first page. Use this function if the service no
+    /// longer accepts the cursor (`invalid_cursor`). The walk returns no call again. Returns `None` if
+    /// the list begins at a cursor and no call has been read, because the walk could not recognise the
+    /// calls before the cursor.
     #[must_use]
     pub fn restarted(&self) -> Option<Self> {
         if self.is_part && self.walk.is_at_start() {

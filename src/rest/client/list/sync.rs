@@ -47,18 +47,19 @@ stored_object! {
     /// # Promise
     ///
     /// **Store the fresh calls and the next state in one transaction.** Then every call is processed
-    /// exactly once, despite any crash, and in any order in which the service writes and shows calls.
-    /// There is one condition: for each call, the delay must be at most the lag. The delay begins with
-    /// the transaction that writes the call, and ends when every answer shows the call. This includes
-    /// delays of replicas, and differences between the clocks of the service's machines.
+    /// exactly once, even after a crash, and regardless of the order in which the service writes and
+    /// shows calls. This promise has one condition: the delay of each call must be at most the lag,
+    /// which is a minute by default. The delay begins with the transaction that writes the call, and
+    /// ends when every answer shows the call. The delay includes the delays of replicas, and the
+    /// differences between the clocks of the service's machines.
     ///
-    /// A service that lost the end of its database may write a lost call again, with a later
-    /// `created_at`. If the service writes the call again within the lag, the call is not returned
-    /// again.
+    /// If the service's database loses the latest calls, the service may write a lost call again, with a
+    /// later `created_at`. If the service writes the call again within the lag, the sync does not return
+    /// the call again.
     ///
-    /// Without such transactions, first store the calls by id, and then store the state. After a crash
-    /// between these two steps, the same calls are returned again. Storing a call again changes nothing,
-    /// because a call never changes.
+    /// If your store has no transactions, first store the calls by id, and then store the state. After a
+    /// crash between these two steps, the sync returns the same calls again. Storing a call again
+    /// changes nothing, because a call never changes.
     ///
     /// A state is a value. [`apply`](Self::apply) does not change the old state, so the same page can be
     /// applied again. Two workers can share a sync if each worker overwrites only the state that this
@@ -68,7 +69,8 @@ stored_object! {
     ///
     /// An item of a page that is not a readable call does not stop the sync. The item is returned once,
     /// as an [`UnreadableCall`]. The item is recognised by its id or, without a readable id, by the
-    /// SHA-256 of its bytes. When the service has repaired such a call, the call is returned as fresh.
+    /// SHA-256 of its bytes. When the service has repaired the item, the sync returns the item as a
+    /// fresh call.
     ///
     /// # Why a watermark alone loses calls
     ///
@@ -77,49 +79,52 @@ stored_object! {
     /// `started_at`, so a new call can appear before or after the page that is being read. Therefore a
     /// sync follows three rules:
     ///
-    /// 1. **Ask from below the watermark.** A query begins a lag (a minute by default) below the
-    ///    watermark. The state keeps the ids of the returned calls that were written from that instant
-    ///    on. These calls are never returned again.
+    /// 1. **Ask from below the watermark.** The `created_after` of a query is the watermark minus the
+    ///    lag (a minute by default). The state keeps the ids of the returned calls that were written at
+    ///    or after this instant. The sync never returns these calls again.
     /// 2. **The watermark stops where the walk began.** The watermark becomes the largest `created_at`
-    ///    *on the first page*. All calls written a lag or more before that instant were visible during
-    ///    the whole walk. A later page may show a call that was written after the walk began. If the
-    ///    watermark moved to that call, other new calls on the pages already read would be lost.
+    ///    *on the first page*. All calls written a lag or more before this `created_at` were visible
+    ///    during the whole walk. A later page may show a call that was written after the walk began. If
+    ///    the watermark moved to the `created_at` of this call, other new calls on the pages already
+    ///    read would be lost.
     /// 3. **The watermark moves only after the last page**, never before.
     ///
     /// # Clocks
     ///
-    /// The first page shows the service's time when the walk began. A `created_at` later than the
-    /// answer's `Date` is not trusted. Otherwise one call dated to the year 9999 would end the sync.
-    /// `now` replaces a missing `Date`. If answers have a `Date`, the customer's clock need not be
-    /// right. Without a `Date`, calls can be lost if the customer's clock is fast and the service also
-    /// dates a call ahead of the service's clock. If the customer's clock is slow, no call is lost.
+    /// The `Date` of the first page shows the service's time when the walk began. The sync does not
+    /// trust a `created_at` later than this `Date`. Otherwise one call dated to the year 9999 would end
+    /// the sync. If an answer has no `Date`, the sync uses `now` instead. If answers have a `Date`, the
+    /// customer's clock need not be right. Without a `Date`, calls can be lost if the customer's clock
+    /// is fast and the service also dates a call ahead of the service's clock. No call is lost if the
+    /// customer's clock is slow.
     ///
-    /// If the clock is slow and there is no `Date`, the first page may show only calls whose
-    /// `created_at` is not trusted. Then the watermark stays. When the clock has passed the largest
-    /// `created_at` of that page, the next walk moves the watermark to this `created_at`. Until then,
-    /// each walk reads the same calls again, returns no call twice, and keeps the id of each returned
-    /// call. If a first page without calls and without `Date` leads to a next page, the watermark also
-    /// stays.
+    /// If the customer's clock is slow and the answers have no `Date`, the first page may show only
+    /// calls whose `created_at` is not trusted. Then the watermark does not move. When the customer's
+    /// clock has passed the largest `created_at` of the first page, the next walk moves the watermark to
+    /// this `created_at`. Until then, each walk reads the same calls again, returns no call twice, and
+    /// keeps the id of each returned call. If a first page has no calls and no `Date`, but leads to a
+    /// next page, the watermark also does not move.
     ///
     /// # Size
     ///
     /// The state is small, even if the history is long. The state contains a position in the list, and
-    /// the ids of the calls within the lag below the watermark. A first sync of years of calls is an
-    /// ordinary walk, which continues after an interruption. In three cases the state grows by about 100
-    /// bytes for each item:
+    /// the ids of the calls within the lag below the watermark. The first sync may copy years of calls:
+    /// it is an ordinary walk, which continues after an interruption. The state grows by about 100 bytes
+    /// for each of these items:
     ///
-    /// - calls while the watermark stays
-    /// - calls that all started at the same instant
-    /// - unreadable items, until the watermark is a lag past these items
+    /// - each call that is returned while the watermark does not move
+    /// - each call that started at the same instant as the last call read
+    /// - each unreadable item, until the watermark is a lag later than the item
     ///
-    /// A copy of 1,200 calls in one minute has a state of about 90 KB until the watermark has moved on.
+    /// If 1,200 calls were written in one minute, the state has about 90 KB until the watermark has
+    /// moved on.
     ///
     /// A later version of this crate reads the states of earlier versions.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct CallSync {
         #[serde(deserialize_with = "crate::json::read_stored")]
         lag: Duration,
-        /// The mode of the key that the sync was begun with.
+        /// The mode of the key with which the sync was begun.
         #[serde(skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
         /// The account, if the host has passed an account.
@@ -172,8 +177,8 @@ impl CallSync {
     /// Returns the same sync with another lag. The lag must be longer than the longest time from
     /// the start of the transaction that writes a call until every answer shows the call.
     ///
-    /// Choose the lag at the beginning. If you extend the lag later, calls between the old lag and the
-    /// new lag below the watermark may be returned again.
+    /// Choose the lag when you create the sync. If you extend the lag later, the sync may again return
+    /// calls that were written before the watermark minus the old lag.
     ///
     /// A lag above [`MAX_LAG`](Self::MAX_LAG) is reduced to `MAX_LAG`.
     #[must_use]
@@ -201,9 +206,9 @@ impl CallSync {
         [self.recent.len(), self.unreadable.len()].into_iter().fold(walk, usize::saturating_add)
     }
 
-    /// Returns the next query: the walk's next page, or the first page of a new walk.
+    /// Returns the next query, which requests the walk's next page or the first page of a new walk.
     ///
-    /// The limit may be changed from page to page. The filter must not be changed.
+    /// You may change the limit of each query, but not the filter.
     #[must_use]
     pub fn query(&self) -> ListCalls {
         let filter = CallFilter { created_after: self.listed_from(), ..CallFilter::new() };
@@ -214,19 +219,19 @@ impl CallSync {
         }
     }
 
-    /// Applies the answer to [`query`](Self::query). Returns the fresh calls, and the state after the
-    /// page.
+    /// Applies the answer to [`query`](Self::query). Returns the fresh calls (the calls that were not
+    /// yet returned), and the state after the page.
     ///
-    /// `date` is the answer's `Date` header, [`ResponseHead::date`](super::super::ResponseHead::date). A
-    /// `created_at` later than `date` is not trusted. `now` replaces a missing `date`. For `now`, pass
-    /// the time at which the page was requested, because a `created_at` after that time may be false.
-    /// You may [take a call](Self::take_call) between the request and `apply`, because taking a call
-    /// does not change the walk.
+    /// `date` is the answer's `Date` header, [`ResponseHead::date`](super::super::ResponseHead::date).
+    /// The sync does not trust a `created_at` later than `date`. If `date` is `None`, the sync uses
+    /// `now` instead. For `now`, pass the time at which the page was requested, because a `created_at`
+    /// after that time may be false. You may [take a call](Self::take_call) between the request and
+    /// `apply`, because taking a call does not change the walk.
     ///
     /// # Errors
     /// Returns an error if the page does not follow the previous page. The error does not change the
     /// state, and the same query can be made again. If the error persists, continue from the
-    /// [restarted](Self::restarted) state. A flow restarts by itself.
+    /// [restarted](Self::restarted) state. A flow restarts its walk without your help.
     pub fn apply(
         &self,
         page: &CallList,
@@ -251,13 +256,13 @@ impl CallSync {
     }
 
     /// Takes a call that arrived outside a walk, for example in the event `call.ended`. Returns `None`
-    /// if the call has been returned before. Otherwise the call is fresh. Store the call together with
-    /// the returned state. Then no walk returns the call. The state keeps the id of the call until the
-    /// watermark has passed the call, so run a walk regularly. Pass the state to a running flow with
-    /// [`Flow::continue_from`](super::super::Flow::continue_from).
+    /// if the call has been returned before. Otherwise the call is fresh, and the function returns the
+    /// new state. Store the call together with this state. Then no walk returns the call. The state
+    /// keeps the id of the call until the watermark has passed the call, so run a walk regularly. Pass
+    /// the state to a running flow with [`Flow::continue_from`](super::super::Flow::continue_from).
     ///
     /// A call written before the [beginning](Self::since) of this sync is fresh each time the call
-    /// arrives. No walk returns such a call, and its id is not kept.
+    /// arrives. No walk returns a call written before the beginning, and the state does not keep its id.
     #[must_use]
     pub fn take_call(&self, call: &Call) -> Option<Self> {
         if self.since.is_some_and(|since| call.created_at < since) {
@@ -273,9 +278,9 @@ impl CallSync {
         Some(next)
     }
 
-    /// Returns the same walk, from its first page on. Use this function if the service no longer accepts
-    /// the cursor (`invalid_cursor`). No call is returned again. Limit the restarts, because a service
-    /// that never accepts its own cursors would cause an endless loop.
+    /// Returns the same walk, beginning again at its first page. Use this function if the service no
+    /// longer accepts the cursor (`invalid_cursor`). The walk returns no call again. Limit the number of
+    /// restarts, because a service that never accepts its own cursors would cause an endless loop.
     #[must_use]
     pub fn restarted(&self) -> Self {
         Self { walk: self.walk.as_ref().map(SyncWalk::restarted), ..self.clone() }
@@ -319,8 +324,8 @@ impl CallSync {
     }
 
     /// Returns whether the id of this call can be removed. If a call was created more than a lag before
-    /// the walk began, the call was visible all the time. Therefore the place of the call alone shows
-    /// whether the call was returned.
+    /// the walk began, the call was visible during the whole walk. Therefore the call's place in the
+    /// list alone shows whether the call was returned.
     fn settles(&self, goal: Option<Timestamp>, call: &Call) -> bool {
         goal.is_some_and(|goal| call.created_at < goal.saturating_sub(self.lag))
     }

@@ -54,8 +54,8 @@ impl SyncWalk {
         Self { list: self.list.restarted(), ..self.clone() }
     }
 
-    /// Determines the time at which the walk began. A `created_at` is never later than the service's
-    /// time.
+    /// Determines the time at which the walk began. A correct `created_at` is never later than the
+    /// service's time.
     pub(super) fn look(&mut self, page: &CallList, clock: Timestamp) {
         let Some(opening) = self.opening.take() else { return };
         let written = || page.calls().map(|call| call.created_at);

@@ -149,7 +149,7 @@ impl Place {
         call.started_at > self.started_at
     }
 
-    /// Returns the place further down the list.
+    /// Returns whichever of two places is further down the list.
     fn further(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         let (mut one, other) = match (one, other) {
             (Some(one), Some(other)) => (one, other),
