@@ -125,7 +125,6 @@ impl FromStr for BaseUrl {
     }
 }
 
-/// Creates the error for a forbidden part of a base URL.
 fn refused(form: &'static str) -> TextError {
     TextError::new(WHAT, TextReason::Form, form)
 }

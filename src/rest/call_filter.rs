@@ -42,8 +42,7 @@ pub struct CallFilter {
 
 type Shown = fn(&CallFilter) -> Option<&dyn fmt::Display>;
 
-/// The filters as parameters, in the protocol's order. Each entry has the name, the reader of the value, and
-/// the value.
+/// The filters as parameters, in the protocol's order: the name, the reader of the value, and the value.
 pub(super) const FILTERS: &[(&str, Reader, Shown)] = &[
     (
         "created_after",
@@ -111,7 +110,6 @@ impl CallFilter {
         }
     }
 
-    /// Returns the parameters that are set.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (&'static str, &dyn fmt::Display)> {
         FILTERS.iter().filter_map(|(name, _, shown)| Some((*name, shown(self)?)))
     }

@@ -158,7 +158,6 @@ const READERS: [(&str, Reader); 2] = [
     }),
 ];
 
-/// The names of the parameters.
 #[expect(clippy::indexing_slicing, reason = "both tables together have as many entries")]
 pub(super) const PARAMETERS: &[&str] = &{
     let [(limit, _), (cursor, _)] = READERS;

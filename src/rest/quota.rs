@@ -31,8 +31,7 @@ impl Quota {
     pub const SPAN: Duration = Duration::from_secs(60);
 
     /// Returns this quota with another number of requests, for a customer with a higher limit or for a test.
-    /// If a service uses such a changed quota, the service must pass its decision about a request to
-    /// `Identified::admit_decided`.
+    /// A service with a changed quota must pass its decisions to `Identified::admit_decided`.
     #[must_use]
     pub const fn with_per_minute(self, per_minute: NonZeroU16) -> Self {
         Self { kind: self.kind, per_minute }
@@ -44,8 +43,8 @@ impl Quota {
         self.per_minute.get()
     }
 
-    /// Returns `account` or `reads`. A host stores each window (the recent requests of a credential) under
-    /// this name and the credential's id.
+    /// Returns `account` or `reads`. A host stores the recent requests of a credential under this name and
+    /// the credential's id.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self.kind {

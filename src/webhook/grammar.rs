@@ -19,7 +19,6 @@ pub(super) struct Signature<'a> {
     pub(super) seconds: u64,
     /// The first well-formed `v1`, which is nearly always the only `v1`.
     first: Candidate,
-    /// The parts after `first`.
     others: Parts<'a>,
 }
 
@@ -76,7 +75,6 @@ impl<'a> Signature<'a> {
     }
 }
 
-/// An iterator over the remaining parts of a header.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     rest: Option<&'a [u8]>,
@@ -84,7 +82,6 @@ struct Parts<'a> {
     read: u8,
 }
 
-/// One part: `name=value`.
 struct Part<'a> {
     name: &'a [u8],
     value: &'a [u8],
@@ -129,7 +126,6 @@ impl Part<'_> {
         seconds.filter(|_| plain).ok_or(MalformedReason::Timestamp { part: self.number.into() })
     }
 
-    /// Reads the value of a `v1`.
     fn candidate(&self) -> Result<Candidate, MalformedReason> {
         let part = self.number.into();
         let Ok(digits) = self.value.try_into() else {

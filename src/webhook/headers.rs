@@ -47,7 +47,7 @@ impl<'a> DeliveryHeaders<'a> {
     /// Finds the three headers in pairs of name and value from any framework.
     ///
     /// If a framework joins repeated headers with commas, a repeated signature header is still
-    /// refused, because the joined header has a second `t` and is therefore malformed.
+    /// refused, because a second `t` makes the joined header malformed.
     #[must_use]
     pub fn from_pairs<'n, V>(
         product: &Product,
@@ -68,19 +68,19 @@ impl<'a> DeliveryHeaders<'a> {
         })
     }
 
-    /// Adds a received signature header. If the header is repeated, add each of its values.
+    /// Adds a received signature header. Add repeated headers, too.
     #[must_use]
     pub fn signature(self, value: &'a [u8]) -> Self {
         Self { signature: self.signature.and(value), ..self }
     }
 
-    /// Adds a received event header. If the header is repeated, add each of its values.
+    /// Adds a received event header. Add repeated headers, too.
     #[must_use]
     pub fn event(self, value: &'a [u8]) -> Self {
         Self { event: self.event.and(value), ..self }
     }
 
-    /// Adds a received delivery header. If the header is repeated, add each of its values.
+    /// Adds a received delivery header. Add repeated headers, too.
     #[must_use]
     pub fn delivery(self, value: &'a [u8]) -> Self {
         Self { delivery: self.delivery.and(value), ..self }

@@ -31,10 +31,9 @@ use crate::{Product, Timestamp};
 /// ```
 ///
 /// For every attempt, sign the same stored bytes again, with the attempt's time. Keep a signer for
-/// each endpoint until the endpoint's secrets change. The signer contains the key schedule of each
-/// secret, which HMAC needs for every message. Without a kept signer, computing the schedules takes
-/// half of the time of signing a short message. If another process rotates the secret, a kept
-/// signer signs without the new secret.
+/// each endpoint until the endpoint's secrets change. A new signer computes HMAC's key schedules,
+/// which takes half of the time of signing a short message. If another process rotates the secret,
+/// a kept signer signs without the new secret.
 ///
 /// # Rotation
 /// After a rotation, the replaced secret continues to sign until this secret expires. Therefore the
@@ -79,7 +78,7 @@ impl Key {
 }
 
 impl Signer {
-    /// The most secrets that sign at once: 4. Receivers read at most 16 parts and 1 KiB per header.
+    /// The most secrets that sign at once: 4.
     pub const MAX_SECRETS: usize = 4;
 
     /// The default time for which a replaced secret continues to sign: 24 hours.
@@ -91,8 +90,8 @@ impl Signer {
         Self { newest: Key::new(newest), previous: Vec::new(), product: Product::default() }
     }
 
-    /// Adds a previous secret from the store. If you add several secrets, begin with the secret
-    /// that was replaced last. An expired secret is ignored.
+    /// Adds a previous secret from the store. Begin with the secret that was replaced last. An
+    /// expired secret is ignored.
     ///
     /// # Errors
     /// Returns [`SetupError::TooManySecrets`] if more than [`MAX_SECRETS`](Self::MAX_SECRETS)

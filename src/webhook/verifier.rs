@@ -91,9 +91,8 @@ impl Verifier {
     ///
     /// # Errors
     /// Returns an error if the tolerance is zero, or is more than
-    /// [`MAX_TOLERANCE`](Self::MAX_TOLERANCE). In some other libraries, a tolerance of zero
-    /// switches off the check of the time. This verifier always checks the time. Therefore verify a
-    /// body when it arrives, and not again when you take it from a queue.
+    /// [`MAX_TOLERANCE`](Self::MAX_TOLERANCE). The check of the time cannot be switched off.
+    /// Therefore verify a body when it arrives, and not again when you take it from a queue.
     pub fn with_tolerance(mut self, tolerance: Duration) -> Result<Self, SetupError> {
         if tolerance.is_zero() {
             return Err(SetupError::NoTolerance);

@@ -11,7 +11,6 @@ use crate::json::{ParseError, ParseErrorKind};
 use crate::rest::{ApiError, ApiResponse, ErrorCode};
 use crate::secret::{excerpt, one_line};
 
-/// An HTTP client's error, or a text.
 pub(super) type Cause = Box<dyn Error + Send + Sync>;
 
 /// The error of a request without a successful answer: the reason, and who must act.
@@ -198,8 +197,7 @@ impl ClientError {
     }
 }
 
-/// Returns the text of an error, followed by each text of its sources that the result does not yet
-/// contain.
+/// Returns the text of an error, and the texts of its sources that are not yet included.
 fn in_one_line(error: &(dyn Error + 'static)) -> String {
     const MAX_LEN: usize = 500;
     let mut text = error.to_string();
@@ -362,8 +360,7 @@ impl ClientErrorReason {
         }
     }
 
-    /// Returns the fault of a response with any other status than 200. A body longer than
-    /// [`ClientError::MAX_BODY_LEN`] is not the service's.
+    /// Returns the fault of a response with any other status than 200.
     fn of_refusal(body: &[u8]) -> Self {
         if body.len() <= ClientError::MAX_BODY_LEN
             && let Ok(error) = ApiError::from_json(body)

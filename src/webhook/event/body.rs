@@ -30,9 +30,9 @@ use crate::webhook::signer::Signer;
 /// ```
 ///
 /// [`NewEvent`](super::NewEvent) creates a body. Store the text of [`as_str`](Self::as_str), and
-/// restore the body from this text with [`from_stored`](Self::from_stored). Serde reads and writes
-/// a body as a string. The id, type, account and time of a body always come from its bytes.
-/// Therefore no event is delivered with the id of another event. Cloning a body is cheap.
+/// restore the body with [`from_stored`](Self::from_stored). Serde reads and writes a body as a
+/// string. The id, type, account and time of a body always come from its bytes. Therefore no event
+/// is delivered with the id of another event. Cloning a body is cheap.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EventBody {
     text: Arc<str>,
@@ -59,7 +59,7 @@ impl EventBody {
         Ok(Self { text, id, event_type: r#type.0, account_id, created_at })
     }
 
-    /// Writes an event as a body. Each event is written only once, and its bytes are kept.
+    /// Writes an event as a body. Each event is written only once.
     #[expect(clippy::expect_used, reason = "JSON is UTF-8")]
     pub(super) fn write(event: &Event) -> Self {
         let text = String::from_utf8(event.to_json()).expect("JSON is UTF-8");
@@ -102,8 +102,8 @@ impl EventBody {
         &self.account_id
     }
 
-    /// Returns the time at which the event was created. The 30 days of retention, for which the
-    /// service keeps the event, begin at this time.
+    /// Returns the time at which the event was created. The 30 days of retention begin at this
+    /// time.
     #[must_use]
     pub fn created_at(&self) -> Timestamp {
         self.created_at
@@ -117,8 +117,8 @@ impl EventBody {
         signer.headers(event_type, value(self.id.as_str()), self.as_bytes(), now)
     }
 
-    /// Creates the request that delivers this event. The request is a POST with the URI `/` and the
-    /// five headers of a delivery.
+    /// Creates the POST request that delivers this event, with the URI `/` and the five headers of
+    /// a delivery.
     ///
     /// The request is meant for the tests of a receiver: see [`testing`](crate::webhook::testing).
     #[must_use]

@@ -34,9 +34,6 @@ use crate::model::{Appointment, Call, Contact, TransferredCall};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Each method for a type of event checks the protocol's rules for the type, and writes the event
-/// once.
-///
 /// # Errors
 /// If the event is longer than [`MAX_JSON_LEN`] bytes, each method returns
 /// [`NewEventError::TooLong`], because no receiver reads such a long event. Some methods can also
@@ -52,8 +49,8 @@ pub struct NewEvent {
 }
 
 impl NewEvent {
-    /// Creates an event at the time `now`. Give each event its own id, and send the event with this
-    /// id to all endpoints.
+    /// Creates an event at the time `now`. Each event needs its own id, which is the same for all
+    /// endpoints.
     ///
     /// If your program may create the event of one change twice, take `id` from
     /// [`EventId::derived`], and take `now` from the stored change. If a database column stores

@@ -16,8 +16,8 @@ use crate::model::{Appointment, Call, Contact, TransferredCall};
 
 /// Defines the types of events. A row has the text of the event's type, the occasion on which the
 /// service sends the event, the Rust type of the data, the place of the data, and a sample of the
-/// data. The comment above a row documents the variant of `EventData`. The place has two parts,
-/// with a period between them: a field of `data` and a field of the variant.
+/// data. The comment above a row documents the variant of `EventData`. The place is a field of
+/// `data`, a period and a field of the variant.
 macro_rules! event_types {
     ($(
         $(#[$meta:meta])*
@@ -149,8 +149,7 @@ macro_rules! event_types {
     };
 }
 
-/// The name of the typed field of `data`. If `data` itself is an object with any fields, the place
-/// is `None`.
+/// The name of the typed field of `data`; `None` if `data` may have any fields.
 type Place = Option<&'static str>;
 const OBJECT: Place = Some("object");
 const MESSAGE: Place = Some("message");

@@ -35,7 +35,7 @@ json_object! {
     pub struct Origin {
         /// The source of the change.
         pub source: OriginSource,
-        /// The credential with which the change was made, if a credential was used.
+        /// The credential with which the change was made, if any.
         pub credential_id: Option<CredentialId>,
         /// The idempotency key of the request that made the change, if the request had a key.
         pub idempotency_key: Option<String>,

@@ -41,8 +41,7 @@
 //!
 //! [`NewEvent`] has a method for each type of event. The method writes the event exactly once, as
 //! an [`EventBody`]. In every attempt, sign and send the stored bytes of this body. [`UsageWatch`]
-//! decides whether to send an event about the usage, and [`NameSource`] decides whether to send an
-//! event about a contact.
+//! and [`NameSource`] decide whether to send an event about the usage or a contact.
 
 mod body;
 mod compose;

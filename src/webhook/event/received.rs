@@ -61,8 +61,8 @@ pub struct Event {
     pub api_version: Option<ApiVersion>,
     /// The account that the event belongs to.
     pub account_id: AccountId,
-    /// The origin of the change that the event reports. The value is `None` in older events that
-    /// are delivered again. If the origin is unreadable, the value is `None` and the data is
+    /// The origin of the reported change. The value is `None` in older events that are delivered
+    /// again. If the origin is unreadable, the value is `None` and the data is
     /// [`EventData::Unreadable`].
     pub origin: Option<Origin>,
     /// The data of the event, in the form of the event's type.
@@ -138,8 +138,8 @@ impl Event {
     }
 }
 
-/// Reads an event in one pass. Reads the data in the form of the type `known`. If `known` is
-/// `None`, the body's `type` must precede the `data`.
+/// Reads an event in one pass, with the data in the form of the type `known`. If `known` is `None`,
+/// the body's `type` must precede the `data`.
 fn whole(bytes: &[u8], known: Option<EventType>) -> Result<Event, ParseError> {
     // Names that no text can hold lead to a second pass, which is slower.
     let names = if known.is_some() { Names::Any } else { Names::Text };
@@ -214,8 +214,7 @@ impl Verified<'_> {
     ///
     /// # Errors
     /// Returns an [`EventError`] if the body is not an event, or if one of these headers is
-    /// repeated or contradicts the body. After an error, the body is still verified, and you can
-    /// store the body.
+    /// repeated or contradicts the body. You can still store the verified body.
     pub fn event(&self) -> Result<Event, EventError> {
         let headers = self.headers();
         if let Some(header) = headers.repeated() {

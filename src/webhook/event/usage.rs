@@ -46,9 +46,8 @@ impl UsageWatch {
     }
 }
 
-/// Returns whether `used` is at least 75 % of `included`. The function computes in integers,
-/// because rounding would falsify the result. For example, 751 minutes are at least 75 % of 1001
-/// minutes, but 750 minutes are not.
+/// Returns whether `used` is at least 75 % of `included`. Integers avoid rounding errors: 751 is
+/// more than 75 % of 1001, but 750 is less.
 fn is_reached(used: u64, included: u64) -> bool {
     let [used, included] = [used, included].map(u128::from);
     // Below 2^66.

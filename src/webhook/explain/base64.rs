@@ -1,4 +1,4 @@
-//! Decodes every form of base64 that a decoder may accept.
+//! Decodes base64 leniently.
 
 use alloc::vec::Vec;
 

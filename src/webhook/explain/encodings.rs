@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
-/// The maximum number of texts inside a body that are tried: 4 strings and 4 objects.
+/// At most 4 strings and 4 objects inside a body are tried.
 const MAX_INSIDE: usize = 4;
 
 /// The search tries every combination of the first 4 numbers of a body.
@@ -14,8 +14,7 @@ const MAX_COMBINED: usize = 4;
 /// If a body has more than 64 numbers, its numbers are not tried in another form.
 const MAX_NUMBERS: usize = 64;
 
-/// Returns the objects inside a body, and the strings inside the body that begin like JSON or like
-/// JSON in base64.
+/// Returns the objects in a body, and the strings that begin like JSON, plain or in base64.
 pub(super) fn inside(body: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let starts = (0..body.len()).filter_map(|at| body.get(at..));
     let is_string = |rest: &&[u8]| rest.starts_with(b"\"{") || rest.starts_with(b"\"eyJ");
@@ -32,7 +31,6 @@ pub(super) fn inside(body: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     }))
 }
 
-/// Returns the bytes after the first `separator`.
 pub(super) fn after(body: &[u8], separator: &[u8]) -> Option<Vec<u8>> {
     let at = body.windows(separator.len()).position(|bytes| bytes == separator)?;
     Some(body.split_at_checked(at)?.1.strip_prefix(separator)?.into())
@@ -114,9 +112,8 @@ pub(super) fn without_space(body: &[u8]) -> Vec<u8> {
     body.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
 }
 
-/// Returns bodies in which numbers have another form, such as `750.0` for `750`. If the flag is
-/// true, all numbers were changed. If the flag is false, only some of the first few numbers were
-/// changed.
+/// Returns bodies in which numbers have another form, such as `750.0` for `750`. The flag shows
+/// whether all numbers were changed.
 pub(super) fn numbers(body: &[u8]) -> impl Iterator<Item = (bool, Vec<u8>)> {
     let parts = parts(body);
     let count = parts.iter().filter(|part| matches!(part, Part::Number(_))).count();
@@ -143,8 +140,7 @@ pub(super) fn numbers(body: &[u8]) -> impl Iterator<Item = (bool, Vec<u8>)> {
 #[derive(Clone, Copy)]
 enum Chosen {
     All,
-    /// One bit for each of the first numbers. The bit is 1 if the number is written in another
-    /// form.
+    /// One bit for each of the first numbers, set if the number is changed.
     These(u32),
 }
 
@@ -169,7 +165,6 @@ impl Chosen {
     }
 }
 
-/// A part of a body.
 enum Part<'a> {
     Text(&'a [u8]),
     Number(&'a [u8]),

@@ -197,7 +197,6 @@ impl Cause {
         Self { code, sentence: Cow::Owned(sentence), number: None }
     }
 
-    /// Sets the number of the call that added the known secret or delivery.
     pub(super) const fn with_number(mut self, number: usize) -> Self {
         self.number = Some(number);
         self

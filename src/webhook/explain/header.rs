@@ -13,8 +13,7 @@ const MIN_DIGITS: usize = 16;
 /// The number of digits of a whole digest: 64.
 const DIGITS: usize = 64;
 
-/// The maximum number of digests that are read from a header: 16. No well-formed header has more
-/// digests.
+/// The maximum number of digests that are read from a header: 16.
 const MAX_DIGESTS: usize = 16;
 
 const LABEL: Cause =

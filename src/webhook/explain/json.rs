@@ -178,8 +178,8 @@ struct Writer {
     depth: usize,
 }
 
-/// The longest text that is written: 1 MiB. Each text is written hundreds of times, and indentation
-/// can make deeply nested JSON sixty times as long.
+/// The longest text that is written: 1 MiB. Indentation can make deeply nested JSON sixty times as
+/// long.
 const MAX_WRITTEN: usize = 4 * Evidence::MAX_SEARCHED;
 
 impl Writer {

@@ -51,8 +51,7 @@ const UPPERCASE: Cause = Cause::new("secret_uppercase", "the secret given was pu
 const PLACEHOLDER: Cause =
     Cause::new("secret_placeholder", "the secret given is a placeholder of some documentation");
 
-/// A key that may have signed the message, and the causes that explain why this key is not the text
-/// given.
+/// A possible key, and the causes of its difference from the text given.
 pub(super) struct KeyCandidate {
     pub(super) key: MacKey,
     pub(super) causes: Vec<Cause>,
@@ -67,8 +66,7 @@ impl KeyCandidate {
     }
 }
 
-/// Returns the keys that may have signed if this text is the configured secret. The first key is
-/// the text itself.
+/// Returns the possible keys for this text. The first key is the text itself.
 pub(super) fn candidates(given: &str) -> Vec<KeyCandidate> {
     let mut found = alloc::vec![as_given(given)];
     let mut causes = Vec::new();
@@ -132,8 +130,7 @@ fn unusable(error: TextError) -> Cause {
     Cause::with_details("secret_unusable", sentence)
 }
 
-/// A fault in a secret's text, and the function that removes the fault. If the text does not have
-/// the fault, the function returns `None`.
+/// A fault in a secret's text, and the function that removes the fault.
 type Step = (Cause, fn(&str) -> Option<Secret>);
 
 /// The maximum number of faults that are removed from a text, one after another: 8.

@@ -40,8 +40,7 @@ const TIME_PREPENDED: Cause =
 /// The longest body for which each millisecond of a second is tried: 16 KiB.
 const MAX_MILLISECONDS: usize = 16 * 1024;
 
-/// The maximum work of a search: 64 times the length of the evidence. At this limit, the search
-/// ends.
+/// The maximum work of a search: 64 times the length of the evidence.
 const MAX_TIMES: usize = 64;
 /// The maximum work before the search tries known deliveries: 48 times the length of the evidence.
 const SEARCH_TIMES: usize = 48;
@@ -197,7 +196,6 @@ impl<'a> Search<'a> {
             .or_else(|| self.any_delivery())
     }
 
-    /// Undoes one change after another.
     fn any_change(&self, body: &[u8]) -> Option<Vec<Cause>> {
         TRIES.into_iter().find_map(|step| self.undone(body, step))
     }
@@ -288,9 +286,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Returns whether a delivery has the same event as this delivery. The ids in the bodies
-    /// decide, even if one body is no longer JSON. The delivery headers decide only if the bodies
-    /// cannot decide.
+    /// Returns whether a delivery has the same event as this delivery. The delivery headers decide
+    /// only if the bodies do not show the ids.
     fn is_same_event(&self, headers: &DeliveryHeaders<'_>, body: &[u8]) -> bool {
         let Evidence { headers: own_headers, body: own_body, .. } = self.evidence;
         let own = own_headers.value(DeliveryHeader::Delivery);
@@ -325,8 +322,8 @@ impl<'a> Search<'a> {
     }
 
     /// If one of the keys signed this message, returns the causes: the changes of the key, and the
-    /// faults in the way the digest is written. If several keys signed the message, returns the
-    /// causes of the digest that is written with the fewest faults.
+    /// faults in the way the digest is written. If several keys signed, chooses the digest with the
+    /// fewest faults.
     fn sign(&self, message: &[&[u8]], keys: usize) -> Option<Vec<Cause>> {
         let mut best: Option<(usize, Vec<Cause>)> = None;
         for (number, candidates) in self.keys.iter().enumerate() {
@@ -351,7 +348,7 @@ impl<'a> Search<'a> {
 }
 
 /// Creates the cause for a header and a body of two deliveries. Only one of the two parts is known
-/// to be genuine, because anybody who has seen a header can send the header again.
+/// to be genuine.
 fn other_delivery(part: &str, number: usize) -> Cause {
     let sentence = alloc::format!(
         "header and body are not of one delivery: the {part} is that of known delivery number {number}"
@@ -363,8 +360,8 @@ fn after(first: Cause, rest: Vec<Cause>) -> Vec<Cause> {
     core::iter::once(first).chain(rest).collect()
 }
 
-/// The smallest `t` that is read as milliseconds: 100,000,000,000. Read as seconds, this number is
-/// in the year 5138. Read as milliseconds, this number is in the year 1973.
+/// The smallest `t` that is read as milliseconds: 100,000,000,000. In seconds, this is the year
+/// 5138, and in milliseconds, the year 1973.
 const FIRST_MILLISECONDS: u64 = 100_000_000_000;
 
 /// Returns the causes that concern the time, for a signature with a correct digest.

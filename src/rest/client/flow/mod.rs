@@ -68,13 +68,11 @@ pub struct Flow<T: FlowTask> {
     time_limit: Duration,
     pace: Pace,
     position: Position<T>,
-    /// The reason why the last try failed; `None` if no try has failed since the last success.
     failure: Option<FlowError>,
     /// The number of failed tries of the current request.
     tried: u32,
     /// The number of restarts of the list since the list reached its furthest position.
     restarted: u32,
-    /// The furthest position of this walk.
     deepest: Option<Timestamp>,
     tickets: u64,
     progress: Progress,
@@ -110,7 +108,6 @@ impl Wait {
 }
 
 impl<T: FlowTask> Flow<T> {
-    /// Prepares the request for the next page, or ends the task.
     fn go_on(&mut self) {
         let done = self.task.end().filter(|_| !core::mem::take(&mut self.ends_again));
         self.position = done.map_or(Position::Waiting(Wait::OVER), Position::Done);
@@ -271,7 +268,7 @@ impl<T: FlowTask> Flow<T> {
         self.failure.as_ref()
     }
 
-    /// Returns when the request with this ticket was made, if the flow waits for the answer.
+    /// If the flow waits for this answer, returns when the request was made.
     fn awaits(&self, ticket: Ticket) -> Option<Timestamp> {
         match self.position {
             Position::Sent(expected, _, sent) if expected == ticket => Some(sent),
@@ -302,7 +299,6 @@ impl<T: FlowTask> Flow<T> {
         self.position = Position::Failed(error);
     }
 
-    /// Decides the step after a failed try.
     fn after(&mut self, error: FlowError, random: [u8; 8], now: Timestamp) -> Position<T> {
         let wait = match &error {
             FlowError::Client(error) => self.retry.wait(error, self.tried, random, now),
@@ -327,7 +323,6 @@ impl<T: FlowTask> Flow<T> {
         })
     }
 
-    /// Makes the request when the wait is over and the pace allows the request.
     fn waited(&mut self, mut wait: Wait, random: [u8; 8], now: Timestamp) -> Position<T> {
         // A clock that was set back makes no wait longer than it was.
         wait.until = wait.until.min(now.saturating_add(wait.length));
@@ -357,9 +352,8 @@ impl Flow<CallSync> {
     /// page, the flow also ignores the answer to the pending request.
     ///
     /// Use this function after each change of the stored state outside the flow. If another process may
-    /// change the stored state, store a batch only if the stored state is still your last state. If
-    /// another process has changed the stored state, do not store the batch, but pass the stored state
-    /// to this function.
+    /// change the stored state, store a batch only if the stored state is still your last state.
+    /// Otherwise pass the stored state to this function.
     pub fn continue_from(&mut self, mut state: CallSync) {
         if matches!(self.position, Position::Done(_) | Position::Stopped(_)) {
             return;

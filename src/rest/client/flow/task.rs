@@ -26,7 +26,7 @@ pub trait FlowTask: Run<<Self as FlowTask>::Batch, <Self as FlowTask>::Output> {
 pub enum Applied<B, O> {
     Done(O),
     Store(B, PageCount),
-    /// The request was too early. The flow repeats the request after this time.
+    /// The request was too early, and is repeated after this time.
     Wait(Duration),
 }
 
@@ -56,11 +56,10 @@ pub(super) mod sealed {
     pub trait Run<B, O>: Sized {
         type Request: ApiRequest;
 
-        /// Whether the task is done only at its second end. The first end may belong to a walk that an
-        /// earlier flow began. The walk of an earlier flow lacks the calls written since its beginning.
+        /// Whether the task is done only after a second walk. The first walk may be the rest of an
+        /// earlier flow's walk, which lacks the calls written since its beginning.
         const ENDS_TWICE: bool = false;
 
-        /// Returns the next request.
         fn asked(&self) -> Self::Request;
 
         /// Applies an answer. The task stays unchanged; [`store`](Self::store) changes the task.
@@ -71,15 +70,12 @@ pub(super) mod sealed {
             now: Timestamp,
         ) -> Result<Applied<B, O>, PagingError>;
 
-        /// Moves the task past the stored batch.
         fn store(&mut self, batch: &B);
 
-        /// Returns the output when the task has nothing left to request.
         fn end(&self) -> Option<O> {
             None
         }
 
-        /// Returns the request for the next page, if the task reads a list.
         fn list(&self) -> Option<ListCalls> {
             None
         }

@@ -46,12 +46,11 @@ stored_object! {
     pub(super) struct Cursors {
         /// The cursor of the next request; `None` for the first page.
         pub(super) cursor: Option<String>,
-        /// An earlier cursor of this walk. Whenever the number of pages is a power of two, the walk
-        /// replaces this cursor. In a cycle, the walk meets this cursor again within the cycle's length.
-        /// Therefore the walk need not keep every cursor.
+        /// An earlier cursor, by which the walk detects a cycle. The walk replaces this cursor whenever
+        /// the number of pages is a power of two.
         anchor: Option<String>,
         pages: u64,
-        /// The number of pages in a row that did not advance the walk.
+        /// The number of pages in a row without progress.
         empty: u32,
     }
 }
@@ -61,7 +60,7 @@ impl Cursors {
         Self { cursor, ..Self::default() }
     }
 
-    /// Moves to the page after `page`. Returns false if `page` was the last page.
+    /// Moves past `page`. Returns false if `page` was the last page.
     pub(super) fn follow(&mut self, page: &CallList, further: bool) -> Result<bool, PagingError> {
         let cursor = page.next_cursor.as_ref().filter(|cursor| !cursor.is_empty());
         let cursor = match (page.has_more, cursor) {

@@ -36,7 +36,6 @@ pub struct Batch<S> {
     pub next: S,
 }
 
-/// Binds a state to the mode or the account of a key, or refuses the key.
 fn bind<T: PartialEq>(bound: &mut Option<T>, to: T, refused: FlowError) -> Result<(), FlowError> {
     match bound {
         Some(bound) if *bound != to => Err(refused),

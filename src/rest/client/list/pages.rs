@@ -53,7 +53,7 @@ stored_object! {
     /// see [`PagingError::Cycle`].
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct CallPages {
-        /// The list without its cursor, because the walk has the cursor.
+        /// The list without its cursor.
         #[serde(with = "query_text")]
         list: ListCalls,
         walk: Walk,
@@ -68,7 +68,6 @@ stored_object! {
         /// The unreadable items that earlier passes returned beyond the frontier and that this pass has
         /// not met.
         unmet: BTreeSet<UnreadableKey>,
-        /// The bounds of a walk through the calls of a period.
         period: Option<Period>,
     }
 }
@@ -175,8 +174,7 @@ impl CallPages {
         Some(next)
     }
 
-    /// Returns how long to wait before the first page. If all calls of the period can be read, the wait
-    /// is zero.
+    /// Returns how long to wait before the first page, until all calls of the period can be read.
     pub(in crate::rest::client) fn wait(&self, clock: Timestamp) -> Duration {
         let period = self.period.as_ref().filter(|_| self.walk.cursor().is_none());
         period.map_or(Duration::ZERO, |period| period.complete_at.since(clock))
@@ -195,7 +193,7 @@ impl CallPages {
         Some(is_new)
     }
 
-    /// Moves past an item that cannot be read. Returns whether the item is new.
+    /// Returns whether an unreadable item is new.
     fn note(&mut self, walk: &Walk, item: &UnreadableCall) -> bool {
         let frontier = walk.frontier();
         if frontier.is_some() && walk.reached().is_none_or(|at| Some(at) > frontier) {
@@ -223,8 +221,7 @@ impl From<ListCalls> for CallPages {
     }
 }
 
-/// A list in its stored form: the text of its query. The text is checked only when it is read. Therefore
-/// a list that the service would refuse can be stored.
+/// The stored form of a list: its query. The query is checked only when the list is read.
 mod query_text {
     use serde::{Deserialize, Deserializer, Serializer, de};
 

@@ -108,9 +108,8 @@ stored_object! {
     /// # Size
     ///
     /// The state is small, even if the history is long. The state contains a position in the list, and
-    /// the ids of the calls within the lag below the watermark. The first sync may copy years of calls:
-    /// it is an ordinary walk, which continues after an interruption. The state grows by about 100 bytes
-    /// for each of these items:
+    /// the ids of the calls within the lag below the watermark. The state grows by about 100 bytes for
+    /// each of these items:
     ///
     /// - each call that is returned while the watermark does not move
     /// - each call that started at the same instant as the last call read
@@ -127,7 +126,6 @@ stored_object! {
         /// The mode of the key with which the sync was begun.
         #[serde(skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
-        /// The account, if the host has passed an account.
         #[serde(skip_serializing_if = "Option::is_none")]
         account_id: Option<AccountId>,
         since: Option<Timestamp>,
@@ -262,7 +260,7 @@ impl CallSync {
     /// the state to a running flow with [`Flow::continue_from`](super::super::Flow::continue_from).
     ///
     /// A call written before the [beginning](Self::since) of this sync is fresh each time the call
-    /// arrives. No walk returns a call written before the beginning, and the state does not keep its id.
+    /// arrives. No walk returns this call, and the state does not keep its id.
     #[must_use]
     pub fn take_call(&self, call: &Call) -> Option<Self> {
         if self.since.is_some_and(|since| call.created_at < since) {
@@ -286,7 +284,6 @@ impl CallSync {
         Self { walk: self.walk.as_ref().map(SyncWalk::restarted), ..self.clone() }
     }
 
-    /// Binds the state to the mode and the account of a key, or refuses the key.
     pub(in crate::rest::client) fn bind(
         &mut self,
         mode: Option<Mode>,
@@ -305,12 +302,10 @@ impl CallSync {
         self.bind(other.mode, other.account_id.as_ref())
     }
 
-    /// Refuses a stored sync with a lag above the maximum.
     fn check(&self) -> Result<(), &'static str> {
         if self.lag > Self::MAX_LAG { Err("lag is more than a day") } else { Ok(()) }
     }
 
-    /// Returns the `created_after` of this walk.
     fn listed_from(&self) -> Option<Timestamp> {
         let from = self.watermark.map(|watermark| watermark.saturating_sub(self.lag));
         from.max(self.since)
@@ -323,15 +318,13 @@ impl CallSync {
         outside || self.recent.contains_key(&call.id)
     }
 
-    /// Returns whether the id of this call can be removed. If a call was created more than a lag before
-    /// the walk began, the call was visible during the whole walk. Therefore the call's place in the
-    /// list alone shows whether the call was returned.
+    /// Returns whether the id of this call can be removed. A call that was written more than a lag
+    /// before the walk was visible during the whole walk. Therefore the call's place in the list shows
+    /// whether the call was returned.
     fn settles(&self, goal: Option<Timestamp>, call: &Call) -> bool {
         goal.is_some_and(|goal| call.created_at < goal.saturating_sub(self.lag))
     }
 
-    /// Moves past a call. Returns whether the call is new; `None` if the call cannot follow the previous
-    /// call.
     fn pass(&mut self, list: &mut Walk, goal: Option<Timestamp>, call: &Call) -> Option<bool> {
         let is_settled = self.settles(goal, call);
         let is_new = list.pass(call, self.is_known(call), is_settled)?;
@@ -345,14 +338,13 @@ impl CallSync {
         Some(is_new)
     }
 
-    /// Notes that the walk has shown an unreadable item. Returns whether the item is fresh.
+    /// Returns whether an unreadable item is fresh.
     fn note(&mut self, item: &UnreadableCall) -> bool {
         let returned = |id: &CallId| self.recent.contains_key(id);
         let returned = item.id().is_some_and(returned);
         !returned && self.unreadable.insert(UnreadableKey::new(item), item.created_at()).is_none()
     }
 
-    /// Ends the walk, after its last page.
     fn complete(&mut self, walk: &SyncWalk, clock: Timestamp) {
         self.watermark = walk.goal;
         self.kept = walk.kept.filter(|kept| Some(*kept) > walk.goal);

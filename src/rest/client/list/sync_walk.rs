@@ -22,10 +22,8 @@ pub(super) struct SyncWalk {
 }
 
 stored_object! {
-    /// The beginning of a walk.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Opening {
-        /// The `Date` of the first page.
         date: Option<Timestamp>,
         /// Whether the first page has not been read yet.
         first: bool,
@@ -33,7 +31,6 @@ stored_object! {
 }
 
 impl SyncWalk {
-    /// Creates a walk whose first page is read next.
     pub(super) fn new(
         watermark: Option<Timestamp>,
         kept: Option<Timestamp>,
@@ -49,7 +46,6 @@ impl SyncWalk {
         }
     }
 
-    /// Returns the same walk from its first page on.
     pub(super) fn restarted(&self) -> Self {
         Self { list: self.list.restarted(), ..self.clone() }
     }

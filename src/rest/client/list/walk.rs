@@ -27,7 +27,7 @@ stored_object! {
 }
 
 stored_object! {
-    /// The last call of a pass. The pass has passed all calls with a later `started_at`, and the calls
+    /// The last call of a pass. The pass has read all calls with a later `started_at`, and the calls
     /// `ids` with the same `started_at`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Place {
@@ -71,8 +71,8 @@ impl Walk {
     /// Moves past a call. Returns whether the call is new; `None` if the call cannot follow the previous
     /// call.
     ///
-    /// If the place of a settled call was passed, the call has been returned. For any other call, only
-    /// the kept ids show whether the call has been returned.
+    /// If a pass has passed the place of a settled call, the call has been returned. For a call that is
+    /// not settled, only the kept ids show this.
     pub(super) fn pass(&mut self, call: &Call, is_known: bool, is_settled: bool) -> Option<bool> {
         if self.place.as_ref().is_some_and(|place| place.is_below(call)) {
             return is_known.then_some(false);
@@ -88,7 +88,6 @@ impl Walk {
         places.any(|place| place.has_passed(call, is_settled))
     }
 
-    /// Returns whether an earlier pass has passed a call.
     pub(super) fn is_above_frontier(&self, call: &Call) -> bool {
         self.frontier.as_ref().is_some_and(|place| place.has_passed(call, true))
     }
@@ -103,12 +102,10 @@ impl Walk {
         self.frontier.as_ref().map(|place| place.started_at)
     }
 
-    /// Returns whether no call has been met.
     pub(super) fn is_at_start(&self) -> bool {
         self.place.is_none() && self.frontier.is_none()
     }
 
-    /// Returns the same walk from its first page on.
     pub(super) fn restarted(&self) -> Self {
         Self {
             cursors: Cursors::default(),
@@ -117,13 +114,11 @@ impl Walk {
         }
     }
 
-    /// Returns how many ids are kept.
     pub(super) fn ids(&self) -> usize {
         let places = [&self.place, &self.frontier].into_iter().flatten();
         places.map(|place| place.ids.len()).fold(0, usize::saturating_add)
     }
 
-    /// Returns the values that change with each step down the list.
     fn depth(&self) -> Option<(Timestamp, usize)> {
         self.place.as_ref().map(|place| (place.started_at, place.ids.len()))
     }
@@ -144,12 +139,10 @@ impl Place {
         self.ids.contains(&call.id) || (is_settled && self.is_below(call))
     }
 
-    /// Returns whether a call started after the place.
     fn is_below(&self, call: &Call) -> bool {
         call.started_at > self.started_at
     }
 
-    /// Returns whichever of two places is further down the list.
     fn further(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         let (mut one, other) = match (one, other) {
             (Some(one), Some(other)) => (one, other),
