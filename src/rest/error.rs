@@ -72,7 +72,6 @@ impl ErrorCode {
         self.row().map(|(_, error_type, _)| error_type)
     }
 
-    /// Returns the default message of the code, for people.
     fn default_message(&self) -> &'static str {
         self.row().map_or("The request was refused.", |(.., message)| message)
     }

@@ -100,7 +100,6 @@ impl ListCalls {
         Ok(self.unchecked_query())
     }
 
-    /// Writes the query without checking the list.
     pub(super) fn unchecked_query(&self) -> String {
         let Self { limit, cursor, filter } = self;
         let mut query = alloc::format!("limit={limit}");

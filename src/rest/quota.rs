@@ -31,7 +31,8 @@ impl Quota {
     pub const SPAN: Duration = Duration::from_secs(60);
 
     /// Returns this quota with another number of requests, for a customer with a higher limit or for a test.
-    /// A service with a changed quota must pass its decisions to `Identified::admit_decided`.
+    /// A service with a changed quota must pass its decision about each request to
+    /// `Identified::admit_decided`.
     #[must_use]
     pub const fn with_per_minute(self, per_minute: NonZeroU16) -> Self {
         Self { kind: self.kind, per_minute }

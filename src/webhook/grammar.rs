@@ -11,7 +11,6 @@ const MAX_PARTS: u8 = 16;
 /// The length of a digest in hex: 64 digits.
 const DIGITS: usize = 64;
 
-/// A signature header that was read.
 pub(super) struct Signature<'a> {
     /// The signed digits of `t`, as received.
     pub(super) timestamp: &'a [u8],

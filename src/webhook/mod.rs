@@ -28,7 +28,7 @@
 //! body, the signed bytes are lost. If your framework has its own header types, pass
 //! [`DeliveryHeaders`] to [`Verifier::verify_parts`]. With the feature `client`,
 //! `Verifier::receive` also reads the event and returns a receipt. In `webhook::receiver`, only
-//! this receipt leads to a 2xx response.
+//! this receipt can create a 2xx response.
 //!
 //! # The signature
 //!
@@ -54,7 +54,7 @@
 //! - A part has the form `name=value`. Names are case-sensitive. Parts with names other than `t`
 //!   and `v1` are ignored.
 //! - Exactly one `t` is present. The value of `t` has 1 to 19 digits, without a sign or a leading
-//!   zero. The signature covers this text as written.
+//!   zero. The signature covers these digits as written.
 //! - At least one `v1` is required. The verifier tries every well-formed `v1`, and one match is
 //!   enough. If at least one `v1` is well formed, each malformed `v1` is ignored. A digest in
 //!   uppercase hex is rejected. If this digest is otherwise right, the error reports the uppercase.

@@ -60,7 +60,7 @@ use crate::{Product, Timestamp};
 #[derive(Clone, Debug)]
 pub struct Signer {
     newest: Key,
-    /// The replaced secrets with their expiry times. The secret that was replaced last is first.
+    /// The replaced secrets with their expiry times, from the newest to the oldest.
     previous: Vec<(Key, Timestamp)>,
     product: Product,
 }
@@ -90,8 +90,8 @@ impl Signer {
         Self { newest: Key::new(newest), previous: Vec::new(), product: Product::default() }
     }
 
-    /// Adds a previous secret from the store. Begin with the secret that was replaced last. An
-    /// expired secret is ignored.
+    /// Adds a previous secret from the store. Add previous secrets from the newest to the oldest.
+    /// An expired secret is ignored.
     ///
     /// # Errors
     /// Returns [`SetupError::TooManySecrets`] if more than [`MAX_SECRETS`](Self::MAX_SECRETS)

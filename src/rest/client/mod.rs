@@ -97,8 +97,8 @@
 //! ```
 //!
 //! The program [`copy`](https://docs.rs/crate/call-assistant/latest/source/examples/copy.rs) runs this
-//! loop with the HTTP client ureq, in 60 lines. A test kills this program at 240 points. To stop a copy
-//! early, drop the flow, and cancel the pending request or sleep.
+//! loop with the HTTP client ureq, in 60 lines. A test kills this program at 240 points, and finds no
+//! call lost or repeated. To stop a copy early, drop the flow, and cancel the pending request or sleep.
 //!
 //! # An item that cannot be read
 //!

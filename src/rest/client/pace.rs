@@ -37,7 +37,7 @@ stored_object! {
 const LONGEST_GAP: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Pace {
-    /// Creates the pace of a single client that uses the whole quota.
+    /// Creates the pace of a client that shares the quota with no other client.
     #[must_use]
     pub fn new(quota: Quota) -> Self {
         Self::shared(quota, 1)

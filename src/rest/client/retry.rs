@@ -41,8 +41,7 @@ impl Retry {
     /// header must not stop a client for a year.
     pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
-    /// Creates a policy of five tries. Without jitter, the backoffs are half a second, one, two and
-    /// four seconds.
+    /// Creates a policy of five tries. Without jitter, the backoffs are 0.5, 1, 2 and 4 seconds.
     #[must_use]
     pub const fn new() -> Self {
         Self {

@@ -35,7 +35,7 @@ use crate::model::{Appointment, Call, Contact, TransferredCall};
 /// ```
 ///
 /// # Errors
-/// If the event is longer than [`MAX_JSON_LEN`] bytes, each method returns
+/// If the event is longer than [`MAX_JSON_LEN`] bytes, each method for a type returns
 /// [`NewEventError::TooLong`], because no receiver reads such a long event. Some methods can also
 /// return other errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,15 +123,15 @@ impl NewEvent {
         self.write(EventData::AppointmentCancelled(appointment.cancelled()))
     }
 
-    /// Creates the two events that report that the assistant moved an appointment. The first event
-    /// is `appointment.cancelled` for the old appointment. The second event is
-    /// `appointment.created` for the new appointment, which has a new id. Store both events
-    /// together, and send both events in this order.
+    /// Creates the two events for an appointment that the assistant moved. The first event is
+    /// `appointment.cancelled` for the old appointment. The second event is `appointment.created`
+    /// for the new appointment, which has a new id. Store both events together, and send both
+    /// events in this order.
     ///
     /// # Errors
     /// Returns an error if the origin is not the assistant, if both events have the same id, or if
     /// an event is too long. Also returns an error if both appointments have the same `id`. If an
-    /// appointment has no `id`, returns an error if the two objects are equal.
+    /// appointment has no `id`, equal objects count as the same appointment.
     pub fn voice_reschedule(
         self,
         created_id: EventId,

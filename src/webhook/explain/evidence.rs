@@ -75,8 +75,8 @@ impl<'a> Evidence<'a> {
     /// whether the headers or the bodies of the two deliveries were swapped. The first call of this
     /// method has number 1: see [`Cause::number`](super::Cause::number).
     ///
-    /// For each added delivery, the search computes at most two digests for each secret. Therefore
-    /// add only deliveries of the same few minutes.
+    /// Each added delivery costs at most two digests for each secret. Therefore add only deliveries
+    /// of the same few minutes.
     #[must_use]
     pub fn with_known_delivery(mut self, headers: DeliveryHeaders<'a>, body: &'a [u8]) -> Self {
         self.deliveries.push((headers, body));

@@ -120,7 +120,7 @@ impl fmt::Display for Explanation {
 /// | `signed_without_time` | the body was signed without the time |
 /// | `signed_without_period` | time and body were signed without the period between them |
 /// | `signed_with_id` | the event's id was signed too, as Standard Webhooks does |
-/// | `delivery_other` | the header and the body are from two deliveries, and one of these is a known delivery |
+/// | `delivery_other` | the header and the body are from two deliveries, one of which is a known delivery |
 /// | `delivery_id_differs` | the delivery header is not the body's id; always a guess |
 ///
 /// | code | the secret |

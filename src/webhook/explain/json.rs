@@ -31,7 +31,6 @@ pub(super) fn find_style<T>(
     None
 }
 
-/// The style in which a library writes JSON.
 #[derive(Clone, Copy)]
 struct Style {
     layout: &'static Layout,

@@ -106,8 +106,7 @@ struct Search<'a> {
     reading: Reading<'a>,
     /// For each secret, the keys that may have signed. The first key is the secret as given.
     keys: Vec<Vec<KeyCandidate>>,
-    /// The number of bytes that were hashed and compared. The field `limit` is the maximum of this
-    /// number.
+    /// The number of bytes that were hashed and compared: at most `limit`.
     work: Cell<usize>,
     limit: Cell<usize>,
     given: usize,
@@ -360,8 +359,8 @@ fn after(first: Cause, rest: Vec<Cause>) -> Vec<Cause> {
     core::iter::once(first).chain(rest).collect()
 }
 
-/// The smallest `t` that is read as milliseconds: 100,000,000,000. In seconds, this is the year
-/// 5138, and in milliseconds, the year 1973.
+/// The smallest `t` that is read as milliseconds: 100,000,000,000. As seconds, this number is in
+/// the year 5138, and as milliseconds, in the year 1973.
 const FIRST_MILLISECONDS: u64 = 100_000_000_000;
 
 /// Returns the causes that concern the time, for a signature with a correct digest.

@@ -352,8 +352,8 @@ impl Flow<CallSync> {
     /// page, the flow also ignores the answer to the pending request.
     ///
     /// Use this function after each change of the stored state outside the flow. If another process may
-    /// change the stored state, store a batch only if the stored state is still your last state.
-    /// Otherwise pass the stored state to this function.
+    /// change the stored state, store a batch only if the stored state is still your last state. If the
+    /// stored state has changed, pass it to this function instead.
     pub fn continue_from(&mut self, mut state: CallSync) {
         if matches!(self.position, Position::Done(_) | Position::Stopped(_)) {
             return;

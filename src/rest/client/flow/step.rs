@@ -27,8 +27,9 @@ pub enum Step<'f, T: FlowTask + 'f> {
     /// The instant at which to call [`Flow::next`](super::Flow::next) again. Sleep for
     /// `until.since(now())`. Before this instant, `next` returns the same step.
     Wait(Timestamp),
-    /// A batch to store in one transaction, before [`Flow::stored`](super::Flow::stored). The batch is
-    /// borrowed from the flow. Therefore clone the parts that you keep before you call `stored`.
+    /// A batch to store in one transaction, before you call [`Flow::stored`](super::Flow::stored). The
+    /// batch is borrowed from the flow. Therefore clone the parts that you keep before you call
+    /// `stored`.
     Store(&'f T::Batch),
     /// The result of the task, or an error. [`FlowError::action`] returns who must act on the error.
     Done(Result<T::Output, FlowError>),

@@ -35,10 +35,9 @@ stored_object! {
     /// # Ok::<(), call_assistant::rest::client::PagingError>(())
     /// ```
     ///
-    /// The state is small. It contains the position of the walk in the list, the ids of the calls that
-    /// started at the instant of this position, and the keys of unreadable items near this position.
-    /// Each id or key takes about 100 bytes. A later version of this crate reads the states of earlier
-    /// versions.
+    /// The state is small: the walk's position in the list, the ids of the calls that started at the
+    /// instant of this position, and the keys of unreadable items near this position. Each id or key
+    /// takes about 100 bytes. A later version of this crate reads the states of earlier versions.
     ///
     /// # The next page
     ///
@@ -78,7 +77,7 @@ stored_object! {
     struct Period {
         from: Timestamp,
         until: Timestamp,
-        /// The instant, by the service's clock, at which all calls of the period can be read.
+        /// The instant, by the service's clock, from which all calls of the period can be read.
         complete_at: Timestamp,
     }
 }
@@ -106,8 +105,8 @@ impl CallPages {
     /// Therefore a [flow](super::super::Client::pages) waits until `lag` has passed since `until`. As
     /// the current time, the flow uses the `Date` of an answer or, if the answer has no `Date`, `now`.
     /// Choose a lag that is longer than the longest call plus the time to write the call. If the service
-    /// writes a call after the lag, the walk may miss the call. A loop of your own must wait in the same
-    /// way.
+    /// writes a call only after this lag, the walk may miss the call. A loop of your own must also wait
+    /// until `lag` has passed.
     ///
     /// The list is read from the newest call to the first call that started before `from`. Therefore a
     /// walk through an old period also reads every call that started later. Each unreadable item that

@@ -46,12 +46,12 @@ stored_object! {
     ///
     /// # Promise
     ///
-    /// **Store the fresh calls and the next state in one transaction.** Then every call is processed
+    /// **Store the returned calls and the next state in one transaction.** Then every call is processed
     /// exactly once, even after a crash, and regardless of the order in which the service writes and
-    /// shows calls. This promise has one condition: the delay of each call must be at most the lag,
-    /// which is a minute by default. The delay begins with the transaction that writes the call, and
-    /// ends when every answer shows the call. The delay includes the delays of replicas, and the
-    /// differences between the clocks of the service's machines.
+    /// shows calls. This promise has one condition: the delay of each call must be at most the lag (a
+    /// minute by default). The delay begins with the transaction that writes the call, and ends when
+    /// every answer shows the call. The delay includes the delays of replicas, and the differences
+    /// between the clocks of the service's machines.
     ///
     /// If the service's database loses the latest calls, the service may write a lost call again, with a
     /// later `created_at`. If the service writes the call again within the lag, the sync does not return
@@ -69,15 +69,15 @@ stored_object! {
     ///
     /// An item of a page that is not a readable call does not stop the sync. The item is returned once,
     /// as an [`UnreadableCall`]. The item is recognised by its id or, without a readable id, by the
-    /// SHA-256 of its bytes. When the service has repaired the item, the sync returns the item as a
-    /// fresh call.
+    /// SHA-256 of its bytes. When the service has repaired the item, the sync returns the item as a new
+    /// call.
     ///
     /// # Why a watermark alone loses calls
     ///
     /// `created_at` is the instant at which the service *began* to write a call. A call becomes visible
     /// a little later, perhaps after calls with a later `created_at`. The list is ordered by
-    /// `started_at`, so a new call can appear before or after the page that is being read. Therefore a
-    /// sync follows three rules:
+    /// `started_at`, so a new call can appear on a page that was already read. Therefore a sync follows
+    /// three rules:
     ///
     /// 1. **Ask from below the watermark.** The `created_after` of a query is the watermark minus the
     ///    lag (a minute by default). The state keeps the ids of the returned calls that were written at
@@ -107,9 +107,8 @@ stored_object! {
     ///
     /// # Size
     ///
-    /// The state is small, even if the history is long. The state contains a position in the list, and
-    /// the ids of the calls within the lag below the watermark. The state grows by about 100 bytes for
-    /// each of these items:
+    /// Even for a long history, the state is small: a position in the list, and the ids of the calls
+    /// within the lag below the watermark. The state grows by about 100 bytes for each of these items:
     ///
     /// - each call that is returned while the watermark does not move
     /// - each call that started at the same instant as the last call read
@@ -132,10 +131,10 @@ stored_object! {
         /// The watermark. All calls written a lag or more before the watermark have been returned,
         /// except calls written before `since`.
         watermark: Option<Timestamp>,
-        /// The returned calls that a query may list again, each with its `created_at`.
+        /// The returned calls that a query may list again, with the `created_at` of each call.
         recent: BTreeMap<CallId, Timestamp>,
-        /// A `created_at` that no clock had reached. When a clock has reached this instant, this instant
-        /// becomes the watermark.
+        /// A `created_at` that the clock had not reached. When the clock has reached this instant, the
+        /// instant becomes the watermark.
         kept: Option<Timestamp>,
         /// The returned unreadable items, each with its `created_at`. If an item has no `created_at`,
         /// the value is a time after the walk that last showed the item, and `None` during that walk.
@@ -256,8 +255,9 @@ impl CallSync {
     /// Takes a call that arrived outside a walk, for example in the event `call.ended`. Returns `None`
     /// if the call has been returned before. Otherwise the call is fresh, and the function returns the
     /// new state. Store the call together with this state. Then no walk returns the call. The state
-    /// keeps the id of the call until the watermark has passed the call, so run a walk regularly. Pass
-    /// the state to a running flow with [`Flow::continue_from`](super::super::Flow::continue_from).
+    /// keeps the id of the call until the watermark is a lag later than the call, so run a walk
+    /// regularly. Pass the state to a running flow with
+    /// [`Flow::continue_from`](super::super::Flow::continue_from).
     ///
     /// A call written before the [beginning](Self::since) of this sync is fresh each time the call
     /// arrives. No walk returns this call, and the state does not keep its id.

@@ -92,12 +92,10 @@ impl Walk {
         self.frontier.as_ref().is_some_and(|place| place.has_passed(call, true))
     }
 
-    /// Returns the `started_at` of the last call of this pass.
     pub(super) fn reached(&self) -> Option<Timestamp> {
         self.place.as_ref().map(|place| place.started_at)
     }
 
-    /// Returns the furthest `started_at` of the earlier passes.
     pub(super) fn frontier(&self) -> Option<Timestamp> {
         self.frontier.as_ref().map(|place| place.started_at)
     }
