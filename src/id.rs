@@ -19,14 +19,15 @@
 //!
 //! An id is 1 to [`MAX_ID_LEN`] bytes of visible ASCII (`!` to `~`), so that headers, paths and
 //! logs can contain the id unchanged. Ids are compared byte by byte, as in the order of the call
-//! list. Cloning is cheap.
+//! list. Cloning an id is cheap.
 //!
 //! JSON readers are more tolerant. In JSON, an [`AccountId`], [`CallId`], [`ContactId`] or
 //! [`AppointmentId`] is any text of 1 to [`MAX_ID_LEN`] bytes, so that one unusual id does not make
-//! a call unreadable. `Display` escapes control characters. `as_str` returns the text.
+//! a call unreadable. An id's `Display` escapes control characters. `as_str` returns the text
+//! unchanged.
 //!
 //! The [protocol](crate::guide::protocol) gives a prefix to [`EventId`] (`evt_`) and [`RequestId`]
-//! (`req_`) only. Therefore only these two prefixes are checked. Do not derive anything from the
+//! (`req_`) only. Therefore only these two types check a prefix. Do not derive anything from the
 //! rest of an id.
 
 use alloc::string::ToString;
@@ -145,7 +146,7 @@ id!(/// The id of the delivery of one event to one endpoint.
 
 impl EventId {
     /// Creates the id of an event from the occurrence that the event reports. The same occurrence
-    /// always has the same id. Therefore an outbox may relay the event more than once.
+    /// always has the same id. Therefore an outbox may relay the same event more than once.
     ///
     /// ```
     /// use call_assistant::id::EventId;
@@ -155,11 +156,12 @@ impl EventId {
     /// assert_ne!(id, EventId::derived(&["acct_1", "call.ended", "call_", "8fK2"]));
     /// ```
     ///
-    /// Pass the account, the type and the subject. If the subject can have several occurrences,
-    /// also pass a text that identifies the occurrence (for example, the version of the record).
-    /// Insert the event only if its id is new (`ON CONFLICT DO NOTHING`). Take the event's
-    /// `created_at` from the change, not from the relay, so that copies of the event also have the
-    /// same bytes. The id is no secret, because it can be computed from the parts.
+    /// Pass the account, the event's type and its subject, such as a call's id. If the subject can
+    /// have several occurrences, also pass a text that identifies the occurrence (for example, the
+    /// version of the record). Insert the event only if its id is new (`ON CONFLICT DO NOTHING`).
+    /// Take the event's `created_at` from the change, not from the relay, so that copies of the
+    /// event also have the same bytes. The id is no secret, because it can be computed from the
+    /// parts.
     ///
     /// The id is the first 16 bytes of the SHA-256 of all parts. Each part is preceded by its
     /// length in bytes, as eight bytes, big-endian. This rule never changes.

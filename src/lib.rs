@@ -1,8 +1,8 @@
 //! The protocol core of a voice-assistant service's public REST API and signed webhooks.
 //!
 //! The service answers phone calls for businesses. Its customers read the calls over a REST API and
-//! receive signed webhooks about them. The service embeds one half of this crate, and its customers
-//! embed the other half. Both halves use the same types.
+//! receive signed webhooks about the calls. The service embeds one half of this crate, and its
+//! customers embed the other half. Both halves use the same types.
 //!
 //! ```
 //! # #[cfg(feature = "client")] {
@@ -41,7 +41,8 @@
 //! ```
 //!
 //! **The crate does no I/O.** It has no sockets, no clock, no randomness, no logging and no
-//! runtime. The current time and random bytes are arguments. A host implements no trait.
+//! runtime. The current time and random bytes are arguments. A program with this crate (a *host*)
+//! implements no trait.
 //!
 //! # Where to begin
 //!
@@ -67,10 +68,10 @@
 //!
 //! # Four shapes
 //!
-//! - An *exchange* is one request, handled in steps. Each step consumes the previous step.
-//!   Therefore code that skips a step does not compile. Example: [`rest::server::Received`].
-//! - A *durable machine* is a small value that the host stores. Its methods take an outcome and the
-//!   time, and return a decision. Example: [`webhook::sender::Delivery`].
+//! - An *exchange* is one request, handled in steps. Each step consumes the result of the previous
+//!   step. Therefore code that skips a step does not compile. Example: [`rest::server::Received`].
+//! - A *durable machine* is a small value that the host stores. Its methods take an outcome, such
+//!   as a response, and the time, and return a decision. Example: [`webhook::sender::Delivery`].
 //! - A *pure check* returns a `Result` and keeps no state. Example: [`webhook::Verifier`].
 //! - A *flow* is a value that controls a loop. The host asks the flow for the next step. Example:
 //!   [`rest::client::Flow`].

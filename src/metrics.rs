@@ -23,17 +23,17 @@
 //! [`SenderMetrics`](crate::webhook::sender::SenderMetrics),
 //! [`ReceiverMetrics`](crate::webhook::receiver::ReceiverMetrics) and
 //! [`ApiMetrics`](crate::rest::server::ApiMetrics). A host counts each transition when it stores
-//! the transition. Therefore the counters need no query of the store. Each type takes a few hundred
-//! bytes, and counting allocates nothing. Serve the text as
+//! the transition. Therefore the counters need no query of the store. Each of these types takes a
+//! few hundred bytes, and counting allocates nothing. Serve the text as
 //! `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 //!
 //! # Names
 //! A service has the metrics of its senders and its API. A receiver has its own metrics. Add up the
 //! counters (`_total`, `_bucket`) of all processes. The other metrics are gauges of the store, and
-//! are equal in each process. Therefore use the maximum of all processes.
+//! are equal in each process. Therefore use the maximum of a gauge over all processes.
 //!
 //! At a service, alert on `oldest_due_seconds` above a minute, and on 5xx of the API. At a
-//! receiver, alert on `mismatch`, `too_old` and `too_new`.
+//! receiver, alert on the results `mismatch`, `too_old` and `too_new`.
 //!
 //! | metric | meaning |
 //! |---|---|
@@ -61,10 +61,11 @@
 //! | `call_assistant_receiver_events_total` | events, by `result`: `stored`, `claimed` (a claim began), `duplicate` (a copy), `busy` (a copy during a claim) |
 //!
 //! # Labels
-//! Every label has a closed set of values. No label holds an account, an endpoint or an event:
+//! Every label has a closed set of values. No label holds an account, an endpoint or an event, for
+//! two reasons:
 //! - Each value of a label is a separate series, which the monitoring system keeps for weeks. If a
-//!   label held an id, customers would determine the number of series. The monitoring system would
-//!   then run out of memory on the day of an outage.
+//!   label held an id, customers would determine the number of series, and the monitoring system
+//!   could run out of memory.
 //! - If a label held an id, readers of metrics would see the customers and their activity.
 //!
 //! The log and the [alerts](crate::guide::storing#alerts) of an endpoint show its history.
@@ -91,8 +92,8 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// # Ok::<(), std::fmt::Error>(())
 /// ```
 ///
-/// Write each name only once, and then call [`end`](Self::end). A name that ends in `_seconds` has
-/// seconds as its unit.
+/// Write each metric only once. After the last metric, call [`end`](Self::end). A name that ends in
+/// `_seconds` has seconds as its unit.
 #[derive(Debug)]
 #[must_use = "a text without its end is not valid"]
 pub struct OpenMetrics<W> {

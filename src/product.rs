@@ -12,7 +12,7 @@ use crate::text::{TextError, TextReason, check_len, check_present};
 /// The product's name, with the header names, key prefixes and `User-Agent` that are derived from it.
 ///
 /// The default name is *Service*, as in the [protocol](crate::guide::protocol). All derived names
-/// are computed once, when the product is created. Cloning is cheap.
+/// are computed once, when the product is created. Cloning a product is cheap.
 ///
 /// ```
 /// use call_assistant::Product;

@@ -44,7 +44,8 @@ pub enum ParseErrorKind {
     TooLong,
     /// A text that is not UTF-8.
     NotUtf8,
-    /// A text that is not JSON, or a value that cannot be represented: `1e400`, `"\ud800"`.
+    /// A text that is not JSON, or a value that cannot be represented, such as `1e400` or
+    /// `"\ud800"`.
     Syntax,
     /// A text that ends too early.
     Truncated,
@@ -63,13 +64,13 @@ impl ParseError {
         self.kind
     }
 
-    /// Returns the path of the field concerned: `caller.phone_number`, `data[3].started_at`. `None`
-    /// means a fault of the whole text.
+    /// Returns the path of the faulty field, such as `caller.phone_number` or `data[3].started_at`.
+    /// `None` means a fault of the whole text.
     ///
-    /// For a fault inside a value that this crate does not read, such as an unknown field, the path
-    /// is that of the whole value. A name is shown if it begins with a lowercase letter, consists
-    /// of at most 40 lowercase letters, digits and underscores, and is written without escapes. Any
-    /// other name is shown as `?`, because it may be personal data.
+    /// If the fault is inside a value that this crate does not read, such as an unknown field,
+    /// returns the path of the whole value. The path shows a name if the name begins with a
+    /// lowercase letter, consists of at most 40 lowercase letters, digits and underscores, and is
+    /// written without escapes. Any other name is shown as `?`, because it may be personal data.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         self.field.as_deref()
@@ -82,7 +83,7 @@ impl ParseError {
     }
 
     /// Returns the column in bytes. The first column is 1. If the text is too long, returns 0.
-    /// Otherwise, column 0 is the end of the previous line.
+    /// Otherwise, 0 means the end of the previous line.
     #[must_use]
     pub fn column(&self) -> usize {
         self.column
@@ -141,8 +142,8 @@ fn end(text: &[u8]) -> (usize, usize) {
     (lines.count().saturating_add(1), last)
 }
 
-/// Returns whether the text ends inside a number, before a digit. If `serde_json` ignores the
-/// value, it reports a wrong number, although one more digit may complete the number.
+/// Returns whether the text ends inside a number, before a digit. If `serde_json` skips such a
+/// number, it reports a malformed number, although one more digit may complete the number.
 fn ends_in_number(text: &str) -> bool {
     text.ends_with(['.', 'e', 'E', '+', '-'])
         && serde_json::from_str::<IgnoredAny>(&format!("{text}0"))

@@ -10,25 +10,25 @@
 //! ```
 //!
 //! - **Errors never quote values.** A [`ParseError`] reports the field, the line, the column and
-//!   the expected value. The error does not repeat the received value, because values can be
-//!   callers' names and phone numbers, and errors are logged. The errors of `serde_json` quote
-//!   values. Use `from_json`, which every type of this crate has, instead of
-//!   `serde_json::from_slice`.
-//! - **Unknown fields are ignored**, so that a service may add fields. Objects that the
-//!   [protocol](crate::guide::protocol) leaves open are kept unchanged: see [`JsonObject`].
+//!   the expected kind of value. The error does not repeat the received value, because values can
+//!   be callers' names and phone numbers, and errors are logged. The errors of `serde_json` quote
+//!   values. Therefore use this crate's `from_json` instead of `serde_json::from_slice`.
+//! - **Unknown fields are ignored**, so that a service may add fields. Objects whose fields the
+//!   [protocol](crate::guide::protocol) does not define are kept unchanged: see [`JsonObject`].
 //! - **A nullable field may be missing.** A reader reads the missing field as null. A writer always
 //!   includes the field.
 //! - **A known field given twice is an error.** An unknown field may be repeated.
 //! - **An object must be an object**, not an array of its values.
 //! - **Depth is unlimited** in unknown fields and in kept objects, because the reader does not
-//!   recurse into these values. A text over [`MAX_JSON_LEN`] bytes is refused before it is read.
+//!   recurse into these values. A text of more than [`MAX_JSON_LEN`] bytes is refused before it is
+//!   read.
 //!
 //! # Open and closed enums
 //!
-//! A string that has a fixed set of values today is an *open* enum. Its last variant, `Other`,
-//! contains, as an [`Unrecognized`], any text that this version does not know. The enum's constant
-//! `KNOWN` lists the other variants, for example for a form. An open enum is `#[non_exhaustive]`,
-//! because a later version may know another text.
+//! The type of a string with a fixed set of values today is an *open* enum. If this version does
+//! not know a text, the last variant, `Other`, contains the text as an [`Unrecognized`]. The enum's
+//! constant `KNOWN` lists all other variants, for example for the choices of a form. An open enum
+//! is `#[non_exhaustive]`, because a later version may know more texts.
 //!
 //! Public enums without `Other`, and structs with public fields, are also `#[non_exhaustive]`. The
 //! exceptions have a line `Closed:` in their documentation, with the reason why nothing can be
@@ -61,7 +61,7 @@ pub(crate) use read::{
 pub(crate) use tracker::Tracker;
 pub(crate) use values::read_items;
 
-/// The longest text that is read: 16 MiB, which is many times a page of 100 calls.
+/// The longest text that is read: 16 MiB, many times the size of a page of 100 calls.
 pub const MAX_JSON_LEN: usize = 16 * 1024 * 1024;
 
 /// Reads one value.

@@ -16,8 +16,8 @@ use super::{FromJson, Name, ParseError, ParseErrorKind, Tracker, deserialize, re
 ///
 /// This type is for objects whose fields the [protocol](crate::guide::protocol) does not define.
 /// Numbers keep their digits, fields keep their order, and the object is written with the text that
-/// was read. Read a field with [`get`](Self::get), or read [`as_str`](Self::as_str) into your own
-/// type.
+/// was read. Read a field with [`get`](Self::get), or parse the text of [`as_str`](Self::as_str)
+/// into your own type.
 ///
 /// ```
 /// use call_assistant::json::JsonObject;
@@ -49,7 +49,7 @@ impl JsonObject {
     /// Returns the value of a field. If the field is given several times, returns the last value.
     ///
     /// A field whose name is not Unicode text (`"\ud800"` is valid JSON) cannot be read by name.
-    /// This field stays in [`as_str`](Self::as_str). All other fields can still be read.
+    /// The field stays in [`as_str`](Self::as_str), and all other fields can still be read.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawValue> {
         let mut found = None;
@@ -67,7 +67,7 @@ impl JsonObject {
         self.get_as(name)
     }
 
-    /// Returns the value of a field, if it has this form.
+    /// Returns the value of a field, if the value can be read as a `T`.
     pub(crate) fn get_as<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }

@@ -38,8 +38,7 @@ impl<E> Unrecognized<E> {
     }
 }
 
-/// The longest part of a text that is shown: 64 bytes. The texts of this API have at most half as
-/// many bytes.
+/// The longest part of a text that is shown: 64 bytes. The texts of this API have at most 32 bytes.
 const SHOWN: usize = 64;
 
 /// Shows the text in one line, shortened, and without texts that look like a secret.
@@ -74,7 +73,7 @@ macro_rules! open_enum {
         }
 
         impl $name {
-            /// All variants but `Other`, in the protocol's order.
+            /// All variants except `Other`, in the protocol's order.
             pub const KNOWN: &'static [Self] = &[$(Self::$variant),+];
 
             /// Returns the text as it is sent.

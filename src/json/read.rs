@@ -62,12 +62,12 @@ pub(crate) enum Names {
     /// Any text.
     Text,
     /// Any text, including a text that Rust's strings cannot contain, such as half a surrogate
-    /// pair. Reading such names is slower.
+    /// pair. Reading names with `Any` is slower.
     Any,
 }
 
-/// Reads an object, beginning with these fields. Rejects an array of the fields, which serde's
-/// derive would accept.
+/// Reads an object into `fields`. Rejects an array of the fields' values, which serde's derive
+/// would accept.
 pub(crate) fn read_object<'de, T: ReadObject<'de>, D: Deserializer<'de>>(
     from: D,
     tracker: &Tracker<'de>,

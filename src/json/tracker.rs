@@ -113,7 +113,7 @@ impl<'de> Tracker<'de> {
         error
     }
 
-    /// Returns the recorded fault. By default, this is a value of another kind, which serde found.
+    /// Returns the recorded fault. If none was recorded, serde has found a value of another kind.
     pub(super) fn fault(&self) -> (ParseErrorKind, String) {
         let expected = || alloc::format!("expected {}", self.expected());
         self.fault.take().unwrap_or_else(|| (ParseErrorKind::Value, expected()))

@@ -9,7 +9,7 @@ use crate::id::AccountId;
 use crate::json::{self, ParseError, deserialize, json_object};
 
 json_object! {
-    /// The account that a credential belongs to. The API shows no other field.
+    /// The account that a credential belongs to. The API shows no other fields of an account.
     ///
     /// ```
     /// use call_assistant::model::Account;
@@ -49,7 +49,7 @@ impl Account {
     /// Reads an account from JSON, by the rules in [`json`](crate::json).
     ///
     /// # Errors
-    /// Returns the fault with its field, line and column, but never the value.
+    /// Returns the fault of the JSON and its position, but not the received value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         json::read(bytes)
     }

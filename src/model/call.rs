@@ -91,7 +91,7 @@ impl Call {
     }
 
     /// Returns the sort key of the call in a list. Lists are in descending order of this key: by
-    /// time, and for equal times by id, byte by byte.
+    /// `started_at`, and for equal times by id, byte by byte.
     #[must_use]
     pub fn list_order(&self) -> (Timestamp, &CallId) {
         (self.started_at, &self.id)
@@ -100,7 +100,7 @@ impl Call {
     /// Reads a call from JSON, by the rules in [`json`](crate::json).
     ///
     /// # Errors
-    /// Returns the fault with its field, line and column, but never the value.
+    /// Returns the fault of the JSON and its position, but not the received value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         json::read(bytes)
     }

@@ -34,10 +34,10 @@ use crate::json::{
 /// ```
 ///
 /// **Each item is read by itself.** An item that cannot be read is kept unchanged, together with
-/// the reason. The page stays readable: see [`ListedCall`].
+/// the reason, as a [`ListedCall`]. The rest of the page stays readable.
 ///
-/// A service sends all three fields. A page without `has_more` or `next_cursor` can also be read.
-/// The [protocol](crate::guide::protocol) defines each combination of the fields.
+/// A service sends all three fields. A reader also accepts a page without `has_more` or
+/// `next_cursor`. The [protocol](crate::guide::protocol) defines each combination of the fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallList {
@@ -51,7 +51,7 @@ pub struct CallList {
 
 /// An item of a [`CallList`].
 ///
-/// Closed: matching both variants keeps a call from being skipped silently.
+/// Closed: a program that handles both variants skips no call silently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListedCall {
     /// A call.
@@ -82,11 +82,11 @@ pub struct UnreadableCall {
 }
 
 impl CallList {
-    /// The maximum number of unreadable items in a page: 100. A page has at most as many calls. A
-    /// text with more unreadable items is not read as a page, and the error gives this reason.
+    /// The maximum number of unreadable items in a page: 100. A page has at most 100 calls. A text
+    /// with more unreadable items is not read as a page, and the error gives this reason.
     const MAX_UNREADABLE: usize = 100;
 
-    /// Creates a page. `next_cursor` is the cursor of the next page. The last page has no cursor.
+    /// Creates a page. `next_cursor` is the cursor of the next page, or `None` on the last page.
     #[must_use]
     pub fn new(calls: Vec<Call>, next_cursor: Option<String>) -> Self {
         let has_more = Some(next_cursor.is_some());
@@ -112,7 +112,7 @@ impl CallList {
     /// Reads a page from JSON, by the rules in [`json`](crate::json), each item by itself.
     ///
     /// # Errors
-    /// Returns the fault of the page with its field, line and column, but never the value.
+    /// Returns the fault of the page and its position, but not the received value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         // Nearly every page is without fault, and twice as fast to read as a whole.
         match json::read::<Faultless>(bytes) {
@@ -142,7 +142,7 @@ impl UnreadableCall {
         self.id.as_ref()
     }
 
-    /// Returns the time when the record was written, if that time is readable.
+    /// Returns the item's `created_at`, if this time is readable.
     #[must_use]
     pub fn created_at(&self) -> Option<Timestamp> {
         self.created_at

@@ -81,7 +81,7 @@ impl TransferredCall {
         self.transfer.target_label.get()
     }
 
-    /// Returns the time of the transfer, if it is an RFC 3339 time.
+    /// Returns the time of the transfer, if the field contains an RFC 3339 time.
     #[must_use]
     pub fn transferred_at(&self) -> Option<Timestamp> {
         serde_json::from_str(self.transferred_at_json()?.get()).ok()
@@ -97,7 +97,7 @@ impl TransferredCall {
     /// Reads a transferred call from JSON, by the rules in [`json`](crate::json).
     ///
     /// # Errors
-    /// Returns the fault with its field, line and column, but never the value.
+    /// Returns the fault of the JSON and its position, but not the received value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         json::read(bytes)
     }
@@ -158,8 +158,8 @@ open_enum! {
 
 /// An appointment. The [protocol](crate::guide::protocol) defines only its `status`.
 ///
-/// The object is kept as received. The two fields that this crate uses have methods. The other
-/// fields are in [`object`](Self::object).
+/// The object is kept as received. The fields `status` and `id` have methods. All fields are in
+/// [`object`](Self::object).
 ///
 /// ```
 /// use call_assistant::json::JsonObject;
@@ -205,7 +205,7 @@ impl Appointment {
     /// Reads an appointment from JSON, by the rules in [`json`](crate::json).
     ///
     /// # Errors
-    /// Returns the fault with its field, line and column, but never the value.
+    /// Returns the fault of the JSON and its position, but not the received value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         json::read(bytes)
     }
@@ -231,8 +231,8 @@ impl<'de> FromJson<'de> for Appointment {
 
 deserialize!(Appointment);
 
-/// A contact in the customer's address book. The [protocol](crate::guide::protocol) defines none of
-/// its fields.
+/// A contact in the customer's address book. The [protocol](crate::guide::protocol) defines no
+/// field of a contact.
 ///
 /// ```
 /// use call_assistant::model::Contact;
@@ -255,7 +255,7 @@ impl Contact {
     /// Reads a contact from JSON, by the rules in [`json`](crate::json).
     ///
     /// # Errors
-    /// Returns the fault with its field, line and column, but never the value.
+    /// Returns the fault of the JSON and its position, but not the received value.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ParseError> {
         json::read(bytes)
     }

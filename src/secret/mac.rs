@@ -27,7 +27,7 @@ impl MacKey {
         Self(core.expect("HMAC takes keys of any length"))
     }
 
-    /// Computes the digest of these bytes, one after another.
+    /// Computes the digest of these slices, one after another.
     pub(crate) fn digest(&self, message: &[&[u8]]) -> [u8; 32] {
         let mut core = self.0.clone();
         let mut buffer = Buffer::<Core>::default();

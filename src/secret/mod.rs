@@ -56,8 +56,8 @@ pub(crate) use excerpt::excerpt;
 #[cfg(feature = "events")]
 pub(crate) use excerpt::one_line;
 
-/// Excerpts of texts that may contain our secrets. For example, an error page may repeat a
-/// request's headers, or show a configuration.
+/// Excerpts of texts that may contain the service's secrets. For example, an error page may repeat
+/// a request's headers, or show a configuration.
 #[cfg(feature = "events")]
 mod excerpt {
     use alloc::string::String;

@@ -81,8 +81,8 @@ type Parsed<T> = Result<T, ParseTimestampError>;
 
 const DAY: i64 = 86_400;
 
-/// Parses RFC 3339. The calendar is that of the `time` crate. The grammar is here, because that
-/// crate's parser accepts any separator and truncates long fractions.
+/// Parses RFC 3339. The calendar comes from the crate `time`. The grammar is in this file, because
+/// the parser of `time` accepts any separator and truncates long fractions.
 #[expect(clippy::arithmetic_side_effects, reason = "at most 10,000 years of seconds")]
 pub(crate) fn parse(text: &[u8]) -> Parsed<Timestamp> {
     const EPOCH: i32 = OffsetDateTime::UNIX_EPOCH.date().to_julian_day();

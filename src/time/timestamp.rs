@@ -111,9 +111,9 @@ impl Timestamp {
     /// Rounds down to a microsecond.
     ///
     /// A database column often keeps only microseconds. Round an instant when a record is
-    /// *created*, before anything is derived from the record. Otherwise, the record in memory and
-    /// the row that is read later differ by less than a microsecond, and the order and the cursors
-    /// of the two also differ.
+    /// *created*, before anything is derived from the record. Otherwise, the instant in memory and
+    /// the instant in the stored row differ by less than a microsecond, and their order and cursors
+    /// also differ.
     ///
     /// ```
     /// use call_assistant::Timestamp;
@@ -169,10 +169,10 @@ impl Timestamp {
 
     /// Returns the year, the month and the day in UTC.
     ///
-    /// This is the algorithm of Cassio Neri and Lorenz Schneider, "Euclidean affine functions and
-    /// their application to calendar algorithms", Software: Practice and Experience 53 (2023),
-    /// <https://doi.org/10.1002/spe.3172>. It counts years from March, so that the leap day is the
-    /// last day of a year.
+    /// The algorithm is by Cassio Neri and Lorenz Schneider, "Euclidean affine functions and their
+    /// application to calendar algorithms", Software: Practice and Experience 53 (2023),
+    /// <https://doi.org/10.1002/spe.3172>. The algorithm counts years from March, so that the leap
+    /// day is the last day of a year.
     #[expect(clippy::arithmetic_side_effects, reason = "four times the days of 10,400 years fit")]
     pub(super) fn date(self) -> (u32, u32, u32) {
         const DAYS_OF_400_YEARS: u32 = 146_097;

@@ -17,11 +17,11 @@ use crate::id::AccountId;
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// Closed: a new field must not compile until the host fills it in. There is no default, because no
-/// field has a value that is safe to assume.
+/// Closed: a host compiles only if it fills in every field. No field has a safe default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountStatus {
-    /// The account. If the status belongs to another account, the store is at fault and the response is 500.
+    /// The account. If this account is not the credential's account, the store is at fault and the response
+    /// is 500.
     pub account_id: AccountId,
     /// Whether the account is scheduled for deletion.
     pub closing: bool,

@@ -22,11 +22,11 @@ use crate::rest::call_filter::FILTERS;
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// A [`Call`] does not contain its account. Without this row, a list in memory or a missing `WHERE` could
-/// serve one customer's calls to another customer. Fill in the account and the mode from the stored call, not
-/// from the request.
+/// A [`Call`] does not contain its account. Without the account in this row, a list in memory or a missing
+/// `WHERE` could serve one customer's calls to another customer. Fill in the account and the mode from the
+/// stored call, not from the request.
 ///
-/// Closed: a new field must not compile until the store fills it in.
+/// Closed: a store compiles only if it fills in every field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRow {
     /// The account that the call belongs to.
@@ -52,8 +52,8 @@ pub(super) struct Owner {
 
 /// The reason why the rows of a page are not served, for the operator's log.
 ///
-/// The error identifies a row by its position among the given rows, beginning with 0. The error contains
-/// nothing of the row's contents.
+/// The error identifies a row by its position among the given rows, beginning with 0. The error does not
+/// contain the row's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RowsReason {
@@ -73,13 +73,13 @@ pub enum RowsReason {
         /// The position of the row.
         row: usize,
     },
-    /// A row that does not come after the previous row or the cursor. The cause is a different order or
-    /// collation, or a repeated row. Also, a position of [`answer_part`](super::CallsQuery::answer_part) that
-    /// does not come after the cursor, or comes before the last row.
+    /// A row that does not come after the previous row or the cursor. The cause is a wrong order or
+    /// collation, or a repeated row. Also the `walked_to` of [`answer_part`](super::CallsQuery::answer_part),
+    /// if it does not come after the cursor, or comes before the last row.
     #[error("row {row} does not come after the one before it")]
     #[non_exhaustive]
     OutOfOrder {
-        /// The position of the row. For a position of `answer_part`, the number of rows.
+        /// The position of the row. If `walked_to` is wrong, the number of rows.
         row: usize,
     },
     /// A row that the [filter](crate::rest::CallFilter) of the list does not select.

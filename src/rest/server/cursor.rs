@@ -1,4 +1,4 @@
-//! Cursors: positions where pages ended. They are sealed, so that the service accepts only its own cursors.
+//! Cursors: positions where pages ended. They are signed, so that the service accepts only its own cursors.
 
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ const NANOS_MASK: u128 = (1 << NANOS_BITS) - 1;
 const TAG_LEN: usize = 16;
 const MAX_BYTES: usize = CursorKeys::MAX_LEN / 4 * 3;
 
-/// The label that makes these digests differ from the digests of any other use of the key.
+/// The label that makes the digests of cursors differ from the digests of any other use of the key.
 const LABEL: &[u8] = b"calls cursor";
 
 /// The contents of a cursor: the position where a page ended, and the filter of its list.
@@ -124,19 +124,19 @@ impl fmt::Debug for CursorKey {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A cursor contains the position of the last call of a page and the filter of the list. The HMAC also covers
-/// the account and the mode, which the cursor does not contain. A cursor is therefore invalid for any other
-/// account or mode, and reveals nothing about its own account.
+/// A cursor contains the position of the last call of a page and the filter of the list. The cursor's HMAC
+/// also covers the account and the mode, which the cursor does not contain. A cursor is therefore invalid for
+/// any other account or mode, and reveals nothing about its own account.
 ///
 /// # Rotation
 ///
 /// Cursors do not expire. A cursor is valid as long as its key is in the ring. If several hosts serve the
 /// same list, change keys in these steps:
-/// 1. Add the new key to every host with [`with_key`](Self::with_key), so that every host verifies its
-///    cursors.
+/// 1. Add the new key to every host with [`with_key`](Self::with_key), so that every host verifies the new
+///    key's cursors.
 /// 2. Put the new key first on every host, so that the new key signs.
 /// 3. Remove the old key a day after the old key sealed its last cursor. Each page has a new cursor.
-///    Therefore only a client that paused for a day between two pages has a cursor of the old key.
+///    Therefore only a client that paused for a day between two pages still has a cursor of the old key.
 ///
 /// Give each new key the next number. The number after 255 is 0.
 ///
@@ -151,9 +151,9 @@ impl fmt::Debug for CursorKey {
 /// | 1 to 255 | the call's id |
 /// | 16 | the first half of an HMAC-SHA256 |
 ///
-/// The HMAC covers a label, the mode, the length of the account's id, that id, and all bytes before the HMAC.
-/// The text is base64url without padding. Under each key, a cursor has exactly one text. Any other text with
-/// the same bytes or the same meaning is rejected. If the call's id has 27 bytes, the cursor has 72
+/// The HMAC covers a label, the mode, the length of the account's id, the account's id, and all bytes before
+/// the HMAC. The text is base64url without padding. For each key, a cursor has exactly one text. Any other
+/// text with the same bytes or the same meaning is rejected. If the call's id has 27 bytes, the cursor has 72
 /// characters, or 96 characters with both bounds.
 #[derive(Clone, Debug)]
 pub struct CursorKeys {
@@ -162,7 +162,7 @@ pub struct CursorKeys {
 }
 
 impl CursorKeys {
-    /// The longest cursor: 400 characters. A longer cursor is rejected before it is decoded.
+    /// The longest cursor: 400 characters. A longer text is rejected before it is decoded.
     pub const MAX_LEN: usize = 400;
 
     /// Creates a ring with one key, which signs new cursors. The key consists of 32 random bytes and a number
@@ -178,7 +178,7 @@ impl CursorKeys {
     /// Adds an older key or the next key, which verifies cursors and does not sign them.
     ///
     /// # Errors
-    /// The ring already has a key with this number.
+    /// Returns an error if the ring already has a key with this number.
     pub fn with_key(mut self, id: u8, mut bytes: [u8; 32]) -> Result<Self, KeyIdTakenError> {
         let key = CursorKey::new(id, &mut bytes);
         if self.key(id).is_some() {
@@ -197,8 +197,8 @@ impl CursorKeys {
     /// Reads a cursor that was made for this account and mode.
     ///
     /// # Errors
-    /// The cursor was made for another account or mode, was not made by this ring, or was altered. The caller
-    /// gets the same `invalid_cursor` for all these errors. The error itself is for the operator's log.
+    /// Returns an error if the cursor was made for another account or mode, was not made by this ring, or was
+    /// altered. The error is for the operator's log. The customer always gets the same `invalid_cursor`.
     pub fn open(&self, account: &AccountId, mode: Mode, text: &str) -> Result<Cursor, CursorError> {
         if text.is_empty() {
             return Err(CursorError::Empty);
@@ -244,7 +244,7 @@ pub struct KeyIdTakenError {
 
 /// The reason why a cursor is not valid.
 ///
-/// The error is for the operator's log. The caller always gets the same `invalid_cursor`.
+/// The error is for the operator's log. The customer always gets the same `invalid_cursor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CursorError {

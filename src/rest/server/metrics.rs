@@ -1,4 +1,4 @@
-//! The service's counters of its API.
+//! The counters of the service's API.
 
 use core::time::Duration;
 

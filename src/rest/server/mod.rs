@@ -1,4 +1,4 @@
-//! Answers requests of the REST API: credentials, rate limits, cursors and pages.
+//! Answers requests of the REST API: checks keys, limits rates, writes pages and cursors.
 //!
 //! ```
 //! use call_assistant::id::RequestId;
@@ -12,7 +12,7 @@
 //!
 //! # One request
 //!
-//! A request goes through these states. Each step consumes the previous state:
+//! A request goes through these states. Each step consumes a state and returns the next state:
 //!
 //! ```text
 //! RequestHead
@@ -29,11 +29,11 @@
 //! ```
 //!
 //! A step that fails returns a [`Rejection`], which is a complete response. Between two steps, the host looks
-//! up the data for the next step. The functions of the state return what to look up, and for which account.
-//! If a look-up fails, `internal_error` of the state creates the 500. Write each look-up as a separate
-//! statement, because the next step consumes the state. A look-up may await, because the states own their
-//! data. [`RequestHead::from_parts`] reads the head of an [`http::Request`]. The following program is a whole
-//! host:
+//! up the data for the next step. The functions of the current state return what to look up, and for which
+//! account. If a look-up fails, the state's `internal_error` creates the 500. Write each look-up as a
+//! separate statement before the next step, which consumes the state. A look-up may await, because the states
+//! own their data. [`RequestHead::from_parts`] reads the head of an [`http::Request`]. The following program
+//! is a whole host:
 //!
 //! ```
 //! use std::collections::HashMap;
@@ -143,11 +143,11 @@
 //! # Order of checks
 //!
 //! The first check that fails decides the response. The [protocol](crate::guide::protocol#order-of-refusals)
-//! contains the table of checks. A request of HTTP/1.0 may omit `Host`.
+//! lists all checks in order. A request of HTTP/1.0 may omit `Host`.
 //!
-//! The first three checks need no look-up. An unknown sender learns nothing about the later checks. The most
-//! final state of an account is checked first. Therefore nobody debugs the scopes of a key for a closing
-//! account. Each request that passes the rate limit counts against the limit.
+//! The first three checks (`Host`, path, method) need no look-up. A sender without a valid key learns nothing
+//! about later checks. A closing account is reported before a missing subscription, plan or scope. Each
+//! request that passes the rate limit counts against the limit.
 //!
 //! # What does not compile
 //!
@@ -160,7 +160,8 @@
 //! }
 //! ```
 //!
-//! Calls cannot be looked up before the request is authorised, because there is no query yet:
+//! Calls cannot be looked up before the request is authorised, because only an authorised request has a
+//! query:
 //!
 //! ```compile_fail,E0308
 //! # use call_assistant::rest::server::{Admitted, CallRow, CallsQuery};
@@ -170,7 +171,7 @@
 //! }
 //! ```
 //!
-//! Every query is bound to the account of a credential:
+//! No code can create or change a query, so every query belongs to a credential's account:
 //!
 //! ```compile_fail,E0451
 //! # use call_assistant::id::CallId;
@@ -212,15 +213,16 @@
 //! - Look up keys by [`Received::digest`] for each request. A cache of keys would delay revocations, but a
 //!   revocation must take effect at once.
 //! - Take `now` once for each request. If a function in [SQL](RateWindows#in-sql) counts the requests, the
-//!   function uses the clock of the database. It returns a duration, which the host can add to its own `now`.
-//! - Limit the size and the time of requests. If the HTTP library cannot parse a request, it answers 400, 408
-//!   or 431, without an envelope and a request id. This module answers all other requests.
+//!   function uses the database's clock. It returns the wait as a duration, so the two clocks may differ.
+//! - Limit the size of requests and the time to receive them. If the HTTP library cannot parse a request, it
+//!   answers 400, 408 or 431, without a JSON body and a request id. This module answers all other requests.
 //!
 //! # What may grow
 //!
-//! A new operation, parameter or reason is not a breaking change. If a host does not know an operation, it
-//! answers with [`Authorized::internal_error`]. For types such as [`KeyState`] and [`CallRow`], a new variant
-//! or field is a breaking change. Their documentation gives the reason after `Closed:`.
+//! A new operation, parameter or [`RejectionReason`] is not a breaking change. If a host does not know an
+//! operation, it answers with [`Authorized::internal_error`]. For types such as [`KeyState`] and [`CallRow`],
+//! a new variant or field is a breaking change. The documentation of these types gives the reason after
+//! `Closed:`.
 
 mod account_status;
 mod call_row;
@@ -251,6 +253,6 @@ pub use stored_key::{KeyDigest, KeyState, StoredKey};
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// The document describes every event and every operation with its parameters, bounds and errors. It is for
-/// documentation and tools. No path of the API serves the document.
+/// The document describes every event, and every operation with its parameters, bounds and errors. No path of
+/// the API serves this document.
 pub const OPENAPI: &str = include_str!("../openapi.json");

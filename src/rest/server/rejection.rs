@@ -26,8 +26,8 @@ use crate::rest::{ApiError, ErrorCode, Operation, ParameterError, Scope};
 /// ```
 ///
 /// If the `Host` header or a parameter is not valid, or a scope is missing, the message of the response
-/// contains the reason. Any other message is the code's default message. All unusable keys get the same
-/// bytes. No response reveals anything about a fault of the host.
+/// contains the reason. Other rejections have the error code's default message. All unusable keys get the
+/// same response, except for the request id. No response reveals a fault inside the host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{request_id}: {}: {reason}", .reason.code())]
 pub struct Rejection {
@@ -39,8 +39,8 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// Creates the rejection with 500, for a host that fails before an exchange begins. The `internal_error`
-    /// of each state of an exchange contains more about the request.
+    /// Creates the rejection with 500, for a host that fails before [`Received::new`](super::Received::new).
+    /// Later, use the `internal_error` of the current state, which contains more about the request.
     #[must_use]
     pub fn internal_error(request_id: RequestId) -> Self {
         let reason = RejectionReason::Internal;
@@ -172,7 +172,7 @@ pub enum RejectionReason {
     /// The scope of the operation, which the credential lacks. The response names the scope.
     #[error("the credential lacks {0}")]
     ScopeMissing(Scope),
-    /// A parameter that is not valid. The message of the response has the same text.
+    /// A parameter that is not valid. The message of the response has the text of this reason.
     #[error("{0}")]
     Parameter(ParameterError),
     /// A cursor that is not valid.
@@ -193,7 +193,7 @@ pub enum RejectionReason {
     /// A status or a record from the host that belongs to another account.
     #[error("the host gave another account's record")]
     WrongAccount,
-    /// A call with another id, from the host.
+    /// A call from the host, with another id than the requested id.
     #[error("the host gave another call than the one asked for")]
     WrongCall,
     /// Rows from the host that do not match the query.

@@ -13,7 +13,7 @@ use crate::rest::{ApiKey, Mode, Scope};
 use crate::secret::mac;
 
 stored_object! {
-    /// The part of a key that the service stores. The key cannot be recovered from this part.
+    /// The record of an API key that the service stores. The key cannot be recovered from the record.
     ///
     /// ```
     /// use call_assistant::id::{AccountId, CredentialId};
@@ -44,7 +44,7 @@ stored_object! {
     /// all fields, because a missing `revoked_at` would re-enable a revoked key. The serialised form also
     /// requires all fields, and ignores unknown fields.
     ///
-    /// Closed: a new field must not compile until the store fills it in.
+    /// Closed: a store compiles only if it fills in every field.
     ///
     /// ```text
     /// created ──> [valid] ──────────────> expired   from `expires_at` on
@@ -96,7 +96,7 @@ stored_object! {
 
 /// The state of a stored key.
 ///
-/// Closed: a program must not compile until it handles a new state.
+/// Closed: a program compiles only if it handles every state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
     /// A key that can be used.
@@ -139,15 +139,15 @@ impl StoredKey {
         Self { scopes: scopes.into_iter().collect(), ..self }
     }
 
-    /// Revokes the key at once. A recorded revocation counts at any time. Therefore setting a clock back does
-    /// not re-enable the key. A second revocation keeps the first instant.
+    /// Revokes the key at once. A recorded revocation counts even if a clock is set back before its instant.
+    /// A second revocation keeps the first instant.
     pub fn revoke(&mut self, now: Timestamp) {
         self.revoked_at.get_or_insert(now);
     }
 
-    /// Notes that the key was used, and returns whether to store the use. A further use is stored only if the
-    /// stored use is at least `every` earlier. Therefore most requests write nothing. If the stored use is
-    /// more than `every` after `used_at`, it comes from a wrong clock and is replaced.
+    /// Notes in `last_used_at` that the key was used, and returns whether to store this. A use is noted only
+    /// if the last noted use is at least `every` earlier, so that most requests write nothing. If the last
+    /// noted use is more than `every` after `used_at`, it comes from a wrong clock and is replaced.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -205,8 +205,8 @@ impl StoredKey {
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// A plain hash is enough, because a dictionary cannot contain a key of 256 random bits. `==` takes constant
-/// time. The order and `Hash` do not take constant time, because they are for maps of digests. A digest
+/// A hash without salt is enough, because nobody can guess a key of 256 random bits. `==` compares digests in
+/// constant time. `Ord` and `Hash` are for maps of digests, and do not take constant time. A digest
 /// serialises as 64 lowercase hex digits.
 #[derive(Clone, Copy, PartialOrd, Ord, Hash)]
 #[expect(clippy::derived_hash_with_manual_eq, reason = "equal digests have equal bytes")]
@@ -220,7 +220,7 @@ impl KeyDigest {
         Self(Sha256::digest(presented).into())
     }
 
-    /// Returns the bytes, for a look-up.
+    /// Returns the bytes of the digest, for a look-up.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -267,8 +267,8 @@ impl<'de> Deserialize<'de> for KeyDigest {
 }
 
 impl ApiKey {
-    /// Returns the digest of the key. The digest is stored instead of the key, and identifies the key in a
-    /// look-up.
+    /// Returns the digest of the key. The service stores the digest instead of the key, and looks up the key
+    /// by the digest.
     #[must_use]
     pub fn digest(&self) -> KeyDigest {
         KeyDigest::compute(self.as_bytes())

@@ -6,7 +6,7 @@ use crate::rest::Scope;
 use crate::rest::server::call_row::Owner;
 use crate::rest::server::{AccountStatus, CursorKeys, Rejection, RejectionReason};
 
-/// A request that has been counted. Next, the host looks up its account.
+/// A request that has been counted. Next, the host looks up the request's account.
 ///
 /// ```
 /// use call_assistant::rest::server::{AccountStatus, Admitted, Authorized, CursorKeys, Rejection};
@@ -63,13 +63,13 @@ impl Admitted {
         }
     }
 
-    /// Returns the id of the credential's account. Look up only data of this account.
+    /// Returns the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id
     }
 
-    /// Creates the rejection with 500, for a look-up that failed.
+    /// Creates the rejection with 500 for a failed look-up.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         self.context.reject(RejectionReason::Internal)

@@ -1,4 +1,4 @@
-//! Authorised requests, with the query and the response of each.
+//! Authorised requests, each with its query and its response.
 
 use alloc::vec::Vec;
 
@@ -55,7 +55,7 @@ pub enum Authorized {
 }
 
 impl Authorized {
-    /// Creates the rejection with 500, for a look-up that failed.
+    /// Creates the rejection with 500 for a failed look-up.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         match self {
@@ -74,10 +74,10 @@ pub struct AccountQuery {
 }
 
 impl AccountQuery {
-    /// Writes the response. The `livemode` of the response comes from the credential, not from the record.
+    /// Writes the response. The `livemode` of the response comes from the credential, not from `account`.
     ///
     /// # Errors
-    /// The record belongs to another account: 500.
+    /// If `account` is another account, the response is 500.
     pub fn answer(self, mut account: Account) -> Result<Response<Vec<u8>>, Rejection> {
         if account.id != self.owner.account_id {
             return Err(self.context.reject(RejectionReason::WrongAccount));
@@ -86,13 +86,13 @@ impl AccountQuery {
         Ok(self.context.respond(&account))
     }
 
-    /// Returns the id of the credential's account. Look up only data of this account.
+    /// Returns the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id
     }
 
-    /// Creates the rejection with 500, for a look-up that failed.
+    /// Creates the rejection with 500 for a failed look-up.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         self.context.reject(RejectionReason::Internal)
@@ -105,7 +105,7 @@ impl AccountQuery {
 #[doc = include_str!("../../../guide/sql/server/call.sql")]
 /// ```
 ///
-/// Like a [`CallsQuery`], this query can be created only by an exchange.
+/// Like a [`CallsQuery`], this query comes only from an authorised request.
 #[derive(Debug)]
 pub struct CallQuery {
     pub(super) context: Context,
@@ -135,8 +135,8 @@ impl CallQuery {
     /// Writes the response.
     ///
     /// # Errors
-    /// If there is no such call, or the call belongs to another account or mode: the same 404. If the row is
-    /// a call with another id: 500.
+    /// If `row` is `None` or of another account or mode, the response is the same 404. If `row` has another
+    /// id, the response is 500.
     pub fn answer(self, row: Option<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
         let reason = match row {
             None => RejectionReason::NoSuchCall,
@@ -147,13 +147,13 @@ impl CallQuery {
         Err(self.context.reject(reason))
     }
 
-    /// Returns the id of the credential's account. Look up only data of this account.
+    /// Returns the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id
     }
 
-    /// Creates the rejection with 500, for a look-up that failed.
+    /// Creates the rejection with 500 for a failed look-up.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         self.context.reject(RejectionReason::Internal)

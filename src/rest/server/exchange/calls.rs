@@ -22,8 +22,8 @@ use crate::rest::{CallFilter, ListCalls, Mode};
 #[doc = include_str!("../../../guide/sql/server/page.sql")]
 /// ```
 ///
-/// Only an exchange creates a query. If a store's function takes a query, it cannot be called without a
-/// credential, or for an account other than the credential's account.
+/// Only an authorised request contains a query. Therefore a store's function that takes a query can be called
+/// only for the account of a valid credential.
 ///
 /// # The table
 ///
@@ -33,36 +33,36 @@ use crate::rest::{CallFilter, ListCalls, Mode};
 ///
 /// The list is ordered by `started_at`, but a sync requests calls by `created_at`. Almost all calls are
 /// written within an hour of their start. For these calls, bounds on `created_at` are also bounds on
-/// `started_at`. A page therefore reads one range of the first index, in order. The few late calls have a
-/// separate index. No call is lost, however late the call is written.
+/// `started_at`. A page therefore reads these calls from one range of the first index. The few other calls
+/// are *late*, and have the second index. So the page misses no call.
 ///
-/// A generic plan of this query is as good as a plan for the values, because the planner has no choice. If
-/// there were a single index on `started_at`, a poll without new calls would read all calls of the account.
-/// If there were two indexes and no bounds on `started_at`, the planner would sometimes choose the wrong
-/// index.
+/// A generic plan of this query is as good as a plan for the values. With a single index on `started_at`, a
+/// poll that finds no new calls would read all calls of the account. With two indexes and no bounds on
+/// `started_at`, PostgreSQL would sometimes choose the wrong index.
 ///
-/// You can choose another span than an hour. The span should be longer than almost all calls, because a
-/// longer call counts as late. A poll reads the index entries of the span. The table and the query must have
-/// the same span. If old calls are imported, all imported calls are late. After a large import, a page is
-/// slow if its bounds exclude most of the imported calls. In that case, limit the number of rows that a page
-/// reads, and answer with [`answer_part`](Self::answer_part).
+/// You can choose another span than an hour, the same in the table and the query. The span should be longer
+/// than almost all calls, because a longer call counts as late. A poll reads all index entries of the span.
+/// Imported old calls are late. After a large import, a page is slow if its bounds exclude most of these
+/// calls. In this case, limit the number of rows that the store reads, and answer with
+/// [`answer_part`](Self::answer_part).
 ///
 /// # Rules for the store
 ///
-/// - A page begins after the last row that was served, not at a page number. A walk therefore returns each
-///   call exactly once, even if calls are added meanwhile. Each page has the same cost.
-/// - Ids are compared bytewise. Therefore the column in PostgreSQL has `COLLATE "C"`. Any other collation
-///   sorts calls with the same `started_at` differently.
-/// - A store that cannot compare pairs uses `started_at < $s OR (started_at = $s AND id < $i)`.
-/// - A store with microseconds rounds bounds with nanoseconds, and would return calls outside the bounds. For
-///   such a store, use [`CallFilter::ceil_to_micros`]. Positions come from rows and need no rounding. Create
-///   calls with [`Timestamp::floor_to_micros`]. A call in memory and its row then have the same position.
-/// - If a call becomes visible, or is added at the beginning of the list, after a walk began, the walk does
-///   not include the call. Incremental syncs find such calls by `created_at`.
+/// - A page begins after the last row of the previous page, not at a page number. A walk therefore returns
+///   each call exactly once, even if calls are added meanwhile. Each page has the same cost.
+/// - Ids are compared bytewise. Therefore the column in PostgreSQL has `COLLATE "C"`. Any other collation can
+///   put calls with the same `started_at` in another order.
+/// - If your database cannot compare pairs, use `started_at < $s OR (started_at = $s AND id < $i)`.
+/// - A store that keeps only microseconds would round a bound with nanoseconds, and return calls outside the
+///   bound. For such a store, use [`CallFilter::ceil_to_micros`]. Cursors need no rounding, because their
+///   positions come from rows. Round the times of new calls with [`Timestamp::floor_to_micros`], so that a
+///   call in memory and its row have the same position.
+/// - If a call becomes visible at a position that a walk has passed, the walk does not include the call.
+///   Incremental syncs find this call by `created_at`.
 ///
-/// For a store in memory, [`matches`](Self::matches) checks the same condition in Rust. Rows are checked
-/// before they are served. Therefore a wrong collation or a missing bound causes a
-/// [`RowsReason`](crate::rest::server::RowsReason) and a 500, not a gap in a customer's data.
+/// For a store in memory, [`matches`](Self::matches) checks the condition of the SQL in Rust.
+/// [`answer`](Self::answer) checks rows before they are served. Therefore a wrong collation or a missing
+/// bound causes a [`RowsReason`](crate::rest::server::RowsReason) and a 500, not a gap in a customer's data.
 #[derive(Debug)]
 pub struct CallsQuery {
     pub(super) context: Context,
@@ -70,7 +70,8 @@ pub struct CallsQuery {
     after: Option<(Timestamp, CallId)>,
     filter: CallFilter,
     limit: usize,
-    /// The key that seals the next cursor. The query has a copy, so that it borrows nothing during a look-up.
+    /// The key that seals the next cursor. The query copies the key, so that it borrows nothing during a
+    /// look-up.
     cursor_key: CursorKey,
 }
 
@@ -93,8 +94,8 @@ impl CallsQuery {
         self.owner.mode
     }
 
-    /// Returns the position after which the page begins. The calls of the page started earlier than this
-    /// position, or at the same instant with a smaller id. Returns `None` for the first page.
+    /// Returns the instant and the id after which the page begins. The calls of the page started before this
+    /// instant, or at this instant with a smaller id. Returns `None` for the first page.
     #[must_use]
     pub fn after(&self) -> Option<(Timestamp, &CallId)> {
         self.after.as_ref().map(|(started_at, id)| (*started_at, id))
@@ -133,24 +134,25 @@ impl CallsQuery {
         self.filter.matches(call) && self.after().is_none_or(|after| call.list_order() < after)
     }
 
-    /// Writes the response from the rows that match, in order. Pass at most
+    /// Writes the response from the rows that match the query, in the order of the list. Pass at most
     /// [`rows_to_read`](Self::rows_to_read) rows.
     ///
     /// # Errors
-    /// If a row belongs to another account, or the rows do not match the query: 500. No row is served.
+    /// If a row belongs to another account, or the rows do not match the query, the response is 500, without
+    /// any row.
     pub fn answer(self, rows: Vec<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
         self.write(rows, None)
     }
 
     /// Writes the response of a store that stopped reading at the position `walked_to`. This position must
-    /// come after [`after`](Self::after). Pass the matching rows down to `walked_to`, in order, but at most
-    /// [`rows_to_read`](Self::rows_to_read) rows. The response always has a next page, even if it contains no
-    /// calls. The next page begins after `walked_to`. If you pass `rows_to_read` rows, the next page begins
-    /// after the last call served, and `walked_to` is not used.
+    /// come after [`after`](Self::after) in the list. Pass the matching rows up to `walked_to`, in the list's
+    /// order, but at most [`rows_to_read`](Self::rows_to_read) rows. The response always has a next page,
+    /// even if it contains no calls. If you pass `rows_to_read` rows, it begins after the last call served,
+    /// and `walked_to` is not used. Otherwise, it begins after `walked_to`.
     ///
     /// # Errors
-    /// The errors of [`answer`](Self::answer). Also 500, if `walked_to` is used and does not come after the
-    /// cursor, or comes before the last row.
+    /// Returns the errors of [`answer`](Self::answer). If `walked_to` is used, but does not come after the
+    /// cursor, or comes before the last row, the response is also 500.
     pub fn answer_part(
         self,
         rows: Vec<CallRow>,
@@ -217,13 +219,13 @@ impl CallsQuery {
         )
     }
 
-    /// Returns the id of the credential's account. Look up only data of this account.
+    /// Returns the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id
     }
 
-    /// Creates the rejection with 500, for a look-up that failed.
+    /// Creates the rejection with 500 for a failed look-up.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         self.context.reject(RejectionReason::Internal)

@@ -1,4 +1,4 @@
-//! The parts of a request's head that an exchange reads.
+//! The parts of a request's head that this module reads.
 
 use http::Version;
 use http::header::{AUTHORIZATION, HOST};
@@ -10,7 +10,7 @@ use crate::rest::server::KeyDigest;
 use crate::rest::server::RejectionReason;
 use crate::text::Occurs;
 
-/// The head of a request, of any framework.
+/// The head of a request from any framework.
 ///
 /// ```
 /// use call_assistant::rest::server::RequestHead;
@@ -30,10 +30,11 @@ use crate::text::Occurs;
 /// # Ok::<(), http::Error>(())
 /// ```
 ///
-/// A request of [`rest::client`](crate::rest::client) has no `Host`, because HTTP clients add this header. A
-/// test that passes such a request to the exchange must add `Host` itself.
+/// A request of [`rest::client`](crate::rest::client) has no `Host`, because HTTP clients add this header. If
+/// a test passes such a request to the service, the test must add `Host`.
 ///
-/// All other headers, including an incoming `X-Request-Id`, and the body are ignored.
+/// The service ignores the body and all headers except `Host` and `Authorization`, including an incoming
+/// `X-Request-Id`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RequestHead<'a> {
     pub(super) method: &'a str,
@@ -60,8 +61,8 @@ impl<'a> RequestHead<'a> {
 
     /// Reads the head of a request of the `http` crate.
     ///
-    /// In HTTP/2 and later, the authority of the URI replaces a missing `Host`. HTTP/1.0 requires neither an
-    /// authority nor a `Host`.
+    /// In HTTP/2 and later, the authority of the URI replaces a missing `Host`. HTTP/1.0 requires no
+    /// authority and no `Host`.
     #[must_use]
     pub fn from_parts(parts: &'a Parts) -> Self {
         let mut head = Self::new(parts.method.as_str(), parts.uri.path(), parts.uri.query());
@@ -82,28 +83,27 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Adds a `Host` header. Call this function for every `Host` header, because a request with two `Host`
-    /// headers is rejected.
+    /// Adds a `Host` header. Add every `Host` header, because a request with two is rejected.
     #[must_use]
     pub fn with_host(self, value: &'a [u8]) -> Self {
         Self { host: self.host.and(value), ..self }
     }
 
-    /// Marks a request of HTTP/1.0, which needs no `Host` header. An existing `Host` is still checked.
+    /// Marks this request as HTTP/1.0, which needs no `Host` header. An existing `Host` is still checked.
     #[must_use]
     pub fn with_http_1_0(self) -> Self {
         Self { needs_host: false, ..self }
     }
 
-    /// Adds an `Authorization` header. Call this function for every `Authorization` header, because a request
-    /// with two `Authorization` headers is rejected.
+    /// Adds an `Authorization` header. Add every `Authorization` header, because a request with two is
+    /// rejected.
     #[must_use]
     pub fn with_authorization(self, value: &'a [u8]) -> Self {
         Self { authorization: self.authorization.and(value), ..self }
     }
 
-    /// Removes the path of a base URL, for a service that is not at the root of its host. A path
-    /// outside the base becomes an unknown path.
+    /// Removes the path of the base URL from the request's path, for a service that is not at the root of its
+    /// host. A path outside the base URL becomes an unknown path.
     #[must_use]
     pub fn with_base(self, base: &BaseUrl) -> Self {
         Self { path: base.below(self.path).unwrap_or_default(), ..self }
@@ -120,8 +120,9 @@ impl<'a> RequestHead<'a> {
     }
 
     // D-10
-    /// Digests the credential. The header contains the scheme in upper or lower case, at least one space, and
-    /// visible ASCII. The credential need not have the form of a product's key, because the look-up decides.
+    /// Computes the digest of the credential. The header contains the scheme in upper or lower case, at least
+    /// one space, and visible ASCII. The credential need not have the form of a product's key, because the
+    /// look-up decides.
     pub(super) fn credential(&self) -> Result<KeyDigest, RejectionReason> {
         let value = match self.authorization {
             Occurs::Absent => return Err(RejectionReason::NoCredential),

@@ -10,7 +10,7 @@ use crate::rest::server::rate::{RateLimitError, RateLimitReason, RateWindows};
 use crate::rest::server::{Rejection, RejectionReason};
 use crate::rest::{Quota, Scope};
 
-/// A request that has a valid credential and has not been counted.
+/// A request that has a valid credential and has not yet been counted.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -55,19 +55,19 @@ impl Identified {
         self.quota
     }
 
-    /// Counts the request in the window of its credential and quota. An admitted request counts, whatever its
-    /// response is. A request that is not admitted does not count.
+    /// Counts the request in the rate window of its credential and quota. An admitted request counts, even if
+    /// its response is an error. A refused request does not.
     ///
     /// # Errors
-    /// If the quota is used up or the table is full: 429, with the wait.
+    /// If the quota is used up or the table of windows is full, the response is 429, with the wait.
     pub fn admit(self, windows: &mut RateWindows, now: Timestamp) -> Result<Admitted, Rejection> {
         let checked = windows.check(&self.credential_id, self.quota, now);
         self.admitted(checked)
     }
 
-    /// Continues with a decision that was made elsewhere for this credential and quota, such as by [the
-    /// function in SQL](RateWindows#in-sql). The decision may also be a previous refusal during its wait.
-    /// `Err` contains the time to wait.
+    /// Continues with a decision for this credential and quota that other code made, such as [the function in
+    /// SQL](RateWindows#in-sql). During the wait of a previous refusal, you may pass the refusal again. `Err`
+    /// contains the time to wait.
     ///
     /// ```
     /// use std::num::NonZeroU16;
@@ -83,7 +83,7 @@ impl Identified {
     /// ```
     ///
     /// # Errors
-    /// If the decision is a refusal: 429, with its wait.
+    /// If the decision is a refusal, the response is 429, with the wait.
     pub fn admit_decided(self, checked: Result<(), Duration>) -> Result<Admitted, Rejection> {
         let error = |wait| RateLimitError { wait, reason: RateLimitReason::Quota };
         self.admitted(checked.map_err(error))
@@ -97,13 +97,13 @@ impl Identified {
         }
     }
 
-    /// Returns the id of the credential's account. Look up only data of this account.
+    /// Returns the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id
     }
 
-    /// Creates the rejection with 500, for a look-up that failed.
+    /// Creates the rejection with 500 for a failed look-up.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         self.context.reject(RejectionReason::Internal)

@@ -8,7 +8,7 @@ use crate::rest::operation::route;
 use crate::rest::server::call_row::Owner;
 use crate::rest::server::{KeyDigest, KeyState, Rejection, RejectionReason, StoredKey};
 
-/// A request for one of the operations. The sender is not yet known.
+/// A request for one of the API's operations. The sender is not yet known.
 ///
 /// ```
 /// use call_assistant::id::RequestId;
@@ -29,7 +29,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Reads a request's head. No look-up is needed. The host creates a new id for each request.
+    /// Reads a request's head, without a look-up. The host creates a new id for each request.
     ///
     /// # Errors
     /// An invalid `Host` causes a 400. A path that no operation has causes a 404. A method other than `GET`
@@ -60,15 +60,16 @@ impl Received {
         self.credential.as_ref().ok()
     }
 
-    /// Returns the operation.
+    /// Returns the requested operation.
     #[must_use]
     pub fn operation(&self) -> Operation {
         self.operation
     }
 
-    /// Checks the key that the host found, if any. Compares its digest with the request's, in constant time.
+    /// Checks the key that the host found, if any. Compares the key's digest with the request's digest in
+    /// constant time.
     ///
-    /// If a host checks other credentials, for example OAuth tokens, it creates a [`StoredKey`] from the
+    /// If a host accepts other credentials, for example OAuth tokens, it creates a [`StoredKey`] from the
     /// [`digest`](Self::digest) of this request and the token's account, mode and scopes.
     ///
     /// # Errors
@@ -102,7 +103,7 @@ impl Received {
         })
     }
 
-    /// Creates the rejection with 500, for a look-up that failed.
+    /// Creates the rejection with 500 for a failed look-up.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         self.context.reject(RejectionReason::Internal)

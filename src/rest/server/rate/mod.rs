@@ -38,12 +38,12 @@ use window::RateWindow;
 /// ```
 ///
 /// No span of 60 seconds admits more requests than the quota. Under a quota of n requests, a request is
-/// admitted as soon as 60 seconds have passed since the oldest of the last n admissions. A token bucket would
-/// admit twice the quota in its first minute. If a quota is raised or lowered, the new quota applies at once.
+/// admitted as soon as 60 seconds have passed since the oldest of the last n admissions. If a quota is raised
+/// or lowered, the new quota applies at once.
 ///
 /// In an exchange, [`Identified::admit`](super::Identified::admit) uses the window of the request's
-/// credential. Protect the table by a lock, or distribute the credentials over several tables with a lock
-/// each.
+/// credential. Protect the table by a lock, or distribute the credentials over several tables, each with its
+/// own lock.
 ///
 /// # Several processes
 ///
@@ -53,44 +53,43 @@ use window::RateWindow;
 /// | several, each key always at the same process | `RateWindows` in each | windows are lost at restarts and when keys move |
 /// | several | [rows in SQL](#in-sql) | each request needs a transaction |
 ///
-/// If a window is lost, its quota is admitted again. That minute therefore admits at most twice the quota. To
-/// send each key to one process, a proxy can hash the `Authorization` header. The proxy must not send a key
-/// to another process unless the first process is down.
+/// If a window is lost, the quota is admitted again, so at most twice the quota in the minute of the loss. To
+/// send each key to one process, a proxy can hash the `Authorization` header. The proxy may send a key to
+/// another process only if the key's process is down.
 ///
-/// A refusal also holds for further requests during its [`wait`](RateLimitError::wait). A process can keep
-/// the refusal and refuse these requests itself, at no cost to the store. If a quota is raised during the
-/// wait, the new quota applies after the wait.
+/// During the [`wait`](RateLimitError::wait) of a refusal, a process can refuse further requests of the same
+/// window itself, without asking the store. If the quota is raised during the wait, the new quota then
+/// applies after the wait.
 ///
 /// # Memory
 ///
 /// A window under a quota of n requests takes at most 400 + max(32, 16 n) bytes. The table never has more
-/// windows than the maximum. If a million credentials list calls at the full rate, the table takes at most 10
-/// GB. If a million credentials send one request a minute, it takes 0.3 GB.
+/// windows than its maximum. If a million credentials list calls at the full rate, the table takes at most 10
+/// GB. If a million credentials send one request a minute, the table takes 0.3 GB.
 ///
 /// For each new credential, the table removes a few windows that have been idle for 60 seconds. No other
-/// clean-up is needed. If there are no new credentials, a host keeps its windows.
+/// clean-up is needed. Without new credentials, the table keeps its idle windows.
 ///
-/// If the table is full and each window could still refuse, a credential without a window is refused. No
-/// window is dropped, because its credential would be admitted twice its quota. Credentials with a window are
-/// not affected. To free a slot, a check examines at most 64 windows. If none of these windows is idle, the
-/// check refuses with a short wait, and the next check examines further windows. Only existing credentials
-/// have windows, at most two each. Therefore a maximum above twice the number of issued keys is never
-/// reached.
+/// If the table is full and no window is idle, a credential without a window is refused. Credentials with a
+/// window are not affected. The table drops no window in use, because its credential could then use the quota
+/// twice. To free a slot, a check examines at most 64 windows. If none of these windows is idle, the check
+/// refuses its request with a short wait, and the next check examines further windows. Each issued key has at
+/// most two windows. Therefore a table with room for more than two windows a key is never full.
 ///
 /// # Clocks
 ///
-/// Setting a clock back never admits more requests. If `now` is before the newest admission, `now` counts as
-/// the instant of that admission. This rule also covers small differences between hosts that share a window.
-/// If `now` is more than 60 seconds before that admission, the clock that stamped the admission was wrong.
-/// The window is then moved back and ends at `now`. Therefore no credential is locked out for longer than 60
-/// seconds.
+/// A clock that is set back never admits more requests. If `now` is before a window's newest admission, `now`
+/// counts as the instant of this admission. This rule also covers small differences between the clocks of
+/// hosts that share a window. If `now` is more than 60 seconds before the newest admission, the clock that
+/// stamped this admission was wrong. The window then moves back, so that its newest admission is at `now`.
+/// Therefore no credential is locked out for longer than 60 seconds.
 ///
 /// # In SQL
 ///
 /// The following PostgreSQL function admits requests by the same rules, in one statement that changes one row
-/// in place. Pass its result to [`Identified::admit_decided`](super::Identified::admit_decided). The function
-/// needs `READ COMMITTED`, the default isolation level. A row has 4 bytes for each request of the last 60
-/// seconds, and 4 bytes for each of up to 30 older requests.
+/// in place. Pass the function's result to [`Identified::admit_decided`](super::Identified::admit_decided).
+/// The function needs `READ COMMITTED`, the default isolation level. A row has 4 bytes for each request of
+/// the last 60 seconds, and 4 bytes for each of up to 30 older requests.
 ///
 /// ```sql
 #[doc = include_str!("../../../guide/sql/server/rate.sql")]
@@ -103,13 +102,11 @@ use window::RateWindow;
 /// ```
 ///
 /// If the connections that call the function have `synchronous_commit = off`, a request does not wait for the
-/// disk. If the database then crashes, it loses at most the admissions of the last three times
-/// `wal_writer_delay`.
+/// disk. If the database then crashes, it loses at most the admissions of the last `3 × wal_writer_delay`.
 pub struct RateWindows {
     max: usize,
     windows: BTreeMap<Key, RateWindow>,
-    /// Each window once, by the time of its next idle check. That time is never later than the time
-    /// when the window becomes idle.
+    /// Each window once, by the time of its next idle check. The window never becomes idle before this time.
     due: BTreeSet<(Timestamp, Key)>,
 }
 
@@ -121,16 +118,16 @@ type Key = [u64; 6];
 /// number of windows.
 const LOOKS: usize = 4;
 
-/// The maximum number of idle checks for a new credential while the table is full: 64. All requests wait for
-/// these checks.
+/// The maximum number of idle checks for a new credential while the table is full: 64. All other requests
+/// wait for these checks.
 const MOST_LOOKS: usize = 64;
 
-/// The wait of a new credential if due windows were not checked: 10 milliseconds.
+/// The wait of a new credential if some due windows were not checked: 10 milliseconds.
 const SHORT: Duration = Duration::from_millis(10);
 
 impl RateWindows {
-    /// Creates an empty table of at most `max` windows, and at least 1. A credential that uses both quotas
-    /// has two windows.
+    /// Creates an empty table of at most `max` windows. If `max` is 0, the maximum is 1. A credential that
+    /// uses both quotas has two windows.
     #[must_use]
     pub const fn new(max: usize) -> Self {
         let max = if max == 0 { 1 } else { max };
@@ -140,7 +137,7 @@ impl RateWindows {
     /// Decides whether a request of this credential is admitted now. Counts an admitted request.
     ///
     /// # Errors
-    /// The quota is used up, or the table is full.
+    /// Returns an error if the quota is used up, or if the table has no room for a new credential.
     pub fn check(
         &mut self,
         credential: &CredentialId,
@@ -169,8 +166,7 @@ impl RateWindows {
         self.windows.is_empty()
     }
 
-    /// Checks some due windows. If the table is full, checks more until a window is idle and
-    /// removed.
+    /// Checks a few due windows. If the table is full, checks more until an idle window is removed.
     fn make_room(&mut self, now: Timestamp) -> Result<(), RateLimitError> {
         for looks in 0..MOST_LOOKS {
             let is_enough = looks >= LOOKS && self.windows.len() < self.max;
@@ -238,8 +234,8 @@ impl fmt::Debug for RateWindows {
 #[error("{reason}, a request is admitted in {wait:?}")]
 #[non_exhaustive]
 pub struct RateLimitError {
-    /// The exact time until a request is admitted. If the table is full, another check may free a slot after
-    /// this time, from 10 milliseconds to 60 seconds.
+    /// If the quota is used up, the exact time until a request is admitted. If the table is full, the time
+    /// until another check may free a slot: 10 milliseconds to 60 seconds.
     pub wait: Duration,
     pub(in crate::rest::server) reason: RateLimitReason,
 }
@@ -258,7 +254,7 @@ pub(in crate::rest::server) enum RateLimitReason {
     /// A credential that has used up its quota.
     #[error("the quota is used up")]
     Quota,
-    /// A full [`RateWindows`] in which each window could still refuse.
+    /// A full [`RateWindows`] without an idle window.
     #[error("the table of rate windows is full")]
     Room,
 }
