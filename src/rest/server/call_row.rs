@@ -74,8 +74,8 @@ pub enum RowsReason {
         row: usize,
     },
     /// A row that does not come after the previous row or the cursor. The cause is a wrong order or
-    /// collation, or a repeated row. Also the `walked_to` of [`answer_part`](super::CallsQuery::answer_part),
-    /// if it does not come after the cursor, or comes before the last row.
+    /// collation, or a repeated row. Also, a `walked_to` of [`answer_part`](super::CallsQuery::answer_part)
+    /// that does not come after the cursor, or comes before the last row.
     #[error("row {row} does not come after the one before it")]
     #[non_exhaustive]
     OutOfOrder {

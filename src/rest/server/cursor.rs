@@ -135,7 +135,7 @@ impl fmt::Debug for CursorKey {
 /// 1. Add the new key to every host with [`with_key`](Self::with_key), so that every host verifies the new
 ///    key's cursors.
 /// 2. Put the new key first on every host, so that the new key signs.
-/// 3. Remove the old key a day after the old key sealed its last cursor. Each page has a new cursor.
+/// 3. Remove the old key a day after the old key signed its last cursor. Each page has a new cursor.
 ///    Therefore only a client that paused for a day between two pages still has a cursor of the old key.
 ///
 /// Give each new key the next number. The number after 255 is 0.
@@ -198,7 +198,7 @@ impl CursorKeys {
     ///
     /// # Errors
     /// Returns an error if the cursor was made for another account or mode, was not made by this ring, or was
-    /// altered. The error is for the operator's log. The customer always gets the same `invalid_cursor`.
+    /// altered.
     pub fn open(&self, account: &AccountId, mode: Mode, text: &str) -> Result<Cursor, CursorError> {
         if text.is_empty() {
             return Err(CursorError::Empty);
@@ -278,7 +278,7 @@ pub enum CursorError {
         /// The number of the key.
         id: u8,
     },
-    /// A cursor that was altered, made for another account or mode, or sealed with another key of the same
+    /// A cursor that was altered, made for another account or mode, or signed with another key of the same
     /// number.
     #[error("cursor was altered, or is another account's or mode's")]
     Digest,

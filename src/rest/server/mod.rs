@@ -30,7 +30,7 @@
 //!
 //! A step that fails returns a [`Rejection`], which is a complete response. Between two steps, the host looks
 //! up the data for the next step. The functions of the current state return what to look up, and for which
-//! account. If a look-up fails, the state's `internal_error` creates the 500. Write each look-up as a
+//! account. If a look-up fails, answer with the state's `internal_error` (500). Write each look-up as a
 //! separate statement before the next step, which consumes the state. A look-up may await, because the states
 //! own their data. [`RequestHead::from_parts`] reads the head of an [`http::Request`]. The following program
 //! is a whole host:
@@ -146,8 +146,8 @@
 //! lists all checks in order. A request of HTTP/1.0 may omit `Host`.
 //!
 //! The first three checks (`Host`, path, method) need no look-up. A sender without a valid key learns nothing
-//! about later checks. A closing account is reported before a missing subscription, plan or scope. Each
-//! request that passes the rate limit counts against the limit.
+//! about later checks. An account scheduled for deletion is reported before a missing subscription, plan or
+//! scope. Each request that passes the rate limit counts against the limit.
 //!
 //! # What does not compile
 //!
@@ -213,7 +213,8 @@
 //! - Look up keys by [`Received::digest`] for each request. A cache of keys would delay revocations, but a
 //!   revocation must take effect at once.
 //! - Take `now` once for each request. If a function in [SQL](RateWindows#in-sql) counts the requests, the
-//!   function uses the database's clock. It returns the wait as a duration, so the two clocks may differ.
+//!   function uses the database's clock. It returns the wait as a duration, so the clocks of the host and the
+//!   database may differ.
 //! - Limit the size of requests and the time to receive them. If the HTTP library cannot parse a request, it
 //!   answers 400, 408 or 431, without a JSON body and a request id. This module answers all other requests.
 //!

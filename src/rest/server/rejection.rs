@@ -47,7 +47,7 @@ impl Rejection {
         Self { reason, request_id, operation: None, credential_id: None, head_only: false }
     }
 
-    /// Returns the reason, for the operator's log and not for the caller.
+    /// Returns the reason, which is for the operator's log, not for the customer.
     #[must_use]
     pub fn reason(&self) -> &RejectionReason {
         &self.reason

@@ -63,7 +63,7 @@ impl Admitted {
         }
     }
 
-    /// Returns the credential's account. Look up only data of this account.
+    /// Returns the id of the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id

@@ -77,7 +77,7 @@ impl AccountQuery {
     /// Writes the response. The `livemode` of the response comes from the credential, not from `account`.
     ///
     /// # Errors
-    /// If `account` is another account, the response is 500.
+    /// If `account` is not the credential's account, the response is 500.
     pub fn answer(self, mut account: Account) -> Result<Response<Vec<u8>>, Rejection> {
         if account.id != self.owner.account_id {
             return Err(self.context.reject(RejectionReason::WrongAccount));
@@ -86,7 +86,7 @@ impl AccountQuery {
         Ok(self.context.respond(&account))
     }
 
-    /// Returns the credential's account. Look up only data of this account.
+    /// Returns the id of the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id
@@ -135,8 +135,8 @@ impl CallQuery {
     /// Writes the response.
     ///
     /// # Errors
-    /// If `row` is `None` or of another account or mode, the response is the same 404. If `row` has another
-    /// id, the response is 500.
+    /// If `row` is `None`, or belongs to another account or mode, the response is the same 404. If `row` has
+    /// another id, the response is 500.
     pub fn answer(self, row: Option<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
         let reason = match row {
             None => RejectionReason::NoSuchCall,
@@ -147,7 +147,7 @@ impl CallQuery {
         Err(self.context.reject(reason))
     }
 
-    /// Returns the credential's account. Look up only data of this account.
+    /// Returns the id of the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id

@@ -36,15 +36,15 @@ use crate::rest::{CallFilter, ListCalls, Mode};
 /// `started_at`. A page therefore reads these calls from one range of the first index. The few other calls
 /// are *late*, and have the second index. So the page misses no call.
 ///
-/// A generic plan of this query is as good as a plan for the values. With a single index on `started_at`, a
+/// A generic plan of this query is as good as a plan for its values. With a single index on `started_at`, a
 /// poll that finds no new calls would read all calls of the account. With two indexes and no bounds on
 /// `started_at`, PostgreSQL would sometimes choose the wrong index.
 ///
-/// You can choose another span than an hour, the same in the table and the query. The span should be longer
-/// than almost all calls, because a longer call counts as late. A poll reads all index entries of the span.
-/// Imported old calls are late. After a large import, a page is slow if its bounds exclude most of these
-/// calls. In this case, limit the number of rows that the store reads, and answer with
-/// [`answer_part`](Self::answer_part).
+/// You can replace the hour by another span, in the table and in the query. The span should be longer than
+/// almost all calls, because a longer call counts as late. A long span makes polls slow, because a poll reads
+/// all index entries of the span. Imported old calls are late. After a large import, a page is slow if its
+/// bounds exclude most of these calls. In this case, limit the number of rows that the store reads, and
+/// answer with [`answer_part`](Self::answer_part).
 ///
 /// # Rules for the store
 ///
@@ -147,8 +147,8 @@ impl CallsQuery {
     /// Writes the response of a store that stopped reading at the position `walked_to`. This position must
     /// come after [`after`](Self::after) in the list. Pass the matching rows up to `walked_to`, in the list's
     /// order, but at most [`rows_to_read`](Self::rows_to_read) rows. The response always has a next page,
-    /// even if it contains no calls. If you pass `rows_to_read` rows, it begins after the last call served,
-    /// and `walked_to` is not used. Otherwise, it begins after `walked_to`.
+    /// even if it contains no calls. If you pass `rows_to_read` rows, the next page begins after the last
+    /// call served, and `walked_to` is not used. Otherwise, the next page begins after `walked_to`.
     ///
     /// # Errors
     /// Returns the errors of [`answer`](Self::answer). If `walked_to` is used, but does not come after the
@@ -219,7 +219,7 @@ impl CallsQuery {
         )
     }
 
-    /// Returns the credential's account. Look up only data of this account.
+    /// Returns the id of the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id

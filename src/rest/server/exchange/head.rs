@@ -83,7 +83,7 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Adds a `Host` header. Add every `Host` header, because a request with two is rejected.
+    /// Adds a `Host` header. Add every `Host` header, because a request with two `Host` headers is rejected.
     #[must_use]
     pub fn with_host(self, value: &'a [u8]) -> Self {
         Self { host: self.host.and(value), ..self }
@@ -95,8 +95,8 @@ impl<'a> RequestHead<'a> {
         Self { needs_host: false, ..self }
     }
 
-    /// Adds an `Authorization` header. Add every `Authorization` header, because a request with two is
-    /// rejected.
+    /// Adds an `Authorization` header. Add every `Authorization` header, because a request with two
+    /// `Authorization` headers is rejected.
     #[must_use]
     pub fn with_authorization(self, value: &'a [u8]) -> Self {
         Self { authorization: self.authorization.and(value), ..self }

@@ -56,7 +56,7 @@ impl Identified {
     }
 
     /// Counts the request in the rate window of its credential and quota. An admitted request counts, even if
-    /// its response is an error. A refused request does not.
+    /// its response is an error. A refused request does not count.
     ///
     /// # Errors
     /// If the quota is used up or the table of windows is full, the response is 429, with the wait.
@@ -97,7 +97,7 @@ impl Identified {
         }
     }
 
-    /// Returns the credential's account. Look up only data of this account.
+    /// Returns the id of the credential's account. Look up only data of this account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.owner.account_id

@@ -53,9 +53,9 @@ use window::RateWindow;
 /// | several, each key always at the same process | `RateWindows` in each | windows are lost at restarts and when keys move |
 /// | several | [rows in SQL](#in-sql) | each request needs a transaction |
 ///
-/// If a window is lost, the quota is admitted again, so at most twice the quota in the minute of the loss. To
-/// send each key to one process, a proxy can hash the `Authorization` header. The proxy may send a key to
-/// another process only if the key's process is down.
+/// If a window is lost, its quota can be used again, so 60 seconds can admit up to twice the quota. To send
+/// each key to one process, a proxy can hash the `Authorization` header. The proxy may send a key to another
+/// process only if the key's process is down.
 ///
 /// During the [`wait`](RateLimitError::wait) of a refusal, a process can refuse further requests of the same
 /// window itself, without asking the store. If the quota is raised during the wait, the new quota then
@@ -67,14 +67,15 @@ use window::RateWindow;
 /// windows than its maximum. If a million credentials list calls at the full rate, the table takes at most 10
 /// GB. If a million credentials send one request a minute, the table takes 0.3 GB.
 ///
-/// For each new credential, the table removes a few windows that have been idle for 60 seconds. No other
-/// clean-up is needed. Without new credentials, the table keeps its idle windows.
+/// For each new credential, the table removes a few windows that have been idle for 60 seconds. Without new
+/// credentials, the table keeps its idle windows.
 ///
 /// If the table is full and no window is idle, a credential without a window is refused. Credentials with a
-/// window are not affected. The table drops no window in use, because its credential could then use the quota
-/// twice. To free a slot, a check examines at most 64 windows. If none of these windows is idle, the check
-/// refuses its request with a short wait, and the next check examines further windows. Each issued key has at
-/// most two windows. Therefore a table with room for more than two windows a key is never full.
+/// window are not affected. The table drops no window in use, because the window's credential could then use
+/// its quota twice. To free a slot, a check examines at most 64 windows. If none of these windows is idle,
+/// the check refuses its request with a short wait, and the next check examines further windows. Each issued
+/// key has at most two windows. Therefore a table is never full if its maximum is above twice the number of
+/// issued keys.
 ///
 /// # Clocks
 ///
@@ -114,8 +115,8 @@ pub struct RateWindows {
 /// the text of its id, or the SHA-256 of a long id.
 type Key = [u64; 6];
 
-/// The idle checks for a new credential: 4. There is more than one check, so that the checks keep up with any
-/// number of windows.
+/// The number of idle checks for a new credential: 4. There is more than one check, so that the checks keep
+/// up with any number of windows.
 const LOOKS: usize = 4;
 
 /// The maximum number of idle checks for a new credential while the table is full: 64. All other requests
