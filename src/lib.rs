@@ -41,7 +41,7 @@
 //! ```
 //!
 //! **The crate does no I/O.** It has no sockets, no clock, no randomness, no logging and no
-//! runtime. The current time and random bytes are arguments. A program with this crate (a *host*)
+//! runtime. The current time and random bytes are arguments. A program around this crate (a *host*)
 //! implements no trait.
 //!
 //! # Where to begin

@@ -198,8 +198,8 @@ impl Label for () {
     }
 }
 
-/// Defines a label of one name. Its values are given as the text of each value of a type, or as a
-/// list and the function that returns their text.
+/// Defines a label with one name. The label's values are texts for the values of a type, or a list
+/// with a function that returns each value's text.
 macro_rules! label {
     ($name:ident = $label:literal, $of:ty {
         $($value:pat $(if $guard:expr)? => $text:literal,)+

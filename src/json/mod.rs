@@ -10,9 +10,9 @@
 //! ```
 //!
 //! - **Errors never quote values.** A [`ParseError`] reports the field, the line, the column and
-//!   the expected kind of value. The error does not repeat the received value, because values can
-//!   be callers' names and phone numbers, and errors are logged. The errors of `serde_json` quote
-//!   values. Therefore use this crate's `from_json` instead of `serde_json::from_slice`.
+//!   the expected kind of value. Received values can be callers' names and phone numbers, and
+//!   errors are logged. The errors of `serde_json` quote values. Therefore use this crate's
+//!   `from_json` instead of `serde_json::from_slice`.
 //! - **Unknown fields are ignored**, so that a service may add fields. Objects whose fields the
 //!   [protocol](crate::guide::protocol) does not define are kept unchanged: see [`JsonObject`].
 //! - **A nullable field may be missing.** A reader reads the missing field as null. A writer always
@@ -25,10 +25,10 @@
 //!
 //! # Open and closed enums
 //!
-//! The type of a string with a fixed set of values today is an *open* enum. If this version does
-//! not know a text, the last variant, `Other`, contains the text as an [`Unrecognized`]. The enum's
-//! constant `KNOWN` lists all other variants, for example for the choices of a form. An open enum
-//! is `#[non_exhaustive]`, because a later version may know more texts.
+//! If the protocol defines a string's values, the string's type is an *open* enum. If this version
+//! does not know a text, the last variant, `Other`, contains the text as an [`Unrecognized`]. The
+//! enum's constant `KNOWN` lists all other variants, for example for the choices of a form. An open
+//! enum is `#[non_exhaustive]`, because a later version may know more texts.
 //!
 //! Public enums without `Other`, and structs with public fields, are also `#[non_exhaustive]`. The
 //! exceptions have a line `Closed:` in their documentation, with the reason why nothing can be

@@ -36,7 +36,7 @@ impl<const MAX: usize> FixedText<MAX> {
         written
     }
 
-    /// Returns the text, if nothing but text was pushed.
+    /// Returns the text, if only text was added.
     pub(crate) fn as_str(&self) -> &str {
         core::str::from_utf8(self.as_bytes()).expect("nothing but text was pushed")
     }

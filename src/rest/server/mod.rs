@@ -143,7 +143,7 @@
 //! # Order of checks
 //!
 //! The first check that fails decides the response. The [protocol](crate::guide::protocol#order-of-refusals)
-//! lists all checks in order. A request of HTTP/1.0 may omit `Host`.
+//! lists all checks in order.
 //!
 //! The first three checks (`Host`, path, method) need no look-up. A sender without a valid key learns nothing
 //! about later checks. An account scheduled for deletion is reported before a missing subscription, plan or

@@ -145,9 +145,9 @@ impl StoredKey {
         self.revoked_at.get_or_insert(now);
     }
 
-    /// Notes in `last_used_at` that the key was used, and returns whether to store this. A use is noted only
-    /// if the last noted use is at least `every` earlier, so that most requests write nothing. If the last
-    /// noted use is more than `every` after `used_at`, it comes from a wrong clock and is replaced.
+    /// Notes in `last_used_at` that the key was used, and returns whether to store the use. A use is noted
+    /// only if the last noted use is at least `every` earlier, so that most requests write nothing. If the
+    /// last noted use is more than `every` after `used_at`, it comes from a wrong clock and is replaced.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -267,8 +267,7 @@ impl<'de> Deserialize<'de> for KeyDigest {
 }
 
 impl ApiKey {
-    /// Returns the digest of the key. The service stores the digest instead of the key, and looks up the key
-    /// by the digest.
+    /// Returns the digest of the key, which the service stores instead of the key.
     #[must_use]
     pub fn digest(&self) -> KeyDigest {
         KeyDigest::compute(self.as_bytes())

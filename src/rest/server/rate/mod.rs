@@ -70,12 +70,11 @@ use window::RateWindow;
 /// For each new credential, the table removes a few windows that have been idle for 60 seconds. Without new
 /// credentials, the table keeps its idle windows.
 ///
-/// If the table is full and no window is idle, a credential without a window is refused. Credentials with a
-/// window are not affected. The table drops no window in use, because the window's credential could then use
-/// its quota twice. To free a slot, a check examines at most 64 windows. If none of these windows is idle,
-/// the check refuses its request with a short wait, and the next check examines further windows. Each issued
-/// key has at most two windows. Therefore a table is never full if its maximum is above twice the number of
-/// issued keys.
+/// If the table is full and no window is idle, a credential without a window is refused. The table drops no
+/// window in use, because the window's credential could then use its quota twice. To free a slot, a check
+/// examines at most 64 windows. If none of these windows is idle, the check refuses its request with a short
+/// wait, and the next check examines further windows. Each issued key has at most two windows. Therefore a
+/// table is never full if its maximum is above twice the number of issued keys.
 ///
 /// # Clocks
 ///
