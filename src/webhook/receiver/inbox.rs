@@ -49,19 +49,19 @@ use crate::webhook::WebhookResponse;
 /// ```
 ///
 /// **An inbox keeps keys and no bodies.** An acknowledged event is never sent again. Therefore the
-/// handler must keep the body of an event that the handler cannot read.
+/// handler must keep the body of an event that it cannot read.
 ///
 /// Choose a capacity of at least the number of events that arrive within seven and a half hours.
 /// With this capacity, the inbox recognises every automatic retry.
 ///
 /// If the inbox is full, a new event replaces an expired claim. If no claim has expired, the new
-/// event replaces the event that was processed first. If handlers hold all entries, the inbox
-/// answers a new event with 503, and the service sends the event again. The time of each call grows
-/// with the logarithm of the capacity.
+/// event replaces the entry of the event that was processed first. If handlers hold all entries,
+/// the inbox answers a new event with 503, and the service sends the event again. The time of each
+/// call grows with the logarithm of the capacity.
 ///
 /// # An inbox over SQL
 ///
-/// An SQL table works for several processes, and survives restarts. The table needs no limit,
+/// An SQL table works for several processes, and survives restarts. The table needs no capacity,
 /// because its rows are deleted after 31 days. These are the statements for PostgreSQL:
 ///
 /// ```sql
@@ -72,11 +72,9 @@ pub struct Inbox {
     capacity: usize,
     /// The entries, each with the number of its insertion.
     entries: BTreeMap<EventKey, (InboxEntry, u64)>,
-    /// The keys of the claims, by the end of their lease and then by number. Each key is in
-    /// `entries` as taken.
+    /// The keys of the claims, by the end of their lease and then by the number of insertion.
     claims: BTreeMap<(Timestamp, u64), EventKey>,
-    /// The keys of the processed events, in the order of processing. Each key is in `entries` as
-    /// done.
+    /// The keys of the processed events, in the order of processing.
     done: VecDeque<EventKey>,
     /// The number of the last insertion.
     last: u64,
@@ -127,7 +125,8 @@ impl Inbox {
     }
 
     /// Releases an event that could not be handled, and returns 503. The next copy is then handled.
-    /// If the claim has expired and another handler holds the event, the entry stays unchanged.
+    /// If the claim has expired and another handler holds the event, the other handler's entry
+    /// stays unchanged.
     pub fn failed(&mut self, claimed: ActiveClaim) -> WebhookResponse {
         let key = claimed.receipt().key().clone();
         if self.stored(&key) == Some(&claimed.entry()) {

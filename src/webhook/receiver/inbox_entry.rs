@@ -31,7 +31,7 @@ pub enum InboxEntry {
     Taken {
         /// The time of the claim.
         at: Timestamp,
-        /// The end of the lease, from which on another handler may process the next copy.
+        /// The end of the lease. From then on, another handler may process the next copy.
         until: Timestamp,
     },
     /// An event that was processed.
@@ -45,13 +45,13 @@ pub enum InboxEntry {
 impl InboxEntry {
     /// The time for which a store keeps the entry of a processed event: 31 days.
     ///
-    /// A delivery can be repeated manually for 30 days. The last day covers attempts that are still
+    /// A delivery can be repeated manually for 30 days. The last day is for attempts that are still
     /// running after 30 days.
     pub const RETENTION: Duration = Duration::from_secs(31 * 86_400);
 
     /// Returns whether a store may delete the entry. After [`RETENTION`](Self::RETENTION), no copy
     /// of a processed event can arrive. The entry of an unprocessed event is never deletable,
-    /// because that event was not acknowledged.
+    /// because this event was not acknowledged.
     #[must_use]
     pub fn is_deletable(&self, now: Timestamp) -> bool {
         match self {

@@ -57,15 +57,15 @@ impl ReceiverMetrics {
         }
     }
 
-    /// Counts an event whose body is stored, in the order [store, answer, handle
+    /// Counts a stored event, for a program with the order [store, answer, handle
     /// later](super#store-answer-handle-later). For a copy, `is_new` is false, because the insert
     /// affected no row.
     pub fn stored(&mut self, is_new: bool) {
         self.events.count(Fate(if is_new { "stored" } else { "duplicate" }));
     }
 
-    /// Counts the decision about an event, in the order
-    /// [claim, handle, done, answer](super#claim-handle-done-answer).
+    /// Counts the decision about an event, for a program with the order [claim, handle, done,
+    /// answer](super#claim-handle-done-answer).
     pub fn claimed(&mut self, claim: &ClaimOutcome) {
         self.events.count(Fate(match claim {
             ClaimOutcome::Process(_) => "claimed",

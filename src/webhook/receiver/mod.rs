@@ -1,5 +1,5 @@
-//! Receives each event once, although the service delivers each event at least once, and delivers
-//! events in any order.
+//! Receives each event once, although the service may deliver events several times and in any
+//! order.
 //!
 //! ```
 //! use std::io;
@@ -27,16 +27,16 @@
 //!
 //! The service repeats an event until an answer acknowledges the event, until a 410 disables the
 //! endpoint, or until the last attempt of the delivery. The service repeats an acknowledged event
-//! only if the sender fails before the sender stores the answer. Therefore acknowledge an event
+//! only if the service's sender fails before it stores the answer. Therefore acknowledge an event
 //! only after the event is stored. Only [`Receipt::stored`] and [`ActiveClaim::done`] acknowledge
-//! an event. The steps can have either of two orders.
+//! an event. A program can use one of the two orders below.
 //!
 //! # Store, answer, handle later
 //!
-//! The example above uses this order. This order suits most programs, because the service waits at
-//! most ten seconds for an answer. A slow or broken handler does not prevent storing. A worker then
-//! reads each row with [`Event::from_bytes_verified_earlier`](super::event::Event) and handles the
-//! event. [`ReceiverMetrics`] counts events in both orders. In PostgreSQL:
+//! The first example on this page uses this order. This order suits most programs, because a slow
+//! or broken handler does not delay the answer, for which the service waits at most ten seconds. A
+//! worker then reads each row with [`Event::from_bytes_verified_earlier`](super::event::Event) and
+//! handles the event. [`ReceiverMetrics`] counts events in both orders. This order in PostgreSQL:
 //!
 //! ```sql
 #![doc = include_str!("../../guide/sql/receiver/queue.sql")]

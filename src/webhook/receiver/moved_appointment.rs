@@ -22,10 +22,11 @@ use crate::webhook::event::{Event, EventData, OriginSource};
 /// }
 /// ```
 ///
-/// Neither event refers to the other event. Therefore the pair is inferred. Both events belong to
-/// the same account and come from the voice assistant. The creation is not earlier than the
+/// The events do not refer to each other, so these conditions decide. Both events belong to the
+/// same account and come from the voice assistant. The creation is not earlier than the
 /// cancellation, and follows within a span that the caller chooses. If the old appointment has an
-/// id, the ids differ. The fields that the caller lists, for example the contact, do not differ.
+/// id, the new appointment has another id. The fields that the caller lists, for example the
+/// contact, are equal if both appointments have them.
 ///
 /// Each event is correct by itself. Pair the events to show a person "moved" instead of "cancelled"
 /// and "booked".
@@ -39,8 +40,8 @@ pub struct MovedAppointment<'e> {
 }
 
 impl<'e> MovedAppointment<'e> {
-    /// The default of the longest time from the cancellation to the creation: one minute. The
-    /// assistant cancels and creates in one conversation.
+    /// The default for the longest time from the cancellation to the creation: one minute. The
+    /// assistant makes both changes in one conversation.
     pub const SPAN: Duration = Duration::from_secs(60);
 
     /// Finds the other event of a reschedule among `others`. `fields` lists the fields that must be
@@ -62,7 +63,6 @@ impl<'e> MovedAppointment<'e> {
         pairs.all(|other| ids(&other) == ids(&pair)).then_some(pair)
     }
 
-    /// Pairs two events, in either order, if they belong to one reschedule.
     fn pair(one: &'e Event, other: &'e Event, fields: &[&str], span: Duration) -> Option<Self> {
         let (cancelled, old, created, new) = match (&one.data, &other.data) {
             (EventData::AppointmentCancelled(old), EventData::AppointmentCreated(new)) => {

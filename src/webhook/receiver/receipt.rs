@@ -53,8 +53,9 @@ pub struct Receipt {
 stored_object! {
     /// The key of an event's row in a store.
     ///
-    /// The id of an event is unique within its account. A genuine body that is not an event has no
-    /// account. The id of such a body is the SHA-256 of its bytes: `sha256:` and 64 hex digits.
+    /// The id of an event is unique within its account. The key of a genuine body that is not an
+    /// event has no account. The id in this key is the SHA-256 of the body: `sha256:` and 64 hex
+    /// digits.
     #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct EventKey {
         account: Option<AccountId>,
@@ -68,8 +69,8 @@ stored_object! {
 #[derive(Debug)]
 #[must_use]
 pub enum ClaimOutcome {
-    /// An event to handle. First store [the entry](ActiveClaim::entry), but only if the row has not
-    /// changed since the row was read.
+    /// An event to handle. First store [the entry](ActiveClaim::entry), but only if the event's row
+    /// has not changed since you read it.
     Process(ActiveClaim),
     /// The answer to send: 204 if the event was processed before, or 503 if another handler holds
     /// the event and may still fail.
@@ -105,7 +106,7 @@ impl Verifier {
     /// Returns a [`ReceiptError`] if the delivery is not genuine, or if a header that is not signed
     /// is repeated or contradicts the body. Log the error, and answer with its
     /// [`response`](ReceiptError::response). A genuine body that is not an event is no error. Store
-    /// this body, too, because every further attempt has the same body.
+    /// such a body too, because otherwise the service sends it again.
     pub fn receive(
         &self,
         headers: &HeaderMap,
@@ -150,11 +151,10 @@ impl Receipt {
     /// Returns the event.
     ///
     /// # Errors
-    /// Returns an error if the envelope in the body cannot be read. Such a body is not an event.
-    /// For example, the event's id does not begin with `evt_`. The body is still genuine. Therefore
-    /// keep the bytes for a person or for a later version of this crate. Unreadable data in a
-    /// readable envelope is no error: see
-    /// [`EventData::Unreadable`](crate::webhook::event::EventData).
+    /// Returns an error if the envelope in the body cannot be read. For example, its id does not
+    /// begin with `evt_`. Such a body is not an event, but genuine. Therefore keep its bytes for a
+    /// person or for a later version of this crate. If only the data in the envelope is unreadable,
+    /// the event has [`EventData::Unreadable`](crate::webhook::event::EventData).
     pub fn event(&self) -> Result<&Event, &ParseError> {
         Result::as_ref(&self.event)
     }
@@ -175,8 +175,9 @@ impl Receipt {
     /// key](Self::key). The handler should then finish within `lease`, for example within
     /// [`ActiveClaim::LEASE`].
     ///
-    /// If a stored claim ends more than twice its own length after `now`, the clock of its host was
-    /// wrong. The claim then counts as expired. See [the module's page](super#wrong-clocks).
+    /// If a stored claim ends more than twice its own length after `now`, the clock of the host
+    /// that stored it was wrong. The claim then counts as expired. See [the module's
+    /// page](super#wrong-clocks).
     pub fn claim(
         self,
         stored: Option<&InboxEntry>,
@@ -197,8 +198,8 @@ impl Receipt {
 impl ActiveClaim {
     /// The default lease of a handler: one minute.
     ///
-    /// The service ends an attempt after ten seconds. The service begins the third attempt a minute
-    /// after the second attempt.
+    /// The lease is longer than an attempt, which ends after ten seconds. If a handler dies in the
+    /// second attempt, its lease expires before the third attempt, a minute later.
     pub const LEASE: Duration = Duration::from_secs(60);
 
     /// Returns the receipt of the event.
@@ -212,15 +213,16 @@ impl ActiveClaim {
         self.entry
     }
 
-    /// Acknowledges an event that was handled. Store the entry before the response is sent, even if
-    /// the row has changed meanwhile. Ideally, store the entry and the effects in one transaction.
+    /// Acknowledges an event that was handled. Store the entry before you send the response, even
+    /// if the event's row has changed meanwhile. Ideally, store the entry and the effects in one
+    /// transaction.
     #[must_use = "store the entry, then send the response"]
     pub fn done(self, now: Timestamp) -> (InboxEntry, WebhookResponse) {
         (InboxEntry::Done { at: now }, WebhookResponse::Accepted)
     }
 
-    /// Releases the event, because it could not be handled. If the row still is [the
-    /// claim](Self::entry), store the entry. The next copy is then handled at once, even before the
+    /// Releases the event, because it could not be handled. If the event's row still is [the
+    /// claim](Self::entry), store the returned entry. The next copy is then handled even before the
     /// lease has expired.
     #[must_use = "store the entry, then send the response"]
     pub fn failed(self) -> (InboxEntry, WebhookResponse) {

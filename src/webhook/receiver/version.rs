@@ -24,8 +24,8 @@ stored_object! {
     /// ```
     ///
     /// Events arrive in any order. Therefore apply an update only if the update is not older than
-    /// the stored state. Store the version with the object. Keep the version even if the object is
-    /// deleted, because otherwise a late update restores the object.
+    /// the stored state. Store the version with the object. Keep the version even after you delete
+    /// the object, because otherwise a late update restores the object.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub struct ObjectVersion {
         object: Timestamp,
@@ -46,9 +46,9 @@ impl ObjectVersion {
 
     /// Returns whether a state of this version replaces the stored state.
     ///
-    /// If two versions are equal, as times in whole seconds often are, the state that arrives later
-    /// is applied. The order of arrival does not prove the order of the states, but no better
-    /// information is available.
+    /// If this version equals the stored version, the state that arrives later replaces the stored
+    /// state. Times in whole seconds are often equal. The order of arrival proves nothing, but no
+    /// better information is available.
     #[must_use]
     pub fn replaces(self, stored: Option<Self>) -> bool {
         stored.is_none_or(|stored| stored <= self)

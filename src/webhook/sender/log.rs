@@ -1,4 +1,4 @@
-//! The delivery log, which contains the attempts for a dashboard.
+//! The log of a delivery's attempts, for a dashboard.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ use crate::json::stored_object;
 use crate::secret::excerpt;
 
 stored_object! {
-    /// One attempt in a delivery's log. Keep the entry as long as the delivery
+    /// One attempt in a delivery's log. Keep the entry as long as you keep the delivery
     /// ([`Delivery::is_kept`]).
     ///
     /// ```
@@ -33,7 +33,7 @@ stored_object! {
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub struct LogEntry {
-        /// The number of the attempt, from 1 to 6; 1 for a manual redelivery.
+        /// The number of the attempt, from 1 to 6, and 1 for a manual redelivery.
         #[serde(deserialize_with = "stored::attempt")]
         pub attempt: u8,
         /// Whether the attempt was a manual redelivery.
@@ -53,7 +53,7 @@ stored_object! {
         pub next_at: Option<Timestamp>,
         /// The beginning of the response's body.
         pub response: Option<Excerpt>,
-        /// The reason why there was no response, set by a host that knows more than the outcome.
+        /// The reason why no response came, set by a host that knows more than the outcome.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub reason: Option<FailureReason>,
         /// The response's header fields, from [`Excerpt::from_fields`]. The host sets this field.
@@ -93,12 +93,12 @@ stored_object! {
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub struct Excerpt {
-        /// The first [`Excerpt::MAX_LEN`] bytes as text. Bytes that are not UTF-8 are replaced. A text
-        /// that looks like a signing secret or an API key is also replaced, because a receiver's error
-        /// page may show the receiver's configuration. Escape the text before you show it, because it
-        /// comes from the receiver.
+        /// The first bytes as text, at most [`Excerpt::MAX_LEN`]. Bytes that are not UTF-8 are
+        /// replaced. A word that looks like a signing secret or an API key is also replaced, because a
+        /// receiver's error page may show the receiver's configuration. Escape the text before you show
+        /// it.
         pub text: String,
-        /// Whether the body, or the header fields, continued after the excerpt.
+        /// Whether the body or the header fields continued after the excerpt.
         pub cut: bool,
     }
 }
@@ -131,7 +131,7 @@ impl LogEntry {
 }
 
 impl Excerpt {
-    /// The longest excerpt: 1,024 bytes of a body.
+    /// The longest excerpt: 1,024 bytes.
     pub const MAX_LEN: usize = 1024;
 
     /// Creates an excerpt of a body.

@@ -13,7 +13,7 @@ use super::settle::Settled;
 use crate::metrics::{Counters, Histogram, OpenMetrics, Seconds, label, side_metrics};
 
 side_metrics! {
-    /// Counters of deliveries, attempts and endpoints that change.
+    /// Counters of deliveries, of attempts, and of changes of endpoints.
     ///
     /// ```
     /// # use std::collections::BTreeMap;
@@ -39,9 +39,8 @@ side_metrics! {
     /// # Ok::<(), std::fmt::Error>(())
     /// ```
     ///
-    /// When a transition is stored, count it only in the process that stored it. Each transition is
-    /// then counted once. [No label](crate::metrics#labels) contains an account, an endpoint or an
-    /// event.
+    /// Count a result only in the process that stored it, so that each result is counted once. [No
+    /// label](crate::metrics#labels) contains an account, an endpoint or an event.
     pub struct SenderMetrics {
         accepted: Counters<Accepted> = "call_assistant_sender_accepted",
             "Deliveries that were accepted: waiting, or skipped by a disabled endpoint.";
@@ -111,8 +110,8 @@ impl SenderMetrics {
         }
     }
 
-    /// Counts a change of an endpoint that its owner made, or that [`settle`](super::settle) did not
-    /// make.
+    /// Counts a change of an endpoint that [`settle`](super::settle) did not make, such as a change by
+    /// its owner.
     pub fn changed(&mut self, change: &EndpointChange) {
         if let EndpointChange::Disabled(reason) = change {
             self.disabled.count(Reason(*reason));
@@ -127,18 +126,18 @@ impl SenderMetrics {
         self.alerts.count(Kind(alert.kind()));
     }
 
-    /// Counts an endpoint that was enabled, by the reason of its disabling.
+    /// Counts an endpoint that was enabled, by the reason why it had been disabled.
     pub fn enabled(&mut self, disabled: DisabledReason) {
         self.enabled.count(Reason(disabled));
     }
 
-    /// Counts an attempt that was begun again, because the lease of its sender had expired. The delivery
-    /// was read as [`DeliveryStatus::Sending`], and then begun.
+    /// Counts an attempt that was begun again, because the lease of its sender had expired. The host
+    /// read the delivery as [`DeliveryStatus::Sending`], and then began it.
     pub fn lease_expired(&mut self) {
         self.leases.count(());
     }
 
-    /// Counts a conditional write that affected no row, because another process was first.
+    /// Counts a conditional write that affected no row, because another process had changed the row.
     pub fn lost_write(&mut self) {
         self.lost_writes.count(());
     }
@@ -189,8 +188,7 @@ label! {
     }
 }
 
-/// The current values of the store, which are not counts of transitions. Set the values when the text
-/// is requested.
+/// The current numbers of deliveries and endpoints in the store. Set them when the text is requested.
 ///
 /// ```
 /// use call_assistant::metrics::OpenMetrics;
@@ -206,8 +204,8 @@ label! {
 /// # Ok::<(), std::fmt::Error>(())
 /// ```
 ///
-/// If several processes share a store, each process writes the same values. Take the maximum, not the
-/// sum.
+/// If several processes share a store, each process writes the same numbers. In a query, take their
+/// maximum, not their sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SenderGauges {
@@ -215,8 +213,8 @@ pub struct SenderGauges {
     pub pending: u64,
     /// Pending deliveries that are due, and whose endpoint is suspect or disabled.
     pub held: u64,
-    /// The time since the earliest due time of a delivery that may start now. Held deliveries do not
-    /// count. Deliveries that wait for a limit of their endpoint or account do not count, either.
+    /// The time since the earliest due time of a delivery that may start now. Deliveries that are held,
+    /// or wait for a limit of their endpoint or account, do not count.
     pub oldest_due: Duration,
     /// Endpoints that are active and not suspect.
     pub active: u64,

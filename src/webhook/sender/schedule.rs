@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use crate::Timestamp;
 
-/// The waits between attempts. Each wait begins at the end of the failed attempt.
+/// The waits between the attempts of a delivery. Each wait begins at the end of the failed attempt
+/// before it.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{MAX_ATTEMPTS, RETRY_WAITS};
@@ -21,14 +22,13 @@ pub const RETRY_WAITS: &[Duration] = &[
     Duration::from_secs(6 * 60 * 60),
 ];
 
-/// The attempts of a delivery: six, which are the first and one after each of the [`RETRY_WAITS`].
+/// The attempts of a delivery: six. Each except the first follows one of the [`RETRY_WAITS`].
 #[expect(clippy::as_conversions, reason = "there are few waits")]
 pub const MAX_ATTEMPTS: u8 = RETRY_WAITS.len() as u8 + 1;
 
 /// The waits between the attempts of a delivery. The default is the specified [`RETRY_WAITS`].
 ///
-/// Only a sandbox or a test needs this type, to retry sooner. All other code uses the default without
-/// naming the type.
+/// Only a sandbox or a test needs this type, to retry sooner.
 ///
 /// ```
 /// use core::time::Duration;
@@ -73,8 +73,8 @@ impl Default for RetrySchedule {
 }
 
 impl RetrySchedule {
-    /// Multiplies each wait by a factor. Each product is rounded down to a whole microsecond, so a
-    /// database stores the exact due time.
+    /// Multiplies each wait by a factor. Each product is rounded down to a whole microsecond, which a
+    /// database stores exactly.
     ///
     /// A scaled wait is at most twice the longest of the [`RETRY_WAITS`], because a later due time
     /// [counts as reached](super::Delivery::due). If the factor is negative or not a number, each
@@ -90,7 +90,7 @@ impl RetrySchedule {
         Self { waits }
     }
 
-    /// Returns the wait after this number of failed attempts; `None` if the last attempt has failed.
+    /// Returns the wait after this number of failed attempts, or `None` if the last attempt has failed.
     pub(super) fn wait_after(&self, failed: u8) -> Option<Duration> {
         self.waits.get(usize::from(failed).checked_sub(1)?).copied()
     }
@@ -98,18 +98,19 @@ impl RetrySchedule {
 
 /// The longest attempt: ten seconds, from its beginning to the head of the response.
 ///
-/// The status of the response decides the outcome. An incomplete or endless body changes nothing.
+/// The status of the response decides the outcome. An incomplete or endless body does not change the
+/// outcome.
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The time for which an attempt belongs to the sender that began it: 30 seconds.
 ///
-/// The lease is longer than [`ATTEMPT_TIMEOUT`], because the sender needs time to store the outcome.
+/// This *lease* is longer than [`ATTEMPT_TIMEOUT`], because the sender needs time to store the outcome.
 /// When the lease has expired, the sender is presumed dead, and any sender may make the same attempt
 /// again.
 pub const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
 
 /// The longest time from the first attempt of a delivery to the end of its last attempt, if no attempt
-/// begins late: 7 h 12 min 10 s. This time is the sum of all waits and the timeouts of all attempts.
+/// begins late: 7 h 12 min 10 s. This is the sum of all waits and timeouts.
 pub const LONGEST_DELIVERY: Duration = {
     let (mut longest, mut waits) = (ATTEMPT_TIMEOUT, RETRY_WAITS);
     while let [wait, rest @ ..] = waits {
@@ -119,17 +120,18 @@ pub const LONGEST_DELIVERY: Duration = {
     longest
 };
 
-/// The failed deliveries in a row that disable an endpoint: 20.
+/// The number of failed deliveries in a row that disable an endpoint: 20.
 pub const FAILURES_TO_DISABLE: u8 = 20;
 
 /// The counts of failures at which to warn the owner of an endpoint: 5, 10 and 15.
 pub const FAILURES_TO_WARN: &[u8] = &[5, 10, 15];
 
-/// The deliveries in a row whose first attempts fail that make an endpoint suspect: five, over at
-/// least [`SUSPECT_SPAN`].
+/// The number of deliveries in a row whose first attempts fail that make an endpoint suspect: five. The
+/// failures must extend over at least [`SUSPECT_SPAN`].
 pub const FIRST_FAILURES_TO_SUSPECT: u8 = 5;
 
-/// The shortest time from the first to the last of [`FIRST_FAILURES_TO_SUSPECT`]: one minute.
+/// The shortest time from the first to the last failure of the [`FIRST_FAILURES_TO_SUSPECT`]: one
+/// minute.
 pub const SUSPECT_SPAN: Duration = Duration::from_secs(60);
 
 /// The days after which to remind the owner of a disabled endpoint: one and three.
@@ -139,7 +141,7 @@ pub const REMINDER_DAYS: &[u8] = &[1, 3];
 #[expect(clippy::as_conversions, reason = "there are few days")]
 pub(super) const MAX_REMINDERS: u8 = REMINDER_DAYS.len() as u8;
 
-/// The longest of the [`RETRY_WAITS`], which is the last.
+/// The longest of the [`RETRY_WAITS`], which is the last wait.
 pub(super) const LONGEST_WAIT: Duration = match RETRY_WAITS {
     [.., last] => *last,
     [] => Duration::ZERO,
@@ -148,8 +150,8 @@ pub(super) const LONGEST_WAIT: Duration = match RETRY_WAITS {
 /// The longest time from now to a due time. No schedule has a longer wait.
 pub(super) const FARTHEST_DUE: Duration = farthest(LONGEST_WAIT);
 
-/// Returns the longest time from now to the stored due time of an attempt, if its wait is at most
-/// `longest`. A later instant comes from a wrong clock.
+/// Returns the longest time from now to a due time, if no wait exceeds `longest`. A later due time
+/// comes from a wrong clock.
 pub(super) const fn farthest(longest: Duration) -> Duration {
     longest.saturating_mul(2)
 }
@@ -163,8 +165,8 @@ pub(super) fn is_reached(at: Timestamp, longest: Duration, now: Timestamp) -> bo
 /// The time for which delivery logs and payloads are kept, from the event's `created_at`: 30 days.
 pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Returns the oldest `created_at` of an event that is still kept. Rows of an older event may be
-/// removed if their delivery is not pending.
+/// Returns the oldest `created_at` of an event that is still kept. A row of an older event may be
+/// removed if the row's delivery is not pending.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -182,7 +184,7 @@ pub fn oldest_kept(now: Timestamp) -> Timestamp {
     now.saturating_sub(RETENTION).saturating_add(Duration::from_nanos(1))
 }
 
-/// Returns whether an event is still kept. An event is kept for less than thirty days from
+/// Returns whether an event is still kept, which means for less than thirty days from
 /// `event_created_at`.
 pub(super) fn is_kept(event_created_at: Timestamp, now: Timestamp) -> bool {
     now < event_created_at.saturating_add(RETENTION)

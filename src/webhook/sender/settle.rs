@@ -1,4 +1,4 @@
-//! Step 4 for any number of ended attempts at once.
+//! Finishes and records any number of ended attempts at once.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -10,40 +10,41 @@ use super::schedule::{RetrySchedule, SPECIFIED};
 use super::stored::MismatchError;
 use crate::Timestamp;
 
-/// The rows to write for ended attempts, and the steps after the commit. [`settle`] creates this value.
+/// The rows to write for ended attempts, and the data for the steps after the commit. [`settle`]
+/// creates this value.
 ///
 /// Store `deliveries`, `endpoints`, `log` and `alerts` in one transaction, in this order. Use the other
 /// fields after the commit. If a write affects no row, this value is outdated. Then roll back, read the
-/// rows again, and settle again.
+/// rows again, and call [`settle`] again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "store it, or the attempts are made again"]
 #[non_exhaustive]
 pub struct Settled<D, E> {
-    /// Deliveries to write, by ascending id. Lock the rows in this order.
+    /// Deliveries to write, by ascending id. Lock their rows in this order.
     pub deliveries: Vec<(D, Delivery)>,
-    /// Endpoints to write, by ascending id. Lock the rows after the deliveries.
+    /// Endpoints to write, by ascending id. Lock their rows after the rows of the deliveries.
     pub endpoints: Vec<(E, EndpointHealth)>,
-    /// An entry for each attempt, in the order in which they ended.
+    /// A log entry for each settled attempt, in the order of `ended`.
     pub log: Vec<(D, LogEntry)>,
     /// Deliveries that wait for another attempt, by ascending id, with the due time of the attempt.
     pub again: Vec<(D, E, Timestamp)>,
-    /// Endpoints that these attempts disable, with the reason. Park their pending deliveries after the
-    /// commit.
+    /// Endpoints that the settled attempts disable, with the reason. After the commit, park their
+    /// pending deliveries.
     pub disabled: Vec<(E, DisabledReason)>,
-    /// Alerts for the owners of endpoints. Store each alert in the transaction of the deliveries,
-    /// because each alert must be sent exactly once.
+    /// Alerts for the owners of endpoints. Store each alert in the transaction of the deliveries, so
+    /// that it is sent exactly once.
     pub alerts: Vec<(E, Alert)>,
-    /// Indexes into `ended` of attempts whose delivery or endpoint is missing from the maps. These
-    /// attempts are ignored.
+    /// Indexes into `ended` of attempts whose delivery or endpoint is missing from the maps. [`settle`]
+    /// ignores these attempts.
     pub unknown: Vec<usize>,
-    /// Indexes into `ended` of attempts that belong to another delivery or endpoint than the given one.
-    /// These attempts are ignored.
+    /// Indexes into `ended` of attempts that belong to another delivery or endpoint than given.
+    /// [`settle`] ignores these attempts.
     pub mismatched: Vec<(usize, MismatchError)>,
 }
 
 /// Settles attempts that have ended. The function [finishes](Delivery::finish) each attempt and
-/// [records](EndpointHealth::record) the attempt's report. It then parks the deliveries whose endpoint
-/// is disabled, and creates the log.
+/// [records](EndpointHealth::record) the attempt's report. It then parks each delivery whose endpoint
+/// is disabled, and creates the log entries.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -84,14 +85,14 @@ pub struct Settled<D, E> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A row of `deliveries` is either the value in memory on which the attempt began, or the stored row
-/// that was read again. Read `endpoints` after all attempts have ended, because an endpoint that was
-/// read earlier may lack a reset of its count. If an endpoint does not change, it is not written and
-/// needs no condition. The endpoint's attempts then count as ended when the endpoint was read.
+/// A value of `deliveries` is either the delivery in memory whose attempt began, or a delivery read
+/// again from its row. Read `endpoints` after all attempts have ended, because the count of an endpoint
+/// that was read earlier may lack a reset. If an endpoint does not change, the host does not write it
+/// or check its version. The endpoint's attempts then count as if they had ended when it was read.
 ///
-/// Attempts count in the order of `ended`. If a row cannot be read, omit the row. The row's attempt is
-/// then [unknown](Settled::unknown), and the other attempts are settled. The function is pure, so it
-/// may be called again with newly read rows.
+/// Attempts count in the order of `ended`. If you cannot read a row, omit the row from its map. The
+/// row's attempts are then [unknown](Settled::unknown), and all other attempts are settled. The
+/// function is pure, so you may call it again with newly read rows.
 pub fn settle<D: Ord + Clone, E: Ord + Clone>(
     ended: &[EndedAttempt<'_, D, E>],
     deliveries: &BTreeMap<D, Delivery>,

@@ -7,9 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::schedule::MAX_ATTEMPTS;
 
-/// The version of a stored value, and the version that its row had when it was read.
+/// The version of a stored value, and the version of its row when the row was read.
 ///
-/// Two versions are equal if their stored forms are equal.
+/// Two values are equal if their numbers are equal.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(transparent)]
 pub(super) struct Version {
@@ -28,7 +28,7 @@ impl Version {
         self.number
     }
 
-    /// Returns the version that the stored row must have; `None` if the value has not changed.
+    /// Returns the version that the stored row must have, or `None` if the value has not changed.
     pub(super) fn condition(self) -> Option<i32> {
         (self.number != self.stored).then(|| signed(self.stored))
     }
@@ -58,7 +58,7 @@ impl Hash for Version {
     }
 }
 
-/// A value that belongs to another delivery or endpoint.
+/// A value belongs to another delivery or endpoint than the given one.
 ///
 /// A delivery and an endpoint contain the numbers of their rows. An [`Attempt`](super::Attempt) and an
 /// [`AttemptReport`](super::AttemptReport) contain the numbers of the rows to which they belong.
@@ -108,7 +108,7 @@ pub enum ColumnError {
     },
 }
 
-/// Defines an enum that JSON and a column contain as a text. An unknown text is refused.
+/// Defines an enum that JSON and a column contain as a text. The reader refuses an unknown text.
 macro_rules! stored_enum {
     (
         $(#[$meta:meta])*
@@ -163,12 +163,12 @@ pub(super) fn small(field: &'static str, value: i16, max: u8) -> Result<u8, Colu
 /// The largest version or generation: the maximum of an `integer` column.
 const MAX_VERSION: u32 = i32::MAX.unsigned_abs();
 
-/// Returns the version or generation after the given one.
+/// Returns the version or generation after `version`.
 pub(super) fn next_version(version: u32) -> u32 {
     if version < MAX_VERSION { version.saturating_add(1) } else { 0 }
 }
 
-/// Returns the version or generation before the given one.
+/// Returns the version or generation before `version`.
 pub(super) fn previous_version(version: u32) -> u32 {
     version.checked_sub(1).unwrap_or(MAX_VERSION)
 }
@@ -188,7 +188,7 @@ pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32,
     }
 }
 
-/// Reads the number of an attempt. If a failed attempt had any other number, the delivery would end too
+/// Reads the number of an attempt. A failed attempt with any other number would end its delivery too
 /// early or too late.
 pub(super) fn attempt<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     match u8::deserialize(deserializer)? {

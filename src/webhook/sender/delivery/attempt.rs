@@ -40,7 +40,7 @@ stored_object! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Attempts can be serialized, because a host may send requests from another process.
+    /// Attempts can be serialized, because a host may send an attempt's request from another process.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[must_use = "send it, and finish the delivery with its outcome"]
     pub struct Attempt {
@@ -53,18 +53,18 @@ stored_object! {
         pub(super) manual: bool,
         pub(super) began_at: Timestamp,
         pub(super) deadline: Timestamp,
-        /// The delivery's version when the attempt began. The lease is held while the delivery has this
-        /// version.
+        /// The delivery's version when the attempt began. The sender holds the lease while the delivery
+        /// has this version.
         pub(super) lease: u32,
         /// The delivery's generation, which was the endpoint's generation when the attempt began.
         pub(super) generation: u32,
-        /// The endpoint's life during which the attempt began.
+        /// The beginning of the endpoint's life in which the attempt began.
         pub(super) life: u32,
     }
 }
 
 impl Attempt {
-    /// Returns the number of the attempt, beginning with 1. A manual redelivery has one attempt.
+    /// Returns the number of the attempt, beginning with 1. A manual redelivery has number 1.
     #[must_use]
     pub fn number(&self) -> u8 {
         self.number
@@ -100,15 +100,15 @@ impl Attempt {
         }
     }
 
-    /// Creates the request, a POST of the stored bytes with its own timestamp and signature.
+    /// Creates the request, a POST of the event's stored bytes with its own timestamp and signature.
     ///
-    /// All attempts of a delivery have the same event id and body. Each secret that signs at `now` signs
-    /// the request. Do not follow redirects. Connect only to an address that
+    /// All attempts of a delivery have the same event id and body. The request has one signature for
+    /// each secret that is current at `now`. Do not follow redirects. Connect only to an address that
     /// [`EndpointUrl::check`](super::super::EndpointUrl::check) has accepted.
     ///
     /// # Errors
     /// The destination belongs to another endpoint, or the event is not the event of the delivery. The
-    /// function compares only the `created_at` of both events, truncated to microseconds.
+    /// function recognizes the event by its `created_at`, truncated to microseconds.
     pub fn request(
         &self,
         destination: &SignedDestination,

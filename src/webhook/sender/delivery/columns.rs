@@ -35,9 +35,9 @@ stored_object! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The numbers have the types of `smallint` and `integer`. Binding the numbers therefore needs no
+    /// The numbers have the types of SQL's `smallint` and `integer`, so a host binds them without a
     /// conversion. If a column stores microseconds, [round](Timestamp::floor_to_micros) `now` down when
-    /// you read the clock. The stored instants are then read back unchanged.
+    /// you read the clock. The instants are then read back unchanged.
     ///
     /// Closed: a table has a column for each field, and a host has to add a column for a new field.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,7 +52,8 @@ stored_object! {
         pub attempts: i16,
         /// Whether a manual redelivery is pending.
         pub manual: bool,
-        /// The endpoint's generation when the delivery was accepted or last redelivered.
+        /// How often the endpoint had been enabled again when the delivery was accepted or last
+        /// redelivered.
         pub generation: i32,
         /// The version, which differs after every change.
         pub version: i32,
@@ -77,7 +78,7 @@ impl Delivery {
     /// Reads a delivery from the columns of its row.
     ///
     /// `id` is the number of the delivery's row, and `endpoint` is the number of the endpoint's row.
-    /// Attempts contain both numbers. Therefore, no attempt is recorded for another row.
+    /// Attempts contain both numbers, so no attempt is recorded for another row.
     ///
     /// # Errors
     /// [`ColumnError`] contains the number that is out of range.

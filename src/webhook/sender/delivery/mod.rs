@@ -61,19 +61,19 @@ use crate::webhook::event::EventBody;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Other columns of the same row contain the event's id and bytes, the number of the row, and the number
-/// of the endpoint's row. [`from_columns`](Self::from_columns) takes both numbers, and an attempt
-/// contains both. A delivery or endpoint with another number refuses the attempt ([`MismatchError`]).
+/// Other columns of the delivery's row contain the event's id and bytes, the number of this row, and
+/// the number of the endpoint's row. [`from_columns`](Self::from_columns) takes both numbers, and an
+/// attempt contains both numbers. If a number differs, the step fails ([`MismatchError`]).
 ///
 /// Every change of a delivery changes its [`version`](Self::version). Store a delivery only if the
-/// stored row has the version that was read ([`if_version`](Self::if_version)). If the versions differ,
-/// read the row again. Senders need no other lock.
+/// stored row still has the version that you read ([`if_version`](Self::if_version)). If the versions
+/// differ, read the row again. Senders need no lock.
 ///
 /// Unknown fields of the stored form are ignored, because later versions may add fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(into = "DeliveryColumns")]
 pub struct Delivery {
-    /// The number of the delivery's row; 0 without a row.
+    /// The number of the delivery's row, or 0 without a row.
     pub(super) id: u64,
     /// The number of the delivery's endpoint.
     pub(super) endpoint: u64,
@@ -110,8 +110,8 @@ impl Delivery {
         }
     }
 
-    /// Returns the delivery with the number of its row, for a host that keeps the accepted value. A
-    /// delivery read from columns already has its number.
+    /// Returns the delivery with the number of its row. Only a host that keeps the value from
+    /// [`accept`](Self::accept) needs this method.
     #[must_use]
     pub fn with_id(self, id: u64) -> Self {
         Self { id, ..self }
@@ -119,13 +119,13 @@ impl Delivery {
 
     /// Begins an attempt. Store the delivery, then send the request.
     ///
-    /// If a sender's lease has expired, the sender is dead or will be too late. The same attempt then
-    /// begins again. The receiver may get the attempt twice, but no attempt is lost.
+    /// If the lease of an earlier sender has expired, this sender is dead or too late, and the same
+    /// attempt begins again. The receiver may get the event twice, but no attempt is lost.
     ///
     /// # Errors
-    /// [`BeginError`] contains the reason why no attempt begins. For a pending delivery of this
-    /// endpoint, a disabled endpoint takes precedence over other reasons. Only [`BeginError::Parked`]
-    /// changes the delivery. After this error, store the delivery.
+    /// [`BeginError`] contains the reason why no attempt begins. For a pending delivery, a disabled
+    /// endpoint is the first reason. Only [`BeginError::Parked`] changes the delivery, which you must
+    /// then store.
     pub fn begin(
         &mut self,
         endpoint: &EndpointHealth,
@@ -153,12 +153,12 @@ impl Delivery {
         Ok(self.attempt(endpoint, now))
     }
 
-    /// Returns the attempt in flight if the delivery is [`DeliveryStatus::Sending`]. In any other state,
-    /// or for another endpoint, returns `None`. Pass the endpoint as it was read with its URL. The
-    /// attempt then equals the value that [`begin`](Self::begin) returned.
+    /// Returns the attempt in flight if the delivery is [`DeliveryStatus::Sending`]. In any other
+    /// state, or for another endpoint, returns `None`. If you pass the endpoint that you read together
+    /// with its URL, the attempt equals the value that [`begin`](Self::begin) returned.
     ///
-    /// This function is for a store that begins attempts in its own statement. Only the process that
-    /// began an attempt sends the attempt.
+    /// This function is for a store that begins attempts with a statement of its own. Call this
+    /// function only in the process that began the attempt, so that no other process sends the attempt.
     #[must_use]
     pub fn in_flight(&self, endpoint: &EndpointHealth) -> Option<Attempt> {
         (self.status == DeliveryStatus::Sending && self.check(endpoint).is_ok())
@@ -168,7 +168,7 @@ impl Delivery {
     /// Parks a pending delivery if its endpoint is disabled, or was disabled since the delivery was
     /// accepted. Returns whether the delivery has changed.
     ///
-    /// While a sender holds the lease, the delivery does not change.
+    /// While a sender holds the delivery's lease, the delivery does not change.
     pub fn park(&mut self, endpoint: &EndpointHealth, now: Timestamp) -> bool {
         let parks = self.is_pending()
             && !self.is_leased(now)
@@ -180,15 +180,15 @@ impl Delivery {
         parks
     }
 
-    /// Finishes an attempt that ended at `now`. Record the report with [`EndpointHealth::record`]. Then
-    /// store the delivery and endpoint in one write.
+    /// Finishes an attempt that ended at `now`. Record the returned report with
+    /// [`EndpointHealth::record`]. Then store the delivery and its endpoint in one write.
     ///
-    /// After a failed attempt, the delivery waits for its next attempt. After its last attempt, the
-    /// delivery has failed. The waits are the specification's. For other waits, use
+    /// After a failed attempt, the delivery waits for its next attempt, as long as the specification
+    /// says. If the last attempt fails, the delivery has failed. For other waits, use
     /// [`RetrySchedule::settle`](super::RetrySchedule::settle).
     ///
     /// Until the event is thirty days old, an [unsent](Outcome::Unsent) attempt is made again at once.
-    /// From then on, an unsent attempt counts as a failure.
+    /// From this age on, an unsent attempt counts as a failed attempt.
     ///
     /// An outcome may arrive late, twice, or after another sender has taken over the lease. A late 2xx
     /// still counts, because the receiver has the event. A late 410 still counts, because the endpoint
@@ -234,11 +234,11 @@ impl Delivery {
         AttemptReport { effect, late: self.version() == before, endpoint: self.endpoint, life }
     }
 
-    /// Postpones a waiting delivery, for jitter, which the published schedule does not have, or while
-    /// the host cannot send. Returns whether the delivery has changed.
+    /// Postpones a waiting delivery, to add jitter or while the host cannot send. Returns whether the
+    /// delivery has changed.
     ///
-    /// If the delivery is not waiting, or its new due time would be more than twice the longest wait
-    /// after `now`, nothing changes.
+    /// If the delivery is not waiting, or its new due time would be later than `now` by more than twice
+    /// the longest wait, nothing changes.
     pub fn postpone(&mut self, by: Duration, now: Timestamp) -> bool {
         let at = self.at.saturating_add(by);
         let allowed =
@@ -249,9 +249,9 @@ impl Delivery {
         allowed
     }
 
-    /// Schedules one attempt, due at `now`, for a delivery that did not reach its endpoint. The event id
-    /// and bytes are unchanged. The secrets that sign at the time of the attempt sign the request. A
-    /// failed attempt does not count against the endpoint. A successful attempt resets the endpoint's
+    /// Schedules one manual attempt, due at `now`, for a delivery that did not reach its endpoint. The
+    /// event id and bytes are unchanged, and the secrets that are then current sign the request. A
+    /// failure of this attempt does not count against the endpoint. A success resets the endpoint's
     /// count of failures.
     ///
     /// A delivery that was pending when its endpoint was disabled counts as parked, even before
@@ -260,7 +260,7 @@ impl Delivery {
     ///
     /// # Errors
     /// - The delivery is pending, leased to a sender or delivered, or belongs to another endpoint.
-    /// - The event is thirty days old.
+    /// - The event is thirty days old or older.
     /// - The endpoint is disabled.
     pub fn redeliver(
         &mut self,
@@ -274,8 +274,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// Returns whether the event's bytes and this row must be kept. Both are kept for thirty days from
-    /// the event, and while the delivery is pending.
+    /// Returns whether the event's bytes and the delivery's row must be kept. Both are kept for thirty
+    /// days from the event's `created_at`, and while the delivery is pending.
     #[must_use]
     pub fn is_kept(&self, now: Timestamp) -> bool {
         self.is_pending() || is_kept(self.event_created_at, now)
@@ -290,8 +290,8 @@ impl Delivery {
     /// Returns when the delivery is due, or when its sender's lease expires. If the delivery has ended,
     /// returns `None`.
     ///
-    /// If no correct clock can have written the stored instant, the instant counts as reached. The
-    /// function then returns `now`. This rule applies to:
+    /// An instant that is too far ahead for a correct clock counts as reached, and the function returns
+    /// `now`:
     /// - the end of a lease that is more than a minute (twice the lease) after `now`
     /// - a due time that is more than twice the longest wait after `now`
     ///
@@ -308,7 +308,7 @@ impl Delivery {
     }
 
     /// Returns the number of the delivery's row, or 0 for an accepted delivery without a row. If the
-    /// number is 0 when an attempt begins, only the attempt's endpoint is checked.
+    /// number is 0 when an attempt begins, [`finish`](Self::finish) checks only the attempt's endpoint.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
@@ -351,8 +351,8 @@ impl Delivery {
         self.version.number()
     }
 
-    /// Returns the version that the stored row must have when this value is written. If the value has
-    /// not changed since it was read, returns `None`, because no write is necessary.
+    /// Returns the version that the stored row must have when this value is written. If the value needs
+    /// no write, because it has not changed since it was read, returns `None`.
     #[must_use]
     pub fn if_version(&self) -> Option<i32> {
         self.version.condition()
@@ -385,7 +385,7 @@ impl Delivery {
         }
     }
 
-    /// Returns whether attempts may begin. The endpoint must be active, and not disabled since the
+    /// Returns whether attempts may begin: the endpoint is active, and was not disabled since the
     /// delivery was accepted or redelivered.
     fn belongs_to(&self, endpoint: &EndpointHealth) -> bool {
         endpoint.is_active() && endpoint.generation() == self.generation

@@ -43,22 +43,22 @@ pub enum Outcome {
     /// [`EndpointUrl::check`](super::super::EndpointUrl::check) refuses. This outcome is a failure of
     /// the endpoint.
     Forbidden,
-    /// `unsent`: the sender sent no request for an internal reason, such as no free socket, no memory or
-    /// a shutdown. Until the event is thirty days old ([`RETENTION`](super::super::RETENTION)), the
+    /// `unsent`: the sender sent no request for an internal reason, such as no free socket, no memory
+    /// or a shutdown. Until the event is thirty days old ([`RETENTION`](super::super::RETENTION)), the
     /// outcome does not count, and the attempt is made again. From then on, the outcome counts as a
-    /// failure of the delivery, but never of the endpoint. A delivery therefore ends even if no attempt
-    /// is ever sent.
+    /// failed attempt of the delivery, but never as a failure of the endpoint. A delivery therefore
+    /// ends even if no request is ever sent.
     Unsent,
 }
 
 impl Outcome {
-    /// Returns whether the outcome is a 2xx. If so, the receiver has acknowledged the event.
+    /// Returns whether the outcome is a 2xx, which acknowledges the event.
     #[must_use]
     pub fn is_success(self) -> bool {
         matches!(self, Self::Answered(status) if status.is_success())
     }
 
-    /// All outcomes without a status.
+    /// All outcomes without an HTTP status.
     const WORDS: [Self; 7] = [
         Self::TimedOut,
         Self::Refused,
@@ -113,8 +113,8 @@ impl<'de> serde::Deserialize<'de> for Outcome {
 }
 
 open_enum! {
-    /// The reason why an attempt received no response, for a log. The reason has no effect, because the
-    /// [`Outcome`](super::super::Outcome) decides.
+    /// The reason why an attempt received no response, for a log. Only the
+    /// [`Outcome`](super::super::Outcome) decides the next step.
     ///
     /// ```
     /// use call_assistant::webhook::sender::FailureReason;
@@ -124,7 +124,8 @@ open_enum! {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     ///
-    /// A later version or a host may add reasons. Unknown reasons are kept unchanged.
+    /// A later version or a host may add reasons. A reader keeps an unknown reason unchanged. Each
+    /// reason below begins with its outcomes.
     pub enum FailureReason {
         /// `tls`: the certificate has expired.
         CertificateExpired = "certificate_expired",
@@ -135,7 +136,7 @@ open_enum! {
         /// `tls`: no trusted authority issued the certificate, or an intermediate certificate is
         /// missing.
         CertificateUnknownIssuer = "certificate_unknown_issuer",
-        /// `tls`: the certificate is invalid for another reason.
+        /// `tls`: the certificate is invalid for a reason without a value here.
         CertificateInvalid = "certificate_invalid",
         /// `tls`: the endpoint's answer is not TLS.
         NotTls = "not_tls",

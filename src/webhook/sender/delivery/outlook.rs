@@ -10,7 +10,7 @@ use crate::webhook::sender::schedule::{
 };
 use crate::webhook::sender::stored::MismatchError;
 
-/// The next step of a delivery at one instant. Created by [`Delivery::outlook`].
+/// The next step of a delivery, as expected at one instant. [`Delivery::outlook`] creates this value.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{MAX_ATTEMPTS, Outlook};
@@ -47,7 +47,7 @@ pub enum Outlook {
     /// The next attempt may begin at `due` or later.
     #[non_exhaustive]
     Waiting {
-        /// Number of the attempt, beginning with 1. A manual redelivery has one attempt.
+        /// The number of the attempt, beginning with 1. A manual redelivery has number 1.
         number: u8,
         /// Whether the attempt is a manual redelivery.
         manual: bool,
@@ -55,20 +55,20 @@ pub enum Outlook {
         due: Timestamp,
     },
     /// According to the row, an attempt is in flight. Between `deadline` and `lease_until`, the attempt
-    /// has ended and its result is not stored yet, or its sender has died. If the sender has died, the
-    /// outlook at `lease_until` is the next step.
+    /// has ended and its result is not stored yet, or its sender has died. If the sender has died, call
+    /// [`Delivery::outlook`] with the time `lease_until` to get the next step.
     #[non_exhaustive]
     InFlight {
-        /// Number of the attempt, beginning with 1. A manual redelivery has one attempt.
+        /// The number of the attempt, beginning with 1. A manual redelivery has number 1.
         number: u8,
         /// Whether the attempt is a manual redelivery.
         manual: bool,
-        /// When the attempt times out, which may be in the past.
+        /// When the attempt times out. This time may be in the past.
         deadline: Timestamp,
         /// When the sender's lease expires.
         lease_until: Timestamp,
-        /// Whether the endpoint is disabled, or was disabled since the delivery was accepted. If so, the
-        /// delivery is parked unless this attempt ends the delivery.
+        /// Whether the endpoint is disabled, or was disabled since the delivery was accepted. If so,
+        /// the delivery will be parked unless this attempt ends the delivery.
         parks: bool,
     },
     /// No attempt begins, because the delivery will be parked.
@@ -76,15 +76,15 @@ pub enum Outlook {
     Parks {
         /// Why the endpoint is disabled. If the endpoint has been enabled again, the reason is `None`.
         reason: Option<DisabledReason>,
-        /// The instant or the reason, as in [`Ended`](Self::Ended).
+        /// The instant or reason that [`Ended`](Self::Ended) describes.
         redeliverable: Result<Timestamp, RedeliverError>,
     },
     /// The delivery has ended.
     #[non_exhaustive]
     Ended {
         /// The instant before which the delivery can be [redelivered](Delivery::redeliver), or the
-        /// reason against a redelivery. The event was delivered or is too old, or the endpoint is
-        /// disabled ([`EndpointHealth::disabled`] returns why). The account's
+        /// reason against a redelivery. Reasons are that the event was delivered or is too old, and
+        /// that the endpoint is disabled ([`EndpointHealth::disabled`] returns why). The account's
         /// [`WebhookPlan`](crate::webhook::sender::WebhookPlan) must also allow the redelivery.
         redeliverable: Result<Timestamp, RedeliverError>,
     },
@@ -118,15 +118,15 @@ impl Delivery {
         Ok(Outlook::Waiting { number: attempt.number, manual: attempt.manual, due })
     }
 
-    /// Returns the attempts that are left, excluding the attempt in flight, if every attempt fails. Each
-    /// item is the number of an attempt, and the window in which the attempt begins. The start of the
-    /// window assumes that all earlier attempts fail at once. The end assumes that these attempts fail
-    /// after [`ATTEMPT_TIMEOUT`]. While a manual redelivery waits, one attempt is left. While the
-    /// redelivery is in flight, none is left.
+    /// Returns the attempts that are left if every attempt fails, excluding the attempt in flight. Each
+    /// item has the number of an attempt, and the window of time in which it begins. The window starts
+    /// as if all earlier attempts failed immediately, and ends as if they failed after
+    /// [`ATTEMPT_TIMEOUT`]. While a manual redelivery waits, one attempt is left. While it is in
+    /// flight, no attempt is left.
     ///
-    /// The waits are the specification's. The windows assume that no attempt begins late, and that the
-    /// attempt in flight ends by its deadline. If that attempt's sender has died, attempts may begin
-    /// later, by the rest of the lease.
+    /// The waits come from the specification. The windows assume that no attempt begins late, and that
+    /// the attempt in flight ends by its deadline. If the sender of the attempt in flight has died,
+    /// attempts may begin up to [`ATTEMPT_LEASE`] after their windows.
     ///
     /// # Errors
     /// The delivery belongs to another endpoint.
@@ -154,7 +154,6 @@ impl Delivery {
         }))
     }
 
-    /// Returns the instant before which the delivery can be redelivered.
     pub(super) fn redeliverable(
         &self,
         endpoint: &EndpointHealth,

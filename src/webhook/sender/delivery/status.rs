@@ -18,16 +18,16 @@ stored_enum! {
     ///
     /// # A status of a later version
     /// During a deployment, an older version may read a row that a later version wrote. Reading an
-    /// unknown status fails with an error that contains the status. Leave such a row unchanged for a
-    /// process of the later version.
+    /// unknown status fails with an error that contains the status. Leave a row with an unknown status
+    /// unchanged for a process of the later version.
     ///
-    /// This crate adds a status in two releases. The first release reads the status, and the second
-    /// release also writes the status. All processes can therefore read the status before any process
+    /// This crate adds a status in two releases. The first release reads the new status, and the second
+    /// release also writes it. All processes can therefore read the new status before any process
     /// writes it.
     pub enum DeliveryStatus in "status" {
         /// The next attempt begins when the delivery is due.
         Waiting = "waiting",
-        /// A sender has begun an attempt and holds the lease.
+        /// A sender has begun an attempt and holds the delivery's lease.
         Sending = "sending",
         /// The receiver acknowledged the event.
         Delivered = "delivered",
@@ -67,23 +67,23 @@ pub enum BeginError {
         /// When the delivery is due.
         at: Timestamp,
     },
-    /// Another sender holds the lease.
+    /// Another sender holds the delivery's lease.
     #[error("leased to a sender until {until}")]
     #[non_exhaustive]
     Leased {
         /// When the lease expires.
         until: Timestamp,
     },
-    /// The endpoint is disabled, or was disabled meanwhile. A sender may still be sending the delivery.
-    /// When the lease has expired, call `begin` again, which then parks the delivery.
+    /// The endpoint is disabled, or was disabled since the delivery was accepted. A sender may still be
+    /// sending the delivery. When the lease has expired, call `begin` again to park the delivery.
     #[error("the endpoint was disabled, and a sender holds the lease until {until}")]
     #[non_exhaustive]
     Disabled {
         /// When the lease expires.
         until: Timestamp,
     },
-    /// The endpoint is disabled, or was disabled meanwhile. The delivery is now parked. Store the
-    /// delivery.
+    /// The endpoint is disabled, or was disabled since the delivery was accepted. The delivery is now
+    /// parked. Store the delivery.
     #[error("parked, because its endpoint was disabled")]
     Parked,
     /// The delivery has ended.
@@ -101,7 +101,8 @@ pub enum RedeliverError {
     /// The delivery is pending.
     #[error("pending already")]
     Pending,
-    /// A sender held the lease when the endpoint was disabled, and may still be sending the delivery.
+    /// A sender held the delivery's lease when the endpoint was disabled, and may still be sending the
+    /// delivery.
     #[error("leased to a sender until {until}")]
     #[non_exhaustive]
     Leased {
@@ -114,8 +115,8 @@ pub enum RedeliverError {
     /// The event is thirty days old or older.
     #[error("the event is 30 days old or older")]
     Expired,
-    /// The endpoint is disabled. If the [reason](crate::webhook::sender::DisabledReason) is not that the
-    /// owner deleted the endpoint, the endpoint can be enabled again.
+    /// The endpoint is disabled. Unless the [reason](crate::webhook::sender::DisabledReason) is that
+    /// the owner deleted the endpoint, the owner can enable it again.
     #[error("the endpoint is disabled")]
     Disabled,
     /// The delivery belongs to another endpoint.

@@ -1,19 +1,18 @@
-//! The special-purpose blocks, whose addresses are not public, as data.
+//! The blocks of special-purpose addresses, which are not public, as data.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A block of addresses that are not public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct AddressBlock {
-    /// The purpose of the block, similar to the registry's name.
+    /// The purpose of the block, similar to its name in the registry.
     name: &'static str,
     first: IpAddr,
     prefix: u8,
 }
 
 /// The reason why an address must not be called. If a special-purpose block contains the address, the
-/// error's text contains this block.
+/// error's text names this block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{0}")]
 pub struct AddressError(Reason);
@@ -22,7 +21,6 @@ pub struct AddressError(Reason);
 enum Reason {
     #[error("address is in {0}")]
     Special(AddressBlock),
-    /// The address contains an IPv4 address that is in a special-purpose block.
     #[error("address is in {outer}, and the address within it in {inner}")]
     Within { outer: AddressBlock, inner: AddressBlock },
     #[error("address is outside 2000::/3, where public IPv6 addresses are")]
@@ -36,11 +34,11 @@ pub(super) const NOT_LOOPBACK: AddressError = AddressError(Reason::NotLoopback);
 
 /// Checks with the IANA registries of special-purpose addresses that an address is public.
 ///
-/// Every block of the registries is refused, including the blocks of anycast services. Webhooks are not
-/// sent through translators or tunnels. Therefore, every IPv6 address that contains an IPv4 address,
-/// even a public IPv4 address, is refused. A translator with a network's own prefix cannot be
-/// recognized. If the service's network has such a translator, prevent the translator from reaching
-/// private addresses. An IPv6 address outside `2000::/3` is also refused.
+/// The check refuses every block of the registries, including the blocks of anycast services. Webhooks
+/// are not sent through translators or tunnels. Therefore, the check refuses every IPv6 address that
+/// contains an IPv4 address, even a public IPv4 address. The check cannot recognize a translator with a
+/// network's own prefix. Prevent such a translator in the service's network from reaching private
+/// addresses. The check also refuses an IPv6 address outside `2000::/3`.
 pub(super) fn check_public(address: IpAddr) -> Result<(), AddressError> {
     let block = special(address);
     let IpAddr::V6(v6) = address else {
@@ -61,8 +59,7 @@ fn special(address: IpAddr) -> Option<AddressBlock> {
     SPECIAL.into_iter().find(|block| block.contains(address))
 }
 
-/// Returns the IPv4 address inside an IPv6 address. If the form contains no IPv4 address, the result is
-/// `None`.
+/// Returns the IPv4 address inside an IPv6 address, or `None` if there is none.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let v4 = |high: u16, low: u16| {
@@ -90,7 +87,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Returns whether an address is ISATAP. Only the lower half decides, because ISATAP may have any
+/// Returns whether an address is ISATAP. Only the lower 64 bits decide, because ISATAP may have any
 /// prefix.
 fn is_isatap(address: Ipv6Addr) -> bool {
     let [_, _, _, _, e, f, _, _] = address.segments();
@@ -145,7 +142,7 @@ const PUBLIC_V6: AddressBlock =
 const ISATAP: AddressBlock = AddressBlock::v6("ISATAP", [0, 0, 0, 0, 0, 0x5efe, 0, 0], 0);
 
 /// The blocks of the IANA registries of IPv4 and IPv6 special-purpose addresses, and the multicast
-/// blocks of another registry. If one block contains another, the narrower block is first.
+/// blocks of another registry. If one block contains another block, the narrower block is first.
 const SPECIAL: [AddressBlock; 48] = [
     AddressBlock::v4("this host", [0, 0, 0, 0], 32),
     AddressBlock::v4("this network", [0, 0, 0, 0], 8),

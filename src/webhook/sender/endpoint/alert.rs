@@ -31,12 +31,12 @@ use crate::json::ObjectOnly;
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Alert {
-    /// The first attempts of several deliveries in a row failed. This early warning precedes the end of
-    /// a failed delivery by hours.
+    /// The first attempts of several deliveries in a row failed. This alert is a warning, hours before
+    /// the deliveries can end as failed.
     Suspect,
-    /// The first 2xx came after a suspect or failing alert.
+    /// After a suspect or failing alert, the endpoint answered 2xx again.
     Recovered,
-    /// Several deliveries in a row have ended as failed. Their number is one of
+    /// Deliveries in a row have ended as failed, and their number is one of
     /// [`FAILURES_TO_WARN`](super::super::FAILURES_TO_WARN).
     #[non_exhaustive]
     Failing {
@@ -44,39 +44,38 @@ pub enum Alert {
         failures: u8,
     },
     /// The endpoint was disabled automatically.
-    /// [`EndpointHealth::missed`](super::super::EndpointHealth::missed) selects the missed
-    /// deliveries.
+    /// [`EndpointHealth::missed`](super::super::EndpointHealth::missed) selects the deliveries that the
+    /// endpoint missed.
     #[non_exhaustive]
     Disabled {
-        /// The reason.
+        /// The reason why the endpoint is disabled.
         reason: DisabledReason,
     },
     /// The endpoint has been disabled for `days` days.
     #[non_exhaustive]
     StillDisabled {
-        /// The reason.
+        /// The reason why the endpoint is disabled.
         reason: DisabledReason,
         /// The number of days, one of [`REMINDER_DAYS`](super::super::REMINDER_DAYS).
         days: u8,
     },
-    /// Deliveries were parked because nobody could end the deliveries while their events were kept. Only
-    /// [`abandoned`](Self::abandoned) creates this alert. No transition returns this alert.
+    /// A host parked deliveries that no sender could end while their events were kept. Only
+    /// [`abandoned`](Self::abandoned) creates this alert.
     #[non_exhaustive]
     Abandoned {
-        /// The reason why nobody could end the deliveries.
+        /// The reason why no sender could end the deliveries.
         reason: AbandonedReason,
-        /// The number of deliveries.
+        /// The number of parked deliveries.
         deliveries: u32,
     },
 }
 
 impl Alert {
-    /// The texts that [`kind`](Self::kind) returns.
     pub(in super::super) const KINDS: [&'static str; 6] =
         ["suspect", "recovered", "failing", "disabled", "still_disabled", "abandoned"];
 
-    /// Creates the alert that a host has parked deliveries of an endpoint. Nobody could end these
-    /// deliveries while their events were kept.
+    /// Creates the alert that a host has parked deliveries of an endpoint that no sender could end in
+    /// time.
     #[must_use]
     pub const fn abandoned(reason: AbandonedReason, deliveries: u32) -> Self {
         Self::Abandoned { reason, deliveries }
@@ -144,7 +143,7 @@ impl<'de> Deserialize<'de> for Alert {
     }
 }
 
-/// The reason why nobody could end a delivery before the delivery's event was removed.
+/// The reason why no sender could end a delivery before the delivery's event was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -155,7 +154,7 @@ pub enum AbandonedReason {
     Secret,
     /// The event's bytes are missing, or are not an event.
     Event,
-    /// This version cannot read the row of the delivery or the row of its endpoint.
+    /// This version of the crate cannot read the row of the delivery or the row of its endpoint.
     Row,
     /// An unknown reason.
     Unknown,
@@ -183,7 +182,7 @@ stored_enum! {
     /// assert_eq!("gone".parse(), Ok(DisabledReason::Gone));
     /// ```
     ///
-    /// Reading a text that only a later version knows fails, as for a delivery's status.
+    /// Reading a text that only a later version of this crate knows fails.
     pub enum DisabledReason in "disabled" {
         /// The endpoint answered 410.
         Gone = "gone",
@@ -192,13 +191,12 @@ stored_enum! {
         Failing = "failing",
         /// The owner paused the endpoint.
         Paused = "paused",
-        /// The owner deleted the endpoint, and nobody can enable the endpoint again.
+        /// The owner deleted the endpoint, and nobody can enable it again.
         Deleted = "deleted",
     }
 }
 
 impl DisabledReason {
-    /// Returns whether this reason disables an endpoint automatically, not by its owner.
     pub(super) const fn is_automatic(self) -> bool {
         matches!(self, Self::Gone | Self::Failing)
     }

@@ -33,23 +33,24 @@ stored_object! {
         // With a reader of its own, a row that lacks the field is refused instead of active.
         #[serde(deserialize_with = "Option::deserialize")]
         pub disabled: Option<DisabledReason>,
-        /// The latest instant at which the endpoint became active, was moved or was disabled. Its
-        /// microseconds distinguish lives.
+        /// The latest instant at which the endpoint became active, was moved or was disabled. It shows
+        /// which attempts began before the change.
         pub since: Timestamp,
-        /// Deliveries in a row that ended as failed, from 0 to 20.
+        /// How many deliveries in a row ended as failed, from 0 to 20.
         pub failures: i16,
-        /// Deliveries in a row whose first attempt failed, from 0 to 5. At 5, the endpoint is suspect.
+        /// How many first attempts of deliveries in a row failed, from 0 to 5. At 5, the endpoint is
+        /// suspect.
         #[serde(default, skip_serializing_if = "is_zero")]
         pub first_failures: i16,
         /// The instant of the earliest failure in `first_failures`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub first_failed_at: Option<Timestamp>,
-        /// Reminders since the endpoint was disabled, from 0 to 2.
+        /// The number of reminders since the endpoint was disabled, from 0 to 2.
         #[serde(default, skip_serializing_if = "is_zero")]
         pub reminders: i16,
-        /// The number of times the endpoint was enabled again.
+        /// How often the endpoint was enabled again.
         pub generation: i32,
-        /// The version, which changes with every change.
+        /// The version, which differs after every change.
         pub version: i32,
     }
 }

@@ -18,8 +18,8 @@ use crate::webhook::Signer;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The destination contains its endpoint's number. Therefore, an attempt to another endpoint is neither
-/// sent to this URL nor signed with these secrets.
+/// The destination contains its endpoint's number. Therefore, an attempt to another endpoint cannot use
+/// this URL and these secrets.
 #[derive(Clone, Debug)]
 pub struct SignedDestination {
     pub(in super::super) endpoint: u64,

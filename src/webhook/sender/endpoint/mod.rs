@@ -50,14 +50,14 @@ use crate::Timestamp;
 /// ```
 ///
 /// The health contains the number of deliveries in a row that failed. Each delivery changes this count
-/// at most once, when the delivery ends. The failure of a sixth attempt adds one, and any 2xx resets the
-/// count to zero. The count follows the order in which the ends of deliveries are stored. If the count
-/// reaches [`FAILURES_TO_DISABLE`], or the endpoint answers 410, the endpoint is disabled.
+/// at most once, when the delivery ends. The failure of a sixth attempt adds one to the count, and any
+/// 2xx resets the count to zero. Deliveries count in the order in which their ends are stored. If the
+/// count reaches [`FAILURES_TO_DISABLE`], or the endpoint answers 410, the endpoint is disabled.
 ///
-/// If the first attempts of [`FIRST_FAILURES_TO_SUSPECT`] deliveries in a row have failed, over at least
-/// [`SUSPECT_SPAN`], the endpoint is *suspect*. This state warns the endpoint's owner early, and the
-/// first 2xx ends the state. The state changes neither the count of failed deliveries nor how deliveries
-/// are sent.
+/// If the first attempts of [`FIRST_FAILURES_TO_SUSPECT`] deliveries in a row have failed, over at
+/// least [`SUSPECT_SPAN`], the endpoint is *suspect*. This state only warns the endpoint's owner early,
+/// and the first 2xx ends it. It does not affect the count of failed deliveries, or how deliveries are
+/// sent.
 ///
 /// While an endpoint is disabled, nothing is sent to the endpoint. Until the owner
 /// [enables](Self::enable) the endpoint, pending deliveries are parked and new events are skipped.
@@ -71,22 +71,18 @@ use crate::Timestamp;
 /// | new secret | none | [`Signer::rotate`](crate::webhook::Signer::rotate) |
 /// | delete | [`delete`](Self::delete) | keep the endpoint's row while its deliveries are kept |
 ///
-/// A table has the columns of [`EndpointColumns`](super::EndpointColumns). Unknown fields of the stored
-/// form are ignored, because a later version may have written the row.
+/// A table of endpoints has the columns of [`EndpointColumns`](super::EndpointColumns). A reader
+/// ignores unknown fields of the stored form, because a later version may have written the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(into = "EndpointColumns")]
 pub struct EndpointHealth {
-    /// The number of the endpoint's row.
     pub(super) id: u64,
     pub(super) disabled: Option<DisabledReason>,
     pub(super) since: Timestamp,
     pub(super) failures: u8,
-    /// The deliveries in a row whose first attempt failed. At [`FIRST_FAILURES_TO_SUSPECT`], the
-    /// endpoint is suspect.
+    /// At [`FIRST_FAILURES_TO_SUSPECT`], the endpoint is suspect.
     pub(super) first_failures: u8,
-    /// The instant of the earliest failure in `first_failures`.
     pub(super) first_failed_at: Option<Timestamp>,
-    /// The number of reminders that were returned since the endpoint was disabled.
     pub(super) reminders: u8,
     pub(super) generation: u32,
     pub(super) version: Version,
@@ -112,9 +108,9 @@ impl EndpointHealth {
 
     /// Records the report of a finished attempt.
     ///
-    /// While the endpoint is disabled, reports change nothing. For example, a 2xx of an attempt in
-    /// flight does not enable the endpoint. If an attempt began before the endpoint was last enabled or
-    /// [moved](Self::moved), its report is ignored.
+    /// While the endpoint is disabled, reports change nothing. For example, a 2xx answer to an attempt
+    /// in flight does not enable the endpoint. If an attempt began before the endpoint was last enabled
+    /// or [moved](Self::moved), its report is ignored.
     ///
     /// # Errors
     /// The report belongs to another endpoint. Nothing has changed.
@@ -129,7 +125,6 @@ impl EndpointHealth {
         }
     }
 
-    /// Records the report of an attempt to this endpoint.
     pub(super) fn recorded(&mut self, report: AttemptReport, now: Timestamp) -> EndpointChange {
         if self.disabled.is_some() || report.life != self.life() {
             return EndpointChange::Unchanged;
@@ -164,8 +159,8 @@ impl EndpointHealth {
         }
     }
 
-    /// Counts a failed first attempt. Until [`SUSPECT_SPAN`] has passed since the first of these
-    /// failures, the count stays below [`FIRST_FAILURES_TO_SUSPECT`]. Further failed first attempts do
+    /// Counts a failed first attempt. Until [`SUSPECT_SPAN`] has passed since the first counted
+    /// failure, the count stays below [`FIRST_FAILURES_TO_SUSPECT`]. Further failed first attempts do
     /// not change a suspect endpoint.
     fn fail_first(&mut self, now: Timestamp) -> EndpointChange {
         let first = self.first_failed_at.unwrap_or(now);
@@ -185,7 +180,7 @@ impl EndpointHealth {
 
     /// Returns the due reminder of an endpoint that was disabled automatically. Each of
     /// [`REMINDER_DAYS`] has at most one reminder. Store the endpoint, and send the reminder to the
-    /// endpoint's owner. If the result is `None`, nothing has changed.
+    /// endpoint's owner. If no reminder is due, the result is `None`, and the endpoint has not changed.
     pub fn remind(&mut self, now: Timestamp) -> Option<Alert> {
         let reason = self.disabled.filter(|reason| reason.is_automatic())?;
         let is_due = |days: u8| {
@@ -202,8 +197,7 @@ impl EndpointHealth {
         Some(Alert::StillDisabled { reason, days })
     }
 
-    /// Disables an active endpoint because its owner pauses the endpoint. A disabled endpoint does not
-    /// change.
+    /// Disables an active endpoint because its owner pauses it. A disabled endpoint does not change.
     pub fn pause(&mut self, now: Timestamp) -> EndpointChange {
         match self.disabled {
             None => self.disable(DisabledReason::Paused, now),
@@ -211,11 +205,12 @@ impl EndpointHealth {
         }
     }
 
-    /// Disables an endpoint permanently because its owner deletes the endpoint.
+    /// Disables an endpoint permanently because its owner deletes it.
     ///
-    /// As for any disabled endpoint, pending deliveries are parked, and no delivery is redelivered.
+    /// As for any disabled endpoint, pending deliveries are parked, and no delivery can be redelivered.
     /// While any delivery of the endpoint [is kept](super::Delivery::is_kept), keep the endpoint's row.
-    /// The log can then be read for thirty days. Accept no more events for the endpoint.
+    /// The log of its deliveries can then be read for thirty days. Accept no more events for the
+    /// endpoint.
     pub fn delete(&mut self, now: Timestamp) -> EndpointChange {
         match self.disabled {
             Some(DisabledReason::Deleted) => EndpointChange::Unchanged,
@@ -223,17 +218,17 @@ impl EndpointHealth {
         }
     }
 
-    /// Begins a new life of the endpoint, because its owner has set another URL. The count of failures
-    /// becomes zero. Later answers from the old URL, including a 410, do not change the endpoint. If the
-    /// old URL answers 2xx, the delivery is still delivered. Store the endpoint and the new
-    /// [`EndpointUrl`](super::EndpointUrl) in one write.
+    /// Resets the endpoint, because its owner has set another URL. The count of failures becomes zero.
+    /// Later answers from the old URL, including a 410, do not change the endpoint. If the old URL
+    /// later answers 2xx, the answered delivery still counts as delivered. Store the endpoint and the
+    /// new [`EndpointUrl`](super::EndpointUrl) in one write.
     ///
     /// Pending deliveries do not change, and are sent to the new URL. If the old URL answered a delivery
     /// with 410, the delivery has ended, and can be redelivered. If the endpoint was suspect or failing,
     /// the owner gets no recovered alert.
     ///
-    /// A disabled endpoint does not change, because [enabling](Self::enable) the endpoint begins a new
-    /// life.
+    /// A disabled endpoint does not change, because [enabling](Self::enable) the endpoint also resets
+    /// it.
     pub fn moved(&mut self, now: Timestamp) -> EndpointChange {
         if self.disabled.is_some() {
             return EndpointChange::Unchanged;
@@ -247,8 +242,8 @@ impl EndpointHealth {
         EndpointChange::Updated
     }
 
-    /// Makes a disabled endpoint active, sets its count of failures to zero, and returns when the
-    /// endpoint was disabled. If the endpoint is active or deleted, the result is `None`.
+    /// Makes a disabled endpoint active, and returns when it was disabled, or `None` if it is active or
+    /// deleted.
     pub(super) fn activate(&mut self, now: Timestamp) -> Option<Timestamp> {
         match self.disabled {
             None | Some(DisabledReason::Deleted) => return None,
@@ -273,7 +268,7 @@ impl EndpointHealth {
         self.disabled.is_none()
     }
 
-    /// Returns why the endpoint is disabled. If the endpoint is active, the result is `None`.
+    /// Returns why the endpoint is disabled, or `None` if it is active.
     #[must_use]
     pub fn disabled(&self) -> Option<DisabledReason> {
         self.disabled
@@ -306,22 +301,22 @@ impl EndpointHealth {
         self.failures
     }
 
-    /// Returns how often the endpoint was enabled again. A delivery belongs to the generation in which
-    /// the delivery was accepted or last redelivered. In a later generation, the delivery is not sent.
+    /// Returns the endpoint's generation: how often it was enabled again. A delivery belongs to the
+    /// generation in which it was accepted or last redelivered. In a later generation, it is not sent.
     #[must_use]
     pub fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// Returns the version, which changes with every change. Store the endpoint only if the stored row
+    /// Returns the version, which differs after every change. Store the endpoint only if the stored row
     /// has the version that was read. The version after the maximum, `i32::MAX`, is 0.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version.number()
     }
 
-    /// Returns the version that the stored row must have when this value is written. If the value has
-    /// not changed since it was read, the result is `None`, and no write is necessary.
+    /// Returns the version that the stored row must have when this value is written. If the value needs
+    /// no write, because it has not changed since it was read, the result is `None`.
     #[must_use]
     pub fn if_version(&self) -> Option<i32> {
         self.version.condition()

@@ -8,22 +8,20 @@ use crate::json::stored_object;
 stored_object! {
     /// The effect of a finished attempt on its endpoint. `Delivery::finish` creates the report.
     ///
-    /// If a host writes one row at a time, serialize the report. The delivery's row then contains the
-    /// report until the endpoint's row is written. See
-    /// [storing](crate::guide::storing#without-transactions).
+    /// If a host can write only one row at a time, store the serialized report in the delivery's row
+    /// until the endpoint's row is written. See [storing](crate::guide::storing#without-transactions).
     ///
     /// If the delivery's row cannot contain the report, the order of the two writes depends on the
-    /// answer. After a 2xx or a 410, write the endpoint before the delivery. After any other answer,
-    /// write the delivery before the endpoint. Store the alert with the endpoint. If the second write
-    /// fails because another process has changed its row, read this row again. For an endpoint, record
-    /// the same report again. For a delivery, finish the same attempt again. If a process dies between
-    /// the two writes, the count can lack one failure.
+    /// outcome. After a 2xx or a 410, write the endpoint before the delivery. After any other outcome,
+    /// write the delivery before the endpoint. Store an alert together with the endpoint. If the second
+    /// write fails because another process has changed its row, read this row again. For an endpoint's
+    /// row, record the same report again. For a delivery's row, finish the same attempt again. If a
+    /// process dies between the two writes, the endpoint's count can lack one failure.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[must_use = "give it to `EndpointHealth::record`, or an endpoint is never disabled"]
     pub struct AttemptReport {
         pub(in super::super) effect: Effect,
         pub(in super::super) late: bool,
-        /// The number of the endpoint's row.
         pub(in super::super) endpoint: u64,
         pub(in super::super) life: Life,
     }
@@ -34,11 +32,10 @@ stored_object! {
     /// this life ends. Lives are compared only for equality.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub(in super::super) struct Life {
-        /// The generation, to which deliveries belong. Moving the endpoint does not change the
-        /// generation.
+        /// How often the endpoint was enabled again.
         pub(in super::super) generation: u32,
-        /// The lowest four bytes of the microsecond in which the life began. The number repeats after 71
-        /// minutes, when each attempt of the first life has ended.
+        /// The lowest four bytes of the microsecond in which the life began. They repeat after 71
+        /// minutes, when each attempt of the earlier life has ended.
         pub(in super::super) began: u32,
     }
 }
@@ -73,7 +70,7 @@ pub enum EndpointChange {
     /// [`FAILURES_TO_WARN`](super::super::FAILURES_TO_WARN).
     #[non_exhaustive]
     Failing {
-        /// Failed deliveries in a row, including this delivery.
+        /// The number of failed deliveries in a row, including this delivery.
         failures: u8,
     },
     /// A 2xx ended the failures about which the owner was warned.
@@ -109,7 +106,7 @@ impl AttemptReport {
         self.late
     }
 
-    /// Returns whether the report changes no endpoint. For an empty report,
+    /// Returns whether the report has no effect on an endpoint. For an empty report,
     /// [`EndpointHealth::record`](super::EndpointHealth::record) returns [`EndpointChange::Unchanged`],
     /// in any state of the endpoint.
     #[must_use]

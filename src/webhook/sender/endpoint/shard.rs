@@ -15,9 +15,9 @@ use sha2::{Digest, Sha256};
 /// assert_eq!(shard_of("whep_1", shards), 54);
 /// ```
 ///
-/// For one value of `shards`, the shard of an id never changes. Therefore, the shard may be a column. If
-/// `shards` changes, the shards of endpoints change. Choose `shards` only once, well above the largest
-/// future number of processes. See [owners](crate::guide::storing#owners).
+/// For one value of `shards`, the shard of an id never changes. Therefore, a host may store the shard
+/// in a column. If `shards` changes, the shards of endpoints change. Choose `shards` only once, well
+/// above the largest future number of processes. See [owners](crate::guide::storing#owners).
 #[must_use]
 #[expect(clippy::expect_used, reason = "a remainder is less than its divisor")]
 pub fn shard_of(endpoint: impl AsRef<[u8]>, shards: NonZeroU32) -> u32 {

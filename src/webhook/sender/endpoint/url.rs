@@ -22,13 +22,12 @@ use super::address::{AddressError, NOT_LOOPBACK, check_public};
 /// # Ok::<(), EndpointUrlError>(())
 /// ```
 ///
-/// Checking only the URL is not enough, because a public name may resolve to a private address, and each
-/// time to another address. When you connect, resolve the name and [`check`](Self::check) every address.
-/// Connect to an accepted address, not to the name.
+/// Checking only the URL is not enough, because a public name may resolve to a private address, or each
+/// time to another address. When you connect, resolve the name and [`check`](Self::check) every
+/// address. Connect to an address that passes the check, not to the name.
 ///
 /// The check uses the host that the `url` crate reads. For example, `https://0x7f.1/` has the host
-/// `127.0.0.1`. Store [`as_str`](Self::as_str), the URL that will be called, instead of the entered
-/// text.
+/// `127.0.0.1`. Store [`as_str`](Self::as_str), which will be called, instead of the entered text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EndpointUrl {
     url: Url,
@@ -54,7 +53,8 @@ pub enum EndpointUrlError {
     /// The scheme is not `https`.
     #[error("url is not https")]
     Scheme,
-    /// The URL has a user name or password, even empty. User names and passwords are never sent.
+    /// The URL has a user name or password, which may be empty. User names and passwords are never
+    /// sent.
     #[error("url has a user name or password")]
     UserInfo,
     /// The URL has a fragment, which is never sent.
@@ -63,8 +63,8 @@ pub enum EndpointUrlError {
     /// The port is 0.
     #[error("url has port 0")]
     Port,
-    /// The host is an IPv4 address in another notation. Parts are omitted, as in one decimal number, or
-    /// a number is octal or hexadecimal.
+    /// The host is an IPv4 address that is not written as four decimal numbers, but with fewer, octal
+    /// or hexadecimal numbers.
     #[error("url has an address in disguise for a host")]
     Disguised,
     /// The host is an address that is not public.
@@ -87,9 +87,9 @@ impl EndpointUrl {
     /// Parses a URL of a public host. Parse the URL at registration, and again whenever you load the
     /// URL.
     ///
-    /// A later version of this crate may refuse a stored URL, because the later version knows more hosts
-    /// that are not public. Do not call a refused URL. The outcome of the attempt is
-    /// [`Outcome::Forbidden`](super::super::Outcome::Forbidden).
+    /// A later version of this crate may refuse a stored URL, because the later version knows more
+    /// hosts that are not public. Do not call a refused URL. The outcome of an attempt to a refused URL
+    /// is [`Outcome::Forbidden`](super::super::Outcome::Forbidden).
     ///
     /// # Errors
     /// [`EndpointUrlError`] is the reason why the URL is refused.
@@ -150,7 +150,7 @@ impl EndpointUrl {
         Ok(Self { url, uri, loopback })
     }
 
-    /// Checks an address to which the name resolved, before you connect.
+    /// Checks an address to which the host name resolved. Call this method before you connect.
     ///
     /// # Errors
     /// [`AddressError`] is the reason why the address must not be called. If no address passes the
@@ -182,7 +182,7 @@ impl EndpointUrl {
     }
 }
 
-/// The scheme, host and port. Path and query may contain a token of the customer.
+/// Shows only the scheme, host and port, because path and query may contain a customer's token.
 impl fmt::Debug for EndpointUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EndpointUrl")
@@ -201,15 +201,14 @@ fn is_loopback(host: Host<&str>) -> bool {
     }
 }
 
-/// Returns the authority as it was entered. The `url` crate reads any run of slashes and backslashes
-/// after the scheme as two slashes, and ignores tabs and line ends.
+/// Returns the authority, between scheme and path, as it was entered. The `url` crate reads any run of
+/// slashes and backslashes after the scheme as two slashes, and ignores tabs and line ends.
 fn entered_authority(text: &str) -> &str {
     let after_scheme = text.split_once(':').map_or("", |(_, rest)| rest);
     let authority = after_scheme.trim_start_matches(['/', '\\', '\t', '\n', '\r']);
     authority.split(['/', '?', '#', '\\']).next().unwrap_or(authority)
 }
 
-/// Returns whether the host was entered as the four decimal numbers of this address.
 fn is_plain(text: &str, address: Ipv4Addr) -> bool {
     let host = entered_authority(text).split(':').next();
     host.is_some_and(|host| host.parse() == Ok(address))
@@ -234,8 +233,8 @@ fn check_name(name: &str) -> Result<(), EndpointUrlError> {
     }
 }
 
-/// The top-level names without public hosts. They are the registry's special-use names, ICANN's names
-/// for private use, and names that home routers, offices and clouds use.
+/// The top-level names without public hosts. They are IANA's special-use names, ICANN's names for
+/// private use, and names that home routers, offices and clouds use.
 const LOCAL: [&str; 19] = [
     "alt",
     "arpa",

@@ -3,22 +3,23 @@
 use super::waiting::Entry;
 use crate::Timestamp;
 
-/// A delivery to plan, or a planned delivery.
+/// A delivery that a planner receives or returns.
 ///
-/// Closed: a host has to take each field from the rows.
+/// Closed: a host has to take each field from its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DueDelivery {
     /// The host's number of the delivery.
     pub delivery: u64,
     /// The host's number of the delivery's endpoint.
     pub endpoint: u32,
-    /// The host's number of the account. If an endpoint is given several accounts, the first applies.
+    /// The host's number of the endpoint's account. If an endpoint gets several accounts, the first one
+    /// applies.
     pub account: u32,
-    /// The [shard](super::super::shard_of) of the endpoint, or 0 without shards. If an endpoint is
-    /// given several shards, the first applies.
+    /// The [shard](super::super::shard_of) of the endpoint, or 0 without shards. If an endpoint gets
+    /// several shards, the first one applies.
     pub shard: u16,
     /// When the delivery's [event](crate::webhook::sender::Delivery::event_created_at) was created, to
-    /// the microsecond. With another instant, the same number is another delivery.
+    /// the microsecond. The same number with another instant is another delivery.
     pub event_created_at: Timestamp,
     /// When the delivery's next attempt is [due](crate::webhook::sender::Delivery::due).
     pub due: Timestamp,
@@ -44,24 +45,25 @@ pub enum DueKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Added {
-    /// The delivery was not known, and now waits.
+    /// The delivery is new to the planner, and now waits.
     New,
-    /// The delivery waits for its new due time, which is earlier than the previous one.
+    /// The delivery waits for its new due time, which is earlier than its previous due time.
     Earlier,
-    /// The delivery waits as before.
+    /// The planner knew the delivery, which waits as before.
     Known,
     /// The delivery was [taken](super::Planner::next) and not released, so it is in hand.
-    /// [Releasing](super::Planner::release) the delivery sets its next due time. If the release reports
-    /// the delivery's end, the delivery is planned again, because it may have become pending meanwhile.
+    /// [Releasing](super::Planner::release) the delivery sets its next due time. Even if the release
+    /// reports the delivery's end, the delivery is planned again, because it may have become pending
+    /// again.
     InHand,
-    /// The number belongs to another known delivery, with another endpoint or another instant of its
-    /// event. The store was reset to an earlier state, or assigns a number twice. If the known delivery
-    /// waits, it is forgotten. If it is in hand, it is not planned again. Search the store for the
-    /// pending deliveries again.
+    /// The planner knows another delivery with this number. The store was reset to an earlier state, or
+    /// assigns a number twice. If the known delivery waits, the planner forgets it. If the known
+    /// delivery is in hand, the planner does not plan it again. Add all pending deliveries from the
+    /// store again.
     Other,
 }
 
-/// A known delivery, in 24 bytes.
+/// A delivery that the planner knows, in 24 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Known {
     event_created_at: i64,
@@ -71,7 +73,6 @@ pub(super) struct Known {
     pub(super) state: State,
 }
 
-/// The state of a known delivery.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Waits,
@@ -89,13 +90,12 @@ impl Known {
         Self { event_created_at, due, endpoint, kind, state: State::Waits }
     }
 
-    /// Returns whether both values are one delivery. If the store was reset to an earlier state, equal
-    /// numbers prove nothing.
+    /// Returns whether both values are one delivery. After a reset of the store, equal numbers prove
+    /// nothing.
     pub(super) fn is_of(self, other: Self) -> bool {
         (self.endpoint, self.event_created_at) == (other.endpoint, other.event_created_at)
     }
 
-    /// Returns the delivery in its next wait.
     pub(super) fn again(self, due: Timestamp, kind: DueKind) -> Self {
         Self { due: round_up(due), kind, state: State::Waits, ..self }
     }
@@ -111,12 +111,12 @@ impl Known {
     }
 }
 
-/// Returns the microseconds since 1970, rounded up.
+/// Returns the microseconds from 1970 to `at`, rounded up.
 pub(super) fn round_up(at: Timestamp) -> i64 {
     at.unix_micros().saturating_add(i64::from(!at.subsec_nanos().is_multiple_of(1_000)))
 }
 
-/// Returns the instant. The last microsecond of the year 9999, rounded up, becomes [`Timestamp::MAX`].
+/// Returns the instant of `micros`. An instant after the year 9999 becomes [`Timestamp::MAX`].
 pub(super) fn timestamp(micros: i64) -> Timestamp {
     Timestamp::from_unix_micros(micros).unwrap_or(Timestamp::MAX)
 }

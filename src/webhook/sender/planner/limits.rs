@@ -11,9 +11,9 @@ use core::num::NonZeroU32;
 /// let limits = SenderLimits { overall: 448, per_endpoint: 8 };
 /// ```
 ///
-/// An attempt takes up to ten seconds. Set `overall` to more than four times the number of endpoints of
-/// one account that may answer late at once. Set `per_endpoint` well below `overall`. If either limit
-/// is 0, nothing is planned.
+/// An attempt takes up to ten seconds. If N endpoints of one account may answer late at the same time,
+/// set `overall` to more than 4 N. Set `per_endpoint` well below `overall`. If one of the limits is 0,
+/// the planner returns no delivery.
 ///
 /// Closed: a host has to choose each limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ pub struct SenderLimits {
 
 /// The attempts that an operator [limits](super::Planner::limit).
 ///
-/// Closed: a planner knows no other limits.
+/// Closed: a planner has no limits of another kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LimitOf {
     /// All attempts.
@@ -44,23 +44,23 @@ pub enum LimitOf {
 pub enum Rate {
     /// No limit.
     Unlimited,
-    /// This number of attempts, on average. If fewer attempts began in the last tenth of a second, the
-    /// others may begin later. In any one second, the attempts exceed this number by at most a tenth,
-    /// rounded up.
+    /// This number of attempts, on average. An attempt that was allowed in the last tenth of a second,
+    /// but did not begin, may begin later. In any one second, at most a tenth more attempts than this
+    /// number begin, rounded up.
     PerSecond(NonZeroU32),
     /// No attempt.
     Paused,
 }
 
-/// The limits that are set, and their use.
+/// The limits that are set, and when each allows the next attempt.
 #[derive(Default)]
 pub(super) struct Rates(BTreeMap<LimitOf, Valve>);
 
 #[derive(Clone, Copy)]
 struct Valve {
-    /// The microseconds from one attempt to the next attempt; [`NEVER`] during a pause.
+    /// The microseconds between two attempts, or [`NEVER`] during a pause.
     interval: i64,
-    /// When the next attempt may begin; [`NEVER`] during a pause.
+    /// When the next attempt may begin, or [`NEVER`] during a pause.
     next: i64,
 }
 
@@ -71,7 +71,7 @@ pub(super) const NEVER: i64 = i64::MAX;
 const BURST: i64 = 100_000;
 
 impl Rates {
-    /// Sets a limit. If the limit already has this rate, its state does not change.
+    /// Sets a limit. If the limit already has this rate, nothing changes.
     pub(super) fn set(&mut self, of: LimitOf, rate: Rate, now: i64) {
         let interval = match rate {
             Rate::Unlimited => {
@@ -87,7 +87,7 @@ impl Rates {
         }
     }
 
-    /// Returns the time from which a limit allows an attempt; [`NEVER`] during a pause.
+    /// Returns the time from which a limit allows an attempt, or [`NEVER`] during a pause.
     pub(super) fn from(&self, of: LimitOf, now: i64) -> i64 {
         let Some(valve) = self.0.get(&of) else { return i64::MIN };
         // What is too far ahead was set by another clock.
@@ -95,7 +95,7 @@ impl Rates {
         if is_wrong { now } else { valve.next }
     }
 
-    /// Counts an attempt in each limit that applies.
+    /// Counts an attempt in each limit that applies to it.
     pub(super) fn use_up(&mut self, account: u32, endpoint: u32, now: i64) {
         for of in [LimitOf::All, LimitOf::Account(account), LimitOf::Endpoint(endpoint)] {
             let from = self.from(of, now).max(now.saturating_sub(BURST));

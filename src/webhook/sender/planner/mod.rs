@@ -29,7 +29,7 @@ use crate::Timestamp;
 pub use self::due_delivery::{Added, DueDelivery, DueKind};
 pub use self::limits::{LimitOf, Rate, SenderLimits};
 
-/// The order in which deliveries are sent, under limits on the attempts in flight.
+/// Decides which delivery is sent next, within limits on the attempts in flight.
 ///
 /// ```
 /// use core::time::Duration;
@@ -60,104 +60,105 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 ///
 /// A process [adds](Self::add) each of its pending deliveries, and calls [`next`](Self::next) until
 /// `next` returns `None`. The process begins and sends each returned delivery, and then makes two calls
-/// in any order. [`finished`](Self::finished) reports the end of the attempt, and another attempt may
-/// then begin. [`release`](Self::release) reports that the delivery's row is stored. The planner's time
-/// is the `now` of the last call of `next`.
+/// in any order. [`finished`](Self::finished) reports the end of the attempt, so that another attempt
+/// may begin. [`release`](Self::release) reports that the delivery's row is stored. The planner's
+/// current time is the `now` of the last call of `next`.
 ///
-/// The host numbers its deliveries, endpoints and accounts. A delivery may have any number. The numbers
-/// of endpoints and accounts are indexes of tables. The host therefore assigns these numbers from 0,
-/// without large gaps, and never derives them from a text id. While the planner exists, a delivery
-/// keeps its endpoint, and an endpoint keeps its account and shard.
+/// The host numbers its deliveries, endpoints and accounts. A delivery's number may be any `u64`. The
+/// numbers of endpoints and accounts are indexes of tables in memory. The host therefore assigns these
+/// numbers from 0, without large gaps, and never derives them from a text id. While the planner exists,
+/// a delivery keeps its endpoint, and an endpoint keeps its account and shard.
 ///
-/// The host can fill a new or [cleared](Self::clear) planner from the store at any time. Slowness is
-/// not stored. A new planner recognizes a slow endpoint after two attempts to it. Until then, the other
-/// limits apply.
+/// The host can fill a new or [cleared](Self::clear) planner from the store at any time. The store does
+/// not contain which endpoints are slow. A new planner recognizes a slow endpoint after two attempts to
+/// it. Until then, the other limits apply to this endpoint.
 ///
-/// A planner may be outdated. If a delivery has ended or is leased to another sender,
-/// [`Delivery::begin`](super::Delivery::begin) refuses the delivery. This costs one step. If a
-/// delivery's [kind](DueKind) has changed since the delivery was planned, do not begin the delivery.
-/// Release the delivery with the new kind, because its turn and slot depend on the kind.
+/// A planner may know less than the store. If a delivery has ended or is leased to another sender,
+/// [`Delivery::begin`](super::Delivery::begin) refuses the delivery. If a delivery's [kind](DueKind)
+/// has changed since it was added, do not begin the delivery. Release it with the new kind, because the
+/// kind decides the order.
 ///
 /// # Which endpoint is next
 /// Each attempt in flight takes one of [`overall`](SenderLimits::overall) slots. An eighth of `overall`
-/// is rounded down, and a quarter is rounded up.
+/// is rounded down, and a quarter of `overall` is rounded up.
 ///
-/// - Waiting accounts take turns, and each turn sends one delivery. The account with the fewest
-///   attempts in flight is first. Among accounts with equally many attempts, the account that has
-///   waited longest is first.
-/// - Within an account, the endpoints take turns. An endpoint's due retries precede its first attempts,
-///   because only ended deliveries decide whether the endpoint is disabled.
-/// - An account with no attempt in flight may take any free slot. Any other account leaves free at
-///   least as many slots as it takes, and at least an eighth of `overall`. One account therefore never
-///   takes more than half of the slots, even while no other account waits.
-/// - An endpoint with no attempt in flight may take any slot that its account may take. The second and
-///   further attempts in flight to all endpoints of an account together take at most a quarter of
-///   `overall`.
+/// - Accounts with due deliveries take turns, and each turn sends one delivery. The account with the
+///   fewest attempts in flight is first. Among accounts with equally many attempts, the account that
+///   has waited longest is first.
+/// - Within an account, the endpoints take turns. An endpoint's due retries precede its first attempts.
+///   Retries end deliveries, and ended deliveries decide whether the endpoint is disabled.
+/// - An account with no attempt in flight may take any free slot. An account with attempts in flight
+///   leaves free at least as many slots as it takes, and at least an eighth of `overall`. One account
+///   therefore never takes more than half of the slots, even while no other account waits.
+/// - An endpoint with no attempt in flight may take any slot that its account may take. All attempts in
+///   flight to an endpoint except the first are *further* attempts. The further attempts to all
+///   endpoints of an account together take at most a quarter of `overall`.
 /// - An attempt is long if it timed out, or if it lasted more than eight seconds with any outcome
 ///   except [unsent](Outcome::Unsent). An endpoint is **slow** after two long attempts, if no response
-///   came within eight seconds between them. A response of any status within eight seconds ends the
-///   slowness. A quicker failure without a response, or an unsent attempt, changes nothing.
+///   came within eight seconds between these attempts. A response of any status within eight seconds
+///   ends the slowness. A failure within eight seconds without a response, or an unsent attempt,
+///   changes nothing.
 /// - A slow endpoint has at most one attempt in flight. All slow endpoints together take at most an
-///   eighth of `overall`, or one slot if `overall` is below 8. While slots are free for slow endpoints
-///   and for all others, the two groups alternate. Neither group therefore waits forever, even if there
-///   is one slot.
+///   eighth of `overall`, or one slot if `overall` is below 8. While slots are free for both slow and
+///   other endpoints, the two groups take turns. Both groups therefore get slots, even if `overall` is
+///   1.
 /// - An endpoint's [redeliveries](DueKind::Redelivery) take at most three quarters of
-///   [`per_endpoint`](SenderLimits::per_endpoint), rounded up. During a recovery, the other slots
-///   remain for new events.
-/// - Each [limit](Self::limit) on an attempt must allow the attempt, and counts the attempt.
+///   [`per_endpoint`](SenderLimits::per_endpoint), rounded up. During a recovery, the endpoint's other
+///   slots remain for new events.
+/// - Each [limit](Self::limit) that applies to an attempt must allow the attempt, and counts it.
 ///
 /// # How long an account waits
-/// These bounds apply to an account whose endpoints are neither slow nor limited. The `k` other
-/// accounts may have any number of endpoints, any backlog, any outcome, and attempts of up to ten
-/// seconds.
+/// These bounds apply to an account whose endpoints are not slow and have no [limit](Self::limit). The
+/// `k` other accounts may have any number of endpoints, any backlog, any outcome, and attempts of up to
+/// ten seconds.
 ///
-/// - If `k` is below `overall / 8`, the first attempt of an account with no attempt in flight waits for
-///   no other account. Otherwise, the account has its next turn within
-///   `10 s * ceil(2 * (k + 1) / overall)`.
+/// - If `k` is below `overall / 8` and the account has no attempt in flight, the account waits for no
+///   other account. Otherwise, the account has its next turn within `10 s * ceil(2 * (k + 1) /
+///   overall)`.
 /// - While the other accounts leave slots free, an account's attempts begin when they are due. If all
-///   accounts take equally many slots, the other accounts leave `overall / (k + 1)` slots. The other
-///   accounts always leave at least `overall / 2^k` slots.
+///   accounts take equally many slots, the other accounts leave `overall / (k + 1)` slots free. The
+///   other accounts always leave at least `overall / 2^k` slots free.
 ///
-/// A bound begins when the endpoint is awake. If a delivery is due when it is added, its endpoint is
-/// awake at once. Otherwise, a call of `next` wakes the endpoint. Even while all slots are taken, each
-/// call wakes up to 256 due endpoints, the longest due first. The calls that wake endpoints that have
-/// been due longer therefore add to the bound. A thousand endpoints need 4 calls, and a million need
-/// 4,000 calls. The number of deliveries does not matter.
+/// A bound begins when the planner has noticed that the endpoint has a due delivery: the endpoint is
+/// *awake*. If a delivery is due when it is added, its endpoint is awake at once. Otherwise, a call of
+/// `next` wakes the endpoint. Even while all slots are taken, each call wakes up to 256 due endpoints,
+/// beginning with the longest due. The calls that wake earlier endpoints therefore add to the bound. A
+/// thousand endpoints need 4 calls, and a million endpoints need 4,000 calls. The number of deliveries
+/// does not matter.
 ///
-/// Endpoints of one account may begin to answer late together. If their number exceeds a quarter of
-/// `overall`, they delay the account's other endpoints until the late endpoints are slow. A backlog of
-/// one endpoint delays the account's other endpoints only by its further attempts. A slow endpoint may
-/// wait for the slow endpoints of any account.
+/// If endpoints of one account begin to answer late together, and their number exceeds a quarter of
+/// `overall`, they delay the account's other endpoints until the late endpoints count as slow. A
+/// backlog of one endpoint delays the account's other endpoints only by its further attempts. A slow
+/// endpoint may wait for the slow endpoints of any account.
 ///
 /// # Several processes
 /// A planner knows only the deliveries that were added to it. If another process accepted a delivery,
 /// or began a delivery and then died, the delivery is only in the store. Therefore each process must
 /// search the store at intervals of about [`ATTEMPT_LEASE`](super::ATTEMPT_LEASE), and add all due
-/// deliveries. If a delivery is [added](Added) several times, it is planned only once.
+/// deliveries. A delivery that is [added](Added) several times is planned only once.
 ///
 /// # Clocks
 /// If a due time is later than `now` by more than twice the longest wait, the delivery counts as due.
 /// No [schedule](super::RetrySchedule) has so long a wait, so a wrong clock caused this due time.
 ///
 /// # Cost
-/// For n pending deliveries and any [`overall`](SenderLimits::overall), each step takes O(log n) time.
+/// For n pending deliveries and any [`overall`](SenderLimits::overall), each call takes O(log n) time.
 /// The following times are for a million pending deliveries. If a delivery is due when it is added, all
-/// its steps together take 0.3 to 0.6 us. If the delivery waits until it is due, its steps take 1.3 to
-/// 2.7 us, mostly for uncached memory.
+/// calls for it together take 0.3 to 0.6 us. If the delivery waits until it is due, these calls take
+/// 1.3 to 2.7 us, mostly for uncached memory.
 ///
-/// An endpoint with one pending delivery takes 160 to 220 bytes. When a delivery ends, its memory is
-/// freed. When a sending account has no attempt in flight and no delivery that may be sent now, its
-/// memory is freed. The planner keeps 72 bytes for each endpoint number and 8 bytes for each account
-/// number, up to the highest numbers.
+/// An endpoint with one pending delivery takes 160 to 220 bytes. The planner frees a delivery's memory
+/// when the delivery ends, and an account's memory when the account has no attempt in flight and no
+/// delivery that may be sent now. The planner keeps 72 bytes for each endpoint number and 8 bytes for
+/// each account number, from 0 to the highest number.
 pub struct Planner {
     limits: SenderLimits,
-    /// The microseconds between two attempts of one endpoint; 0 if no rate is set.
+    /// The microseconds between two attempts of one endpoint, or 0 if no rate is set.
     interval: i64,
     clock: Clock,
     rates: Rates,
     /// The deliveries that wait or are in hand, by number.
     known: BTreeMap<u64, Known>,
-    /// The number of deliveries in hand, by shard.
     in_hand: Vec<usize>,
     endpoints: Vec<Endpoint>,
     /// The accounts that have an attempt in flight, or a delivery that may be sent.
@@ -165,16 +166,15 @@ pub struct Planner {
     /// The times until which endpoints and accounts sleep.
     asleep: BTreeSet<(i64, LimitOf)>,
     /// The attempts in flight, the turn and the number of each account that waits for a turn. The set
-    /// at [`SLOW_ONES`] is for slow endpoints, the other set for all others.
+    /// at [`SLOW_ONES`] is for slow endpoints, and the other set for all other endpoints.
     turns: [BTreeSet<(u32, u64, u32)>; 2],
     /// The turn that was given last.
     turn: u64,
     in_flight: u32,
-    /// The number of attempts in flight to slow endpoints.
     slow: u32,
-    /// The index of the set of turns that is next if slots are free for both sets.
+    /// The index of the set in `turns` that is next if slots are free for both sets.
     next: usize,
-    /// Since the clock went back, the endpoints below this number were not checked.
+    /// The number below which the endpoints were not checked since the clock went back.
     unseen: u32,
 }
 
@@ -302,8 +302,8 @@ impl Planner {
     }
 
     /// Takes and returns the delivery to begin now. Returns `None` if no delivery is due, or if all due
-    /// deliveries wait. A due delivery may wait for the end of an attempt, for a limit, or for the next
-    /// call of `next`, which wakes more endpoints.
+    /// deliveries must wait. A due delivery may wait for the end of another attempt, for a limit, or
+    /// for the next call of `next`, which wakes more endpoints.
     ///
     /// The returned delivery counts as in flight until [`finished`](Self::finished) is called for its
     /// endpoint. The delivery is in hand until it is [released](Self::release).
@@ -335,7 +335,7 @@ impl Planner {
     /// Reports the outcome and the duration of an attempt to this endpoint. The attempt is then no
     /// longer in flight. If the endpoint has no attempt in flight, the call is ignored.
     ///
-    /// If a planned delivery was not begun, report [`Outcome::Unsent`].
+    /// If you did not begin a delivery that `next` returned, report [`Outcome::Unsent`].
     pub fn finished(&mut self, endpoint: u32, outcome: Outcome, took: Duration) {
         self.change(endpoint, |of| {
             let Some(left) = of.in_flight.checked_sub(1) else { return };
@@ -349,15 +349,14 @@ impl Planner {
         });
     }
 
-    /// Releases a delivery in hand, after its row is stored or if the delivery was not begun. If
-    /// `again` is `None`, the delivery has ended. Otherwise, it waits until the given time. If the
-    /// delivery was [added](Self::add) again while in hand, `None` does not end it, because it may have
-    /// become pending again after its row was read. If the delivery is not in hand, the call is
-    /// ignored.
+    /// Releases a delivery in hand, after you have stored its row or if you did not begin the delivery.
+    /// If `again` is `None`, the delivery has ended. Otherwise, the delivery waits until the given
+    /// time. If the delivery was [added](Self::add) again while in hand, `None` does not end it,
+    /// because it may have become pending again. If the delivery is not in hand, the call is ignored.
     ///
     /// Returns whether another delivery with the same number was added while the released delivery was
-    /// in hand. If `true`, the planner forgets the released delivery. Search the store again for the
-    /// other delivery.
+    /// in hand. If so, the planner forgets the released delivery, and you must add the other delivery
+    /// again.
     pub fn release(&mut self, delivery: u64, again: Option<(Timestamp, DueKind)>) -> bool {
         let Entry::Occupied(mut place) = self.known.entry(delivery) else { return false };
         let before = *place.get();
@@ -381,8 +380,8 @@ impl Planner {
         before.state == State::Replaced
     }
 
-    /// Forgets the pending deliveries of an endpoint that is disabled or has another owner. Deliveries
-    /// in hand remain in hand.
+    /// Forgets the pending deliveries of an endpoint that is disabled, or that another process now
+    /// serves. Deliveries in hand remain in hand.
     pub fn forget(&mut self, endpoint: u32) {
         let Some(of) = self.endpoints.get_mut(index(endpoint)) else { return };
         for delivery in mem::take(&mut of.waiting).deliveries() {
@@ -391,13 +390,13 @@ impl Planner {
         self.look(LimitOf::Endpoint(endpoint));
     }
 
-    /// Forgets the pending deliveries of a shard. The time grows with the number of all endpoints and
-    /// the number of forgotten deliveries. Deliveries in hand remain in hand.
+    /// Forgets the pending deliveries of a shard. The time of the call grows with the number of all
+    /// endpoints and the number of forgotten deliveries. Deliveries in hand remain in hand.
     pub fn forget_shard(&mut self, shard: u16) {
         self.forget_those(|of| of.shard == shard);
     }
 
-    /// Forgets all pending deliveries, which must be added again. Deliveries in hand remain in hand.
+    /// Forgets all pending deliveries. Add them again. Deliveries in hand remain in hand.
     pub fn clear(&mut self) {
         self.forget_those(|_| true);
     }
@@ -410,8 +409,8 @@ impl Planner {
         }
     }
 
-    /// Returns how many deliveries of a shard are in hand, which means taken and not released. If
-    /// `shard` is `None`, all shards count.
+    /// Returns how many deliveries of a shard are in hand. A delivery is in hand from `next` to its
+    /// release. If `shard` is `None`, all shards count.
     #[must_use]
     pub fn in_hand(&self, shard: Option<u16>) -> usize {
         match shard {
@@ -422,11 +421,11 @@ impl Planner {
 
     /// Returns when to call [`next`](Self::next) again. If `next` has returned `None`, sleep until this
     /// instant, until an attempt finishes, or until a delivery is added or released. Returns `None` if
-    /// time alone allows no attempt.
+    /// waiting alone makes no attempt possible.
     ///
     /// The result is the first instant at which a limit allows an attempt or a delivery becomes due. A
-    /// delivery that waits for an attempt to its own endpoint is excluded. If the instant has passed,
-    /// call `next` at once, because this call can wake more endpoints.
+    /// delivery that waits for an attempt to its own endpoint to end is excluded. If the instant has
+    /// passed, call `next` at once, because it can wake more endpoints.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let now = self.clock.now;
@@ -452,8 +451,8 @@ impl Planner {
     }
 
     /// Returns whether a due delivery waits although no limit of its endpoint, its account or an
-    /// operator delays it. The cause is that all slots are taken, or that [`next`](Self::next) was not
-    /// called until `next` returned `None`.
+    /// operator delays it. The cause is that all slots are taken, or that the process did not call
+    /// [`next`](Self::next) until it returned `None`.
     #[must_use]
     pub fn is_behind(&self, now: Timestamp) -> bool {
         let may_send = self.rates.from(LimitOf::All, now.unix_micros()) <= now.unix_micros();

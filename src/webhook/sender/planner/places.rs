@@ -1,8 +1,9 @@
 //! The choice of the next endpoint.
 //!
-//! Each endpoint and each account has a place. The place depends on the attempts in flight, the waiting
-//! deliveries and the limits. The planner's sets are indexes of these places. Only [`Planner::change`]
-//! moves an endpoint to another place, and only [`Planner::change_account`] moves an account.
+//! Each endpoint and each account has a place in the order of sending. The place depends on the
+//! attempts in flight, the waiting deliveries and the limits. The planner's sets list endpoints and
+//! accounts by place. Only [`Planner::change`] moves an endpoint to another place, and only
+//! [`Planner::change_account`] moves an account.
 
 use alloc::collections::BTreeSet;
 use core::time::Duration;
@@ -14,13 +15,13 @@ use super::waiting::{Clock, Entry, Waiting};
 
 #[derive(Default)]
 pub(super) struct Endpoint {
-    /// The endpoint's account; `None` while the endpoint is not known.
+    /// The endpoint's account, or `None` while the planner does not know the endpoint.
     pub(super) account: Option<u32>,
     pub(super) shard: u16,
     pub(super) in_flight: u16,
-    /// The redeliveries in hand.
+    /// The endpoint's redeliveries in hand.
     pub(super) redeliveries: u16,
-    /// The long attempts since the last quicker response, at most [`SLOW`].
+    /// The long attempts since the last response within [`LONG`], at most [`SLOW`].
     pub(super) long: u8,
     /// When the endpoint's rate allows the next attempt.
     pub(super) from: i64,
@@ -28,21 +29,20 @@ pub(super) struct Endpoint {
     pub(super) waiting: Waiting,
 }
 
-/// The place of an endpoint.
+/// The place of an endpoint in the order of sending.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
-    /// The place if nothing waits, or if the end of an attempt to this endpoint or of a pause must come
-    /// first.
+    /// No delivery waits, or an attempt to this endpoint or a pause must end first.
     #[default]
     Nowhere,
-    /// The place if no delivery may be sent before this time.
+    /// No delivery to the endpoint may be sent before this time.
     Asleep(i64),
-    /// The place if a delivery may be sent, after the endpoints with an earlier turn.
+    /// A delivery may be sent, after the deliveries to endpoints with an earlier turn.
     Waits(Room, u64),
 }
 
-/// The kind of slot that the next attempt of an endpoint takes. The attempts of endpoints with nothing
-/// in flight precede second and further attempts.
+/// The kind of slot that the next attempt of an endpoint takes. The attempts of endpoints with no
+/// attempt in flight precede second and further attempts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Room {
     is_slow: bool,
@@ -52,32 +52,33 @@ struct Room {
 #[derive(Default)]
 pub(super) struct Account {
     in_flight: u32,
-    /// The second and further attempts in flight to the account's endpoints.
+    /// The attempts in flight to the account's endpoints, excluding the first to each endpoint.
     further: u32,
     /// The room, turn and number of each endpoint that has a due delivery and a free slot of its own.
     /// The second set is for slow endpoints.
     rooms: [BTreeSet<(Room, u64, u32)>; 2],
-    /// The account's entries in the two sets of turns, as attempts in flight and turn.
+    /// The account's entries in the planner's two sets of turns: its attempts in flight and its turn.
     turns: [Option<(u32, u64)>; 2],
     /// The time until which a limit makes the account sleep.
     until: Option<i64>,
 }
 
-/// The index of slow endpoints in a pair of sets: 1. All other endpoints have index 0.
+/// In a pair of sets, the index of the set for slow endpoints: 1. The other set has index 0.
 pub(super) const SLOW_ONES: usize = 1;
 
-/// The long attempts that make an endpoint slow, if no quicker response is between them: 2.
+/// The number of long attempts that make an endpoint slow, if no response within [`LONG`] comes between
+/// them: 2.
 pub(super) const SLOW: u8 = 2;
 
-/// The duration of the longest attempt that is not long: 8 s.
+/// The time after which an attempt is long: 8 s.
 pub(super) const LONG: Duration = Duration::from_secs(8);
 
-/// The largest number of endpoints that a step wakes, or checks after the clock went back: 256.
-/// Endpoints that are all due at once therefore do not stop the process.
+/// The most endpoints that one call of `next` wakes, or checks after the clock went back:
+/// 256. The call therefore stays short.
 const BATCH: usize = 256;
 
-/// The longest step back of a clock after which the endpoints are not checked again: a second. A rate
-/// delays an endpoint for at most a second.
+/// The longest step back of a clock that needs no check of the endpoints: a second. A rate delays an
+/// endpoint for at most a second.
 const STEP_BACK: i64 = 1_000_000;
 
 impl Planner {
@@ -112,7 +113,8 @@ impl Planner {
         }
     }
 
-    /// Returns the next set and endpoint, among accounts with at most `most` attempts in flight.
+    /// Returns the next endpoint and the index of its set. Only accounts with at most `most` attempts
+    /// in flight count.
     pub(super) fn next_turn(&self, most: u32) -> Option<(usize, u32)> {
         [self.next, 1 - self.next].into_iter().find_map(|part| {
             // All slow endpoints together have an eighth, and one attempt at least.
@@ -123,8 +125,8 @@ impl Planner {
     }
 
     /// Returns the largest number of attempts in flight with which an account may begin another
-    /// attempt. The account then leaves free as many slots as it takes, and the eighth for first
-    /// attempts. Returns `None` if no slot is free.
+    /// attempt. The account then leaves free at least as many slots as it takes, and an eighth of
+    /// `overall`. Returns `None` if no slot is free.
     pub(super) fn most_held(&self) -> Option<u32> {
         let left = self.limits.overall.checked_sub(self.in_flight)?.checked_sub(1)?;
         // An eighth is for those that have nothing in flight.
@@ -140,9 +142,9 @@ impl Planner {
         }
     }
 
-    /// Changes an endpoint, counts its attempts in flight, and moves it to its place. In a new place,
-    /// and after a turn, the endpoint is behind all endpoints that wait for the same room. If the
-    /// endpoint is not known, the call is ignored.
+    /// Changes an endpoint, counts its attempts in flight, and moves it to its place. If the place is
+    /// new or the endpoint has had a turn, the endpoint is behind all endpoints that wait for the same
+    /// [`Room`]. If the planner does not know the endpoint, the call is ignored.
     pub(super) fn change(&mut self, endpoint: u32, change: impl FnOnce(&mut Endpoint)) {
         let Some(of) = self.endpoints.get_mut(index(endpoint)) else { return };
         let Some(account) = of.account else { return };
@@ -180,7 +182,7 @@ impl Planner {
         }
     }
 
-    /// Returns the place of an endpoint, with the next turn.
+    /// Returns the place of an endpoint, with the next turn if the endpoint waits.
     fn place(&self, endpoint: u32, of: &Endpoint) -> Place {
         let now = self.clock.now;
         let Some(room) = self.room(of) else { return Place::Nowhere };
@@ -195,15 +197,15 @@ impl Planner {
         }
     }
 
-    /// Returns the next delivery of an endpoint. Redeliveries are included while the redeliveries in
-    /// hand are less than their part.
+    /// Returns the next delivery of an endpoint. Redeliveries are included while fewer than allowed are
+    /// in hand.
     pub(super) fn first(&self, of: &Endpoint) -> Option<Entry> {
         // Redeliveries have three quarters of an endpoint's attempts.
         let most = self.limits.per_endpoint.saturating_sub(self.limits.per_endpoint / 4);
         of.waiting.first(u32::from(of.redeliveries) < most.min(u16::MAX.into()), self.clock)
     }
 
-    /// Returns the room that the next attempt of an endpoint takes. Returns `None` if one of the
+    /// Returns the [`Room`] that the next attempt of an endpoint takes. Returns `None` if one of the
     /// endpoint's attempts must end first.
     fn room(&self, of: &Endpoint) -> Option<Room> {
         let is_slow = of.long == SLOW;
@@ -213,7 +215,7 @@ impl Planner {
     }
 
     /// Changes an account, and moves it to its place. If the account waits and its number of attempts
-    /// in flight has changed, the account is behind all accounts with equally many attempts.
+    /// in flight has changed, the account is behind all accounts with equally many attempts in flight.
     fn change_account(&mut self, account: u32, change: impl FnOnce(&mut Account)) {
         let (now, number) = (self.clock.now, index(account));
         let Some(of) = self.accounts.get_mut(number) else { return };
@@ -245,8 +247,8 @@ impl Planner {
 }
 
 impl Endpoint {
-    /// Returns the endpoint's attempts in flight, its second and further attempts in flight, and its
-    /// attempts in flight if it is slow.
+    /// Returns how many attempts are in flight: all, all except the first, and all if the endpoint is
+    /// slow.
     fn counts(&self) -> [u32; 3] {
         let slow = if self.long == SLOW { self.in_flight } else { 0 };
         [self.in_flight, self.in_flight.saturating_sub(1), slow].map(u32::from)

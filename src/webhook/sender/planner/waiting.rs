@@ -14,7 +14,7 @@ pub(super) struct Clock {
 }
 
 /// A delivery that waits. The due time is in microseconds since 1970, rounded up. The delivery is
-/// therefore never early, and late by less than a microsecond.
+/// therefore never sent early.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry {
     pub(super) due: i64,
@@ -22,17 +22,18 @@ pub(super) struct Entry {
     pub(super) delivery: u64,
 }
 
-/// The deliveries that wait for one endpoint, due or not. When a delivery becomes due, it is not moved.
+/// The deliveries that wait for one endpoint, whether due or not. A delivery that becomes due stays in
+/// its set.
 ///
-/// Most endpoints have one delivery at a time. One delivery is outside the sets, because a set's first
-/// entry takes 200 bytes.
+/// Most endpoints have one delivery at a time. One delivery is outside the sets, because the first
+/// entry of a set takes 200 bytes.
 #[derive(Default)]
 pub(super) struct Waiting {
     one: Option<Entry>,
     others: Option<Box<[Others; 3]>>,
 }
 
-/// The due times and numbers of the deliveries of one of the [`KINDS`].
+/// The due times and numbers of the deliveries of one kind in [`KINDS`].
 type Others = BTreeSet<(i64, u64)>;
 
 const KINDS: [DueKind; 3] = [DueKind::Retry, DueKind::First, DueKind::Redelivery];
@@ -71,9 +72,9 @@ impl Waiting {
         self.one.map(|entry| entry.delivery).into_iter().chain(others.map(|of| of.1))
     }
 
-    /// Returns the next delivery to send. A due retry is first, then the delivery that has been due
-    /// longest, then the delivery that becomes due next. Redeliveries are included only if `redelivers`
-    /// is true.
+    /// Returns the next delivery to send. A due retry comes first, then the other delivery that has
+    /// been due longest, then the delivery that becomes due next. Redeliveries are included only if
+    /// `redelivers` is true.
     pub(super) fn first(&self, redelivers: bool, clock: Clock) -> Option<Entry> {
         let may_be = |entry: &Entry| redelivers || entry.kind != DueKind::Redelivery;
         let Some(others) = &self.others else { return self.one.filter(may_be) };

@@ -13,7 +13,8 @@ use crate::json::stored_object;
 use crate::webhook::event::EventType;
 
 stored_object! {
-    /// The deliveries that an endpoint missed in a range of time, or until the endpoint was enabled.
+    /// A filter for the deliveries that an endpoint missed in a range of time, or until the endpoint
+    /// was enabled.
     ///
     /// ```
     /// # use call_assistant::Timestamp;
@@ -32,40 +33,39 @@ stored_object! {
     /// }
     /// ```
     ///
-    /// The range applies to the events' `created_at`, and excludes its end. The range covers at most the
-    /// last [`RETENTION`](super::super::RETENTION), because older events may have been removed from the
-    /// store. A [`Recovery`](super::super::Recovery) redelivers all deliveries of the filter.
+    /// The range applies to the events' `created_at`, and excludes its end. It covers at most the last
+    /// [`RETENTION`](super::super::RETENTION), because older events may have been removed from the
+    /// store. A [`Recovery`](super::super::Recovery) redelivers all deliveries that the filter selects.
     ///
-    /// The filter is stored as JSON. Old and new versions read each other's JSON.
+    /// The filter is stored as JSON. Old and new versions of this crate read each other's JSON.
     ///
     /// # The search
-    /// A statement finds the rows of the endpoint that meet these conditions.
-    /// [`includes`](Self::includes) checks the first two conditions:
+    /// A statement of the host finds the endpoint's rows that meet these three conditions.
+    /// [`includes`](Self::includes) checks the first two:
     /// - The event's `created_at` is at or after [`from`](Self::from), and before
     ///   [`until`](Self::until).
-    /// - The row meets the condition of its state:
-    ///   - An ended row has one of the [`statuses`](Self::statuses). Unless
+    /// - The row meets the condition for its state:
+    ///   - The row of an ended delivery has one of the [`statuses`](Self::statuses). Unless
     ///     [`ended_generation`](Self::ended_generation) is `None`, the row has this generation. If the
     ///     status is failed or gone, the event is not older than [`failed_from`](Self::failed_from).
-    ///   - A pending row does not have the [`active_generation`](Self::active_generation). If
-    ///     `active_generation` is `None`, no pending row fits.
+    ///   - The row of a pending delivery does not have the
+    ///     [`active_generation`](Self::active_generation). If `active_generation` is `None`, no pending
+    ///     row fits.
     /// - [`includes_type`](Self::includes_type) is true for the event's type.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct RecoveryFilter {
         from: Timestamp,
         until: Timestamp,
-        /// The statuses, in the order of [`DeliveryStatus::ALL`].
         statuses: Vec<DeliveryStatus>,
         /// The types of events. An empty list includes all types.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         types: Vec<EventType>,
-        /// The endpoint's generation. Pending deliveries of another generation are not sent.
+        /// The endpoint's generation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[serde(deserialize_with = "stored::optional_version")]
         generation: Option<u32>,
-        /// The oldest event of failed and gone deliveries, which enabling sets. The filter then includes
-        /// only ended deliveries of the previous generation. Deliveries of older events failed long
-        /// before the endpoint was disabled.
+        /// The oldest `created_at` for events of failed and gone deliveries. Only enabling sets this
+        /// field. If it is set, the filter includes only ended deliveries of the previous generation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed_from: Option<Timestamp>,
     }
@@ -73,8 +73,8 @@ stored_object! {
 }
 
 impl EndpointHealth {
-    /// Makes a disabled endpoint active again, and sets its count of failures to zero. If the endpoint
-    /// is active or deleted, the result is `None`.
+    /// Makes a disabled endpoint active again, and sets its count of failures to zero. If it is active
+    /// or deleted, the result is `None`.
     ///
     /// Enabling sends no parked or skipped delivery, because old events would flood the endpoint. The
     /// result selects the missed deliveries that are still kept:
@@ -82,15 +82,15 @@ impl EndpointHealth {
     /// - all failed and gone deliveries whose events were not older than [`LONGEST_DELIVERY`] when the
     ///   endpoint was disabled
     ///
-    /// A delivery fails hours after its event. Therefore, most deliveries that disabled the endpoint
-    /// have older events, and the result excludes these deliveries. To recover a whole outage, use
-    /// [`RecoveryFilter::between`], and begin [`LONGEST_DELIVERY`] before the first failure. For
-    /// deliveries that are still pending, add [`with_endpoint`](RecoveryFilter::with_endpoint).
+    /// A delivery fails hours after its event. Therefore, the result excludes most of the failed
+    /// deliveries that disabled the endpoint. To recover a whole outage, use
+    /// [`RecoveryFilter::between`] with a range that begins [`LONGEST_DELIVERY`] before the first
+    /// failure. To include deliveries that are still pending, add
+    /// [`with_endpoint`](RecoveryFilter::with_endpoint).
     ///
     /// If an event is accepted at the same moment, its delivery may be stored after your search. See
-    /// [enabling](crate::guide::storing#enabling). If the clock is far ahead, the range contains no
-    /// event, because all events seem expired. Then correct the clock, and use
-    /// [`RecoveryFilter::between`].
+    /// [enabling](crate::guide::storing#enabling). If your clock is far ahead, all events seem expired,
+    /// and the range is empty. Then correct the clock, and use [`RecoveryFilter::between`].
     pub fn enable(&mut self, now: Timestamp) -> Option<RecoveryFilter> {
         let disabled_at = self.activate(now)?;
         // By generation and not by time: clocks differ, and an event may be accepted by a host that
@@ -122,9 +122,9 @@ impl RecoveryFilter {
         Self { from, until, statuses, types: Vec::new(), generation: None, failed_from: None }
     }
 
-    /// Includes only deliveries that ended in one of these statuses. A status that is not
-    /// [missed](DeliveryStatus::is_missed) is ignored. [`DeliveryStatus::Parked`] also includes pending
-    /// deliveries that count as parked.
+    /// Includes only deliveries that ended in one of these statuses. A status for which
+    /// [`is_missed`](DeliveryStatus::is_missed) is false is ignored. [`DeliveryStatus::Parked`] also
+    /// includes pending deliveries that count as parked.
     #[must_use]
     pub fn with_statuses(mut self, statuses: impl AsRef<[DeliveryStatus]>) -> Self {
         self.statuses.retain(|status| statuses.as_ref().contains(status));
@@ -139,7 +139,7 @@ impl RecoveryFilter {
     }
 
     /// Adds deliveries that were pending when this endpoint was disabled, and are not parked yet. These
-    /// deliveries are not sent. The result of [`EndpointHealth::enable`] includes these deliveries.
+    /// deliveries are not sent. The filter from [`EndpointHealth::enable`] includes them.
     #[must_use]
     pub fn with_endpoint(self, endpoint: &EndpointHealth) -> Self {
         Self { generation: self.generation.or(Some(endpoint.generation())), ..self }
@@ -151,7 +151,7 @@ impl RecoveryFilter {
         self.from
     }
 
-    /// Returns the end of the range, which the range excludes.
+    /// Returns the end of the range, which is excluded.
     #[must_use]
     pub fn until(&self) -> Timestamp {
         self.until
@@ -163,26 +163,27 @@ impl RecoveryFilter {
         &self.statuses
     }
 
-    /// Returns the types of the events. For all types, the list is empty.
+    /// Returns the types of the events. If the filter includes all types, the list is empty.
     #[must_use]
     pub fn types(&self) -> &[EventType] {
         &self.types
     }
 
-    /// Returns the generation that ended deliveries must have. For any generation, the result is `None`.
+    /// Returns the generation that ended deliveries must have. If they may have any generation, the
+    /// result is `None`.
     #[must_use]
     pub fn ended_generation(&self) -> Option<i32> {
         self.failed_from.and(self.generation).map(previous_version).map(signed)
     }
 
-    /// Returns the oldest `created_at` for events of failed and gone deliveries.
+    /// Returns the oldest `created_at` that an event of a failed or gone delivery may have.
     #[must_use]
     pub fn failed_from(&self) -> Timestamp {
         self.failed_from.unwrap_or(self.from)
     }
 
-    /// Returns the generation whose pending deliveries are sent. Pending deliveries of any other
-    /// generation count as parked. If the filter includes no pending delivery, the result is `None`.
+    /// Returns the generation whose pending deliveries are sent. Pending deliveries of all other
+    /// generations count as parked. If the filter includes no pending delivery, the result is `None`.
     #[must_use]
     pub fn active_generation(&self) -> Option<i32> {
         let parked = self.statuses.contains(&DeliveryStatus::Parked);
@@ -190,7 +191,7 @@ impl RecoveryFilter {
     }
 
     /// Returns whether this delivery's event is in the range, and the endpoint did not receive the
-    /// event. The conditions are those of [the search](Self#the-search), excluding the event's type.
+    /// event. This method checks [the search](Self#the-search)'s conditions, except the event's type.
     #[must_use]
     pub fn includes(&self, delivery: &Delivery) -> bool {
         let created_at = delivery.event_created_at();
@@ -217,7 +218,7 @@ impl RecoveryFilter {
         self.types.is_empty() || self.types.contains(event_type)
     }
 
-    /// Refuses a stored filter that no call can create. Otherwise, a recovery could redeliver a
+    /// Refuses a stored filter that no call can create, because its recovery could redeliver a
     /// delivered event.
     fn check(&self) -> Result<(), String> {
         if let Some(status) = self.statuses.iter().find(|status| !status.is_missed()) {

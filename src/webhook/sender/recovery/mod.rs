@@ -16,8 +16,8 @@ use crate::Timestamp;
 use crate::json::stored_object;
 
 stored_object! {
-    /// The recovery of an endpoint's missed deliveries. Each step redelivers a few deliveries, and each
-    /// delivery only once, until no missed delivery is left.
+    /// The recovery of an endpoint's missed deliveries. Each step redelivers a few of these deliveries,
+    /// until none is left.
     ///
     /// ```
     /// # use call_assistant::Timestamp;
@@ -48,29 +48,30 @@ stored_object! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Each delivery gets one manual attempt, as by [`Delivery::redeliver`]. If this attempt fails, the
-    /// endpoint's count of failures does not change. The delivery then has the status failed, and
+    /// Each delivery gets one manual attempt, as with [`Delivery::redeliver`]. If this attempt fails,
+    /// the endpoint's count of failures does not change. The delivery then has the status failed, and
     /// another recovery may redeliver the delivery.
     ///
     /// # Steps
     /// Each step is one transaction:
     ///
     /// 1. Lock the recovery's row, and read the endpoint's row.
-    /// 2. Count the endpoint's pending manual deliveries, and call [`room`](Self::room) with this count.
-    /// 3. Find deliveries of the [`RecoveryFilter`] with ids above [`after`](Self::after), in ascending
-    ///    order of ids. Lock at most as many rows as `room` returned. Do not use `SKIP LOCKED`, which
-    ///    would miss rows.
-    /// 4. Call [`step`](Self::step). Write each returned delivery and the recovery, under the version
-    ///    that was read.
+    /// 2. Count the endpoint's pending manual redeliveries, and call [`room`](Self::room) with this
+    ///    count.
+    /// 3. Find deliveries that the [`RecoveryFilter`] selects, with ids above [`after`](Self::after),
+    ///    in ascending order of ids. Lock at most as many rows as `room` returned. Do not use `SKIP
+    ///    LOCKED`, because it would miss rows.
+    /// 4. Call [`step`](Self::step). Write each returned delivery and the recovery, if its row still
+    ///    has the version that you read.
     ///
-    /// After the commit, add the deliveries to a [`Planner`](super::Planner). If a process dies at any
-    /// point, a stored step has advanced the recovery, and an unstored step has done nothing. Therefore,
-    /// no delivery is redelivered twice, and no delivery is missed. If two processes make the same step,
-    /// the version prevents the second write.
+    /// After the commit, add the deliveries to a [`Planner`](super::Planner). If a process dies, a
+    /// stored step has advanced the recovery, and an unstored step has no effect. Therefore, each
+    /// delivery is redelivered once. If two processes make the same step, the version prevents the
+    /// second write.
     ///
     /// [`room`](Self::room) limits the number of simultaneously pending redeliveries. If this limit is
-    /// half of [`SenderLimits::per_endpoint`](super::SenderLimits::per_endpoint), slots for the
-    /// endpoint's new events are always free.
+    /// half of [`SenderLimits::per_endpoint`](super::SenderLimits::per_endpoint), the other half of the
+    /// endpoint's slots remains for new events.
     ///
     /// # End of a recovery
     /// A recovery ends automatically in these cases:
@@ -81,14 +82,13 @@ stored_object! {
     ///
     /// Create a unique index that allows an endpoint only one running recovery.
     ///
-    /// Store a recovery as JSON. Its [`status`](Self::status), its [`version`](Self::version) and the
-    /// endpoint's id are also separate columns.
+    /// Store a recovery as JSON. Store its [`status`](Self::status), its [`version`](Self::version) and
+    /// the endpoint's id also in separate columns.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct Recovery<D> {
         missed: RecoveryFilter,
         by: RecoveryBy,
         started_at: Timestamp,
-        /// The endpoint's generation when the recovery was started.
         #[serde(deserialize_with = "stored::version")]
         generation: u32,
         counted: u64,
@@ -143,8 +143,8 @@ pub enum RecoverError {
 pub struct RecoveryStep<'a, D> {
     /// The number of requested rows, at most [`Recovery::room`].
     pub room: u32,
-    /// The first rows with ids above [`Recovery::after`], in ascending order. The database must sort ids
-    /// as `D` does. For example, sort texts by bytes.
+    /// The first rows with ids above [`Recovery::after`], in ascending order. The database must sort
+    /// ids as the type `D` does. For example, sort ids that are texts by bytes.
     pub found: &'a [(D, Delivery)],
     /// The endpoint of the recovery.
     pub endpoint: &'a EndpointHealth,
@@ -191,7 +191,7 @@ impl<D> Recovery<D> {
     }
 
     /// Returns how many rows to read for the next step. `pending` is the number of the endpoint's
-    /// pending manual redeliveries, and `at_once` is the maximum of this number. If the result is 0,
+    /// pending manual redeliveries, and `at_once` is the largest allowed number. If the result is 0,
     /// make no step now.
     #[must_use]
     pub fn room(&self, pending: u32, at_once: u32) -> u32 {
@@ -205,8 +205,8 @@ impl<D> Recovery<D> {
     /// transaction.
     ///
     /// If fewer rows than `room` were found, no other missed delivery is left. If a delivery was
-    /// redelivered meanwhile, or its event is at least thirty days old, the delivery is left out. If a
-    /// sender may still be sending a delivery, this delivery and all later deliveries wait for the next
+    /// already redelivered, or its event is at least thirty days old, the step leaves the delivery out.
+    /// If a sender may still be sending a delivery, this and all later deliveries wait for the next
     /// step.
     ///
     /// # Errors
@@ -307,21 +307,21 @@ impl<D> Recovery<D> {
         self.redelivered
     }
 
-    /// Returns how many found deliveries were left out. Each was redelivered meanwhile, or its event was
-    /// thirty days old.
+    /// Returns how many found deliveries the recovery left out. These were already redelivered, or
+    /// their events were at least thirty days old.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Returns the version, which changes with every change, as for a [`Delivery`].
+    /// Returns the version, which differs after every change, as for a [`Delivery`].
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version.number()
     }
 
-    /// Returns the version that the stored row must have when this value is written. If the value has
-    /// not changed since it was read, the result is `None`, and no write is necessary.
+    /// Returns the version that the stored row must have when this value is written. If the value needs
+    /// no write, because it has not changed since it was read, the result is `None`.
     #[must_use]
     pub fn if_version(&self) -> Option<i32> {
         self.version.condition()
@@ -333,8 +333,7 @@ impl<D> Recovery<D> {
         Self { version: Version::read(self.version()), ..self }
     }
 
-    /// Checks that the rows belong to the endpoint, have ascending ids, and follow the previous step's
-    /// last row.
+    /// Checks that the rows belong to the endpoint, ascend, and follow the previous step's last row.
     fn check(&self, found: &[(D, Delivery)], endpoint: &EndpointHealth) -> Result<(), MismatchError>
     where
         D: Ord,

@@ -1,11 +1,11 @@
-//! The plans, which may include webhooks and recovery.
+//! The plans of accounts, which may include webhooks and recovery.
 
 use serde::{Deserialize, Serialize};
 
 /// The part of an account's plan that concerns webhooks.
 ///
-/// Map your price list to this type, and check the plan before work begins. After a downgrade, pending
-/// deliveries are still sent, because their events were accepted.
+/// Map your price list to this type, and check the account's plan before each action. After a
+/// downgrade, pending deliveries are still sent, because their events were accepted before.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{PlanError, RecoveryBy, WebhookPlan};
