@@ -188,7 +188,8 @@ label! {
     }
 }
 
-/// The current numbers of deliveries and endpoints in the store. Set them when the text is requested.
+/// The current numbers of deliveries and endpoints in the store. Set these numbers when the monitoring
+/// system requests the text.
 ///
 /// ```
 /// use call_assistant::metrics::OpenMetrics;

@@ -22,7 +22,7 @@ pub const RETRY_WAITS: &[Duration] = &[
     Duration::from_secs(6 * 60 * 60),
 ];
 
-/// The attempts of a delivery: six. Each except the first follows one of the [`RETRY_WAITS`].
+/// The attempts of a delivery: six. Each attempt except the first follows one of the [`RETRY_WAITS`].
 #[expect(clippy::as_conversions, reason = "there are few waits")]
 pub const MAX_ATTEMPTS: u8 = RETRY_WAITS.len() as u8 + 1;
 
@@ -104,13 +104,13 @@ pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The time for which an attempt belongs to the sender that began it: 30 seconds.
 ///
-/// This *lease* is longer than [`ATTEMPT_TIMEOUT`], because the sender needs time to store the outcome.
-/// When the lease has expired, the sender is presumed dead, and any sender may make the same attempt
-/// again.
+/// This time, the *lease*, is longer than [`ATTEMPT_TIMEOUT`], because the sender needs time to store
+/// the outcome. When the lease has expired, the sender is presumed dead, and any sender may make the
+/// same attempt again.
 pub const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
 
 /// The longest time from the first attempt of a delivery to the end of its last attempt, if no attempt
-/// begins late: 7 h 12 min 10 s. This is the sum of all waits and timeouts.
+/// begins late: 7 h 12 min 10 s. This time is the sum of the waits and timeouts of all attempts.
 pub const LONGEST_DELIVERY: Duration = {
     let (mut longest, mut waits) = (ATTEMPT_TIMEOUT, RETRY_WAITS);
     while let [wait, rest @ ..] = waits {

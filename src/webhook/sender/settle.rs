@@ -28,16 +28,16 @@ pub struct Settled<D, E> {
     pub log: Vec<(D, LogEntry)>,
     /// Deliveries that wait for another attempt, by ascending id, with the due time of the attempt.
     pub again: Vec<(D, E, Timestamp)>,
-    /// Endpoints that the settled attempts disable, with the reason. After the commit, park their
-    /// pending deliveries.
+    /// Endpoints that the settled attempts disable, with the reason. After the commit, park the pending
+    /// deliveries of these endpoints.
     pub disabled: Vec<(E, DisabledReason)>,
     /// Alerts for the owners of endpoints. Store each alert in the transaction of the deliveries, so
     /// that it is sent exactly once.
     pub alerts: Vec<(E, Alert)>,
-    /// Indexes into `ended` of attempts whose delivery or endpoint is missing from the maps. [`settle`]
-    /// ignores these attempts.
+    /// Indexes into `ended` of attempts whose delivery or endpoint is missing from the maps given to
+    /// [`settle`], which ignores these attempts.
     pub unknown: Vec<usize>,
-    /// Indexes into `ended` of attempts that belong to another delivery or endpoint than given.
+    /// Indexes into `ended` of attempts that belong to another delivery or endpoint than `ended` says.
     /// [`settle`] ignores these attempts.
     pub mismatched: Vec<(usize, MismatchError)>,
 }
@@ -86,9 +86,10 @@ pub struct Settled<D, E> {
 /// ```
 ///
 /// A value of `deliveries` is either the delivery in memory whose attempt began, or a delivery read
-/// again from its row. Read `endpoints` after all attempts have ended, because the count of an endpoint
-/// that was read earlier may lack a reset. If an endpoint does not change, the host does not write it
-/// or check its version. The endpoint's attempts then count as if they had ended when it was read.
+/// again from its row. Read `endpoints` after all attempts have ended, because the count of failures in
+/// an endpoint that was read earlier may lack a reset. If an endpoint does not change, the host does
+/// not write it or check its version. The endpoint's attempts then count as if they had ended when it
+/// was read.
 ///
 /// Attempts count in the order of `ended`. If you cannot read a row, omit the row from its map. The
 /// row's attempts are then [unknown](Settled::unknown), and all other attempts are settled. The

@@ -58,7 +58,7 @@ impl Hash for Version {
     }
 }
 
-/// A value belongs to another delivery or endpoint than the given one.
+/// A value belongs to another delivery or endpoint than the caller has given.
 ///
 /// A delivery and an endpoint contain the numbers of their rows. An [`Attempt`](super::Attempt) and an
 /// [`AttemptReport`](super::AttemptReport) contain the numbers of the rows to which they belong.
@@ -188,8 +188,8 @@ pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32,
     }
 }
 
-/// Reads the number of an attempt. A failed attempt with any other number would end its delivery too
-/// early or too late.
+/// Reads the number of an attempt, from 1 to 6. A failed attempt with any other number would end its
+/// delivery too early or too late.
 pub(super) fn attempt<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     match u8::deserialize(deserializer)? {
         number @ 1..=MAX_ATTEMPTS => Ok(number),

@@ -52,8 +52,8 @@ stored_object! {
         pub attempts: i16,
         /// Whether a manual redelivery is pending.
         pub manual: bool,
-        /// How often the endpoint had been enabled again when the delivery was accepted or last
-        /// redelivered.
+        /// The number of times the endpoint had been enabled again when the delivery was accepted or
+        /// last redelivered.
         pub generation: i32,
         /// The version, which differs after every change.
         pub version: i32,

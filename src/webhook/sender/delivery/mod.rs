@@ -63,7 +63,8 @@ use crate::webhook::event::EventBody;
 ///
 /// Other columns of the delivery's row contain the event's id and bytes, the number of this row, and
 /// the number of the endpoint's row. [`from_columns`](Self::from_columns) takes both numbers, and an
-/// attempt contains both numbers. If a number differs, the step fails ([`MismatchError`]).
+/// attempt contains both numbers. If a number of the attempt differs, the step fails
+/// ([`MismatchError`]).
 ///
 /// Every change of a delivery changes its [`version`](Self::version). Store a delivery only if the
 /// stored row still has the version that you read ([`if_version`](Self::if_version)). If the versions
@@ -123,9 +124,9 @@ impl Delivery {
     /// attempt begins again. The receiver may get the event twice, but no attempt is lost.
     ///
     /// # Errors
-    /// [`BeginError`] contains the reason why no attempt begins. For a pending delivery, a disabled
-    /// endpoint is the first reason. Only [`BeginError::Parked`] changes the delivery, which you must
-    /// then store.
+    /// [`BeginError`] contains the reason why no attempt begins. If a pending delivery's endpoint is
+    /// disabled, this reason takes precedence. Only [`BeginError::Parked`] changes the delivery, which
+    /// you must then store.
     pub fn begin(
         &mut self,
         endpoint: &EndpointHealth,
@@ -183,8 +184,8 @@ impl Delivery {
     /// Finishes an attempt that ended at `now`. Record the returned report with
     /// [`EndpointHealth::record`]. Then store the delivery and its endpoint in one write.
     ///
-    /// After a failed attempt, the delivery waits for its next attempt, as long as the specification
-    /// says. If the last attempt fails, the delivery has failed. For other waits, use
+    /// After a failed attempt, the delivery waits for its next attempt. If the last attempt fails, the
+    /// delivery has failed. The waits come from the specification. For other waits, use
     /// [`RetrySchedule::settle`](super::RetrySchedule::settle).
     ///
     /// Until the event is thirty days old, an [unsent](Outcome::Unsent) attempt is made again at once.
@@ -250,9 +251,9 @@ impl Delivery {
     }
 
     /// Schedules one manual attempt, due at `now`, for a delivery that did not reach its endpoint. The
-    /// event id and bytes are unchanged, and the secrets that are then current sign the request. A
-    /// failure of this attempt does not count against the endpoint. A success resets the endpoint's
-    /// count of failures.
+    /// event id and bytes are unchanged, and the secrets that are current at the time of the attempt
+    /// sign the request. A failure of this attempt does not count against the endpoint. A success
+    /// resets the endpoint's count of failures.
     ///
     /// A delivery that was pending when its endpoint was disabled counts as parked, even before
     /// [`park`](Self::park) is called. While a sender may still be sending the delivery, the redelivery
@@ -274,8 +275,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// Returns whether the event's bytes and the delivery's row must be kept. Both are kept for thirty
-    /// days from the event's `created_at`, and while the delivery is pending.
+    /// Returns whether the event's bytes and the delivery's row must be kept. Bytes and row are kept
+    /// for thirty days from the event's `created_at`, and while the delivery is pending.
     #[must_use]
     pub fn is_kept(&self, now: Timestamp) -> bool {
         self.is_pending() || is_kept(self.event_created_at, now)

@@ -125,7 +125,7 @@ open_enum! {
     /// ```
     ///
     /// A later version or a host may add reasons. A reader keeps an unknown reason unchanged. Each
-    /// reason below begins with its outcomes.
+    /// description below begins with the outcomes that the reason explains.
     pub enum FailureReason {
         /// `tls`: the certificate has expired.
         CertificateExpired = "certificate_expired",
@@ -136,7 +136,7 @@ open_enum! {
         /// `tls`: no trusted authority issued the certificate, or an intermediate certificate is
         /// missing.
         CertificateUnknownIssuer = "certificate_unknown_issuer",
-        /// `tls`: the certificate is invalid for a reason without a value here.
+        /// `tls`: the certificate is invalid for a reason that is not listed here.
         CertificateInvalid = "certificate_invalid",
         /// `tls`: the endpoint's answer is not TLS.
         NotTls = "not_tls",

@@ -76,7 +76,7 @@ pub enum Outlook {
     Parks {
         /// Why the endpoint is disabled. If the endpoint has been enabled again, the reason is `None`.
         reason: Option<DisabledReason>,
-        /// The instant or reason that [`Ended`](Self::Ended) describes.
+        /// Until when the delivery can be redelivered, or why not, as in [`Ended`](Self::Ended).
         redeliverable: Result<Timestamp, RedeliverError>,
     },
     /// The delivery has ended.
@@ -121,8 +121,8 @@ impl Delivery {
     /// Returns the attempts that are left if every attempt fails, excluding the attempt in flight. Each
     /// item has the number of an attempt, and the window of time in which it begins. The window starts
     /// as if all earlier attempts failed immediately, and ends as if they failed after
-    /// [`ATTEMPT_TIMEOUT`]. While a manual redelivery waits, one attempt is left. While it is in
-    /// flight, no attempt is left.
+    /// [`ATTEMPT_TIMEOUT`]. While a manual redelivery waits, one attempt is left. While the redelivery
+    /// is in flight, no attempt is left.
     ///
     /// The waits come from the specification. The windows assume that no attempt begins late, and that
     /// the attempt in flight ends by its deadline. If the sender of the attempt in flight has died,

@@ -74,8 +74,8 @@ impl Alert {
     pub(in super::super) const KINDS: [&'static str; 6] =
         ["suspect", "recovered", "failing", "disabled", "still_disabled", "abandoned"];
 
-    /// Creates the alert that a host has parked deliveries of an endpoint that no sender could end in
-    /// time.
+    /// Creates the alert that a host has parked an endpoint's deliveries, because no sender could end
+    /// them in time.
     #[must_use]
     pub const fn abandoned(reason: AbandonedReason, deliveries: u32) -> Self {
         Self::Abandoned { reason, deliveries }

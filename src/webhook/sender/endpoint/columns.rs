@@ -33,12 +33,12 @@ stored_object! {
         // With a reader of its own, a row that lacks the field is refused instead of active.
         #[serde(deserialize_with = "Option::deserialize")]
         pub disabled: Option<DisabledReason>,
-        /// The latest instant at which the endpoint became active, was moved or was disabled. It shows
-        /// which attempts began before the change.
+        /// The latest instant at which the endpoint became active, was moved or was disabled. This
+        /// instant shows which attempts began before the change.
         pub since: Timestamp,
         /// How many deliveries in a row ended as failed, from 0 to 20.
         pub failures: i16,
-        /// How many first attempts of deliveries in a row failed, from 0 to 5. At 5, the endpoint is
+        /// In how many deliveries in a row the first attempt failed, from 0 to 5. At 5, the endpoint is
         /// suspect.
         #[serde(default, skip_serializing_if = "is_zero")]
         pub first_failures: i16,
@@ -48,7 +48,7 @@ stored_object! {
         /// The number of reminders since the endpoint was disabled, from 0 to 2.
         #[serde(default, skip_serializing_if = "is_zero")]
         pub reminders: i16,
-        /// How often the endpoint was enabled again.
+        /// The number of times the endpoint was enabled again.
         pub generation: i32,
         /// The version, which differs after every change.
         pub version: i32,

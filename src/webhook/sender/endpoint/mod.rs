@@ -56,8 +56,8 @@ use crate::Timestamp;
 ///
 /// If the first attempts of [`FIRST_FAILURES_TO_SUSPECT`] deliveries in a row have failed, over at
 /// least [`SUSPECT_SPAN`], the endpoint is *suspect*. This state only warns the endpoint's owner early,
-/// and the first 2xx ends it. It does not affect the count of failed deliveries, or how deliveries are
-/// sent.
+/// and the first 2xx ends it. The state does not affect the count of failed deliveries, or how
+/// deliveries are sent.
 ///
 /// While an endpoint is disabled, nothing is sent to the endpoint. Until the owner
 /// [enables](Self::enable) the endpoint, pending deliveries are parked and new events are skipped.
@@ -80,7 +80,7 @@ pub struct EndpointHealth {
     pub(super) disabled: Option<DisabledReason>,
     pub(super) since: Timestamp,
     pub(super) failures: u8,
-    /// At [`FIRST_FAILURES_TO_SUSPECT`], the endpoint is suspect.
+    /// If this count reaches [`FIRST_FAILURES_TO_SUSPECT`], the endpoint is suspect.
     pub(super) first_failures: u8,
     pub(super) first_failed_at: Option<Timestamp>,
     pub(super) reminders: u8,
@@ -302,7 +302,8 @@ impl EndpointHealth {
     }
 
     /// Returns the endpoint's generation: how often it was enabled again. A delivery belongs to the
-    /// generation in which it was accepted or last redelivered. In a later generation, it is not sent.
+    /// generation in which it was accepted or last redelivered. In a later generation, the delivery is
+    /// not sent.
     #[must_use]
     pub fn generation(&self) -> u32 {
         self.generation

@@ -32,10 +32,10 @@ stored_object! {
     /// this life ends. Lives are compared only for equality.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub(in super::super) struct Life {
-        /// How often the endpoint was enabled again.
+        /// The number of times the endpoint was enabled again.
         pub(in super::super) generation: u32,
-        /// The lowest four bytes of the microsecond in which the life began. They repeat after 71
-        /// minutes, when each attempt of the earlier life has ended.
+        /// The lowest four bytes of the microsecond in which the life began. These bytes repeat after
+        /// 71 minutes, when each attempt of the earlier life has ended.
         pub(in super::super) began: u32,
     }
 }

@@ -27,7 +27,8 @@ use super::address::{AddressError, NOT_LOOPBACK, check_public};
 /// address. Connect to an address that passes the check, not to the name.
 ///
 /// The check uses the host that the `url` crate reads. For example, `https://0x7f.1/` has the host
-/// `127.0.0.1`. Store [`as_str`](Self::as_str), which will be called, instead of the entered text.
+/// `127.0.0.1`. Store [`as_str`](Self::as_str), the URL that will be called, instead of the entered
+/// text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EndpointUrl {
     url: Url,

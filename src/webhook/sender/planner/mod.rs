@@ -70,7 +70,7 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// a delivery keeps its endpoint, and an endpoint keeps its account and shard.
 ///
 /// The host can fill a new or [cleared](Self::clear) planner from the store at any time. The store does
-/// not contain which endpoints are slow. A new planner recognizes a slow endpoint after two attempts to
+/// not record which endpoints are slow. A new planner recognizes a slow endpoint after two attempts to
 /// it. Until then, the other limits apply to this endpoint.
 ///
 /// A planner may know less than the store. If a delivery has ended or is leased to another sender,
@@ -119,12 +119,12 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 ///   accounts take equally many slots, the other accounts leave `overall / (k + 1)` slots free. The
 ///   other accounts always leave at least `overall / 2^k` slots free.
 ///
-/// A bound begins when the planner has noticed that the endpoint has a due delivery: the endpoint is
-/// *awake*. If a delivery is due when it is added, its endpoint is awake at once. Otherwise, a call of
-/// `next` wakes the endpoint. Even while all slots are taken, each call wakes up to 256 due endpoints,
-/// beginning with the longest due. The calls that wake earlier endpoints therefore add to the bound. A
-/// thousand endpoints need 4 calls, and a million endpoints need 4,000 calls. The number of deliveries
-/// does not matter.
+/// A bound begins when the planner has noticed that the endpoint has a due delivery. The endpoint is
+/// then *awake*. If a delivery is due when it is added, its endpoint is awake at once. Otherwise, a
+/// call of `next` wakes the endpoint. Even while all slots are taken, each call wakes up to 256 due
+/// endpoints, beginning with the longest due. The calls that wake earlier endpoints therefore add to
+/// the bound. A thousand endpoints need 4 calls, and a million endpoints need 4,000 calls. The number
+/// of deliveries does not matter.
 ///
 /// If endpoints of one account begin to answer late together, and their number exceeds a quarter of
 /// `overall`, they delay the account's other endpoints until the late endpoints count as slow. A
@@ -425,7 +425,7 @@ impl Planner {
     ///
     /// The result is the first instant at which a limit allows an attempt or a delivery becomes due. A
     /// delivery that waits for an attempt to its own endpoint to end is excluded. If the instant has
-    /// passed, call `next` at once, because it can wake more endpoints.
+    /// passed, call `next` at once, because the call can wake more endpoints.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let now = self.clock.now;

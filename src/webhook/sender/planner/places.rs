@@ -73,7 +73,7 @@ pub(super) const SLOW: u8 = 2;
 /// The time after which an attempt is long: 8 s.
 pub(super) const LONG: Duration = Duration::from_secs(8);
 
-/// The most endpoints that one call of `next` wakes, or checks after the clock went back:
+/// The largest number of endpoints that one call of `next` wakes, or checks after the clock went back:
 /// 256. The call therefore stays short.
 const BATCH: usize = 256;
 

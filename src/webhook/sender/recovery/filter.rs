@@ -41,7 +41,7 @@ stored_object! {
     ///
     /// # The search
     /// A statement of the host finds the endpoint's rows that meet these three conditions.
-    /// [`includes`](Self::includes) checks the first two:
+    /// [`includes`](Self::includes) checks the first two conditions:
     /// - The event's `created_at` is at or after [`from`](Self::from), and before
     ///   [`until`](Self::until).
     /// - The row meets the condition for its state:
@@ -73,8 +73,8 @@ stored_object! {
 }
 
 impl EndpointHealth {
-    /// Makes a disabled endpoint active again, and sets its count of failures to zero. If it is active
-    /// or deleted, the result is `None`.
+    /// Makes a disabled endpoint active again, and sets its count of failures to zero. If the endpoint
+    /// is active or deleted, the result is `None`.
     ///
     /// Enabling sends no parked or skipped delivery, because old events would flood the endpoint. The
     /// result selects the missed deliveries that are still kept:

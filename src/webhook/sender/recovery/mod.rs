@@ -307,8 +307,8 @@ impl<D> Recovery<D> {
         self.redelivered
     }
 
-    /// Returns how many found deliveries the recovery left out. These were already redelivered, or
-    /// their events were at least thirty days old.
+    /// Returns how many found deliveries the recovery left out. Each of these deliveries was already
+    /// redelivered, or its event was at least thirty days old.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
