@@ -71,6 +71,7 @@ pub enum Alert {
 }
 
 impl Alert {
+    /// The texts that [`kind`](Self::kind) returns.
     pub(in super::super) const KINDS: [&'static str; 6] =
         ["suspect", "recovered", "failing", "disabled", "still_disabled", "abandoned"];
 

@@ -56,6 +56,7 @@ stored_object! {
     pub struct RecoveryFilter {
         from: Timestamp,
         until: Timestamp,
+        /// The statuses, in the order of [`DeliveryStatus::ALL`].
         statuses: Vec<DeliveryStatus>,
         /// The types of events. An empty list includes all types.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
