@@ -44,8 +44,8 @@
 //!
 //! # Claim, handle, done, answer
 //!
-//! This order needs no worker. The program handles an event before it acknowledges the event.
-//! Therefore the handler must take much less than ten seconds:
+//! This order needs no worker. The program handles an event before it acknowledges the event. The
+//! service waits only ten seconds for the answer, so the handler must take much less time:
 //!
 //! ```
 //! use call_assistant::Timestamp;
@@ -88,13 +88,14 @@
 //! }
 //! ```
 //!
-//! [`Inbox`] is a store in memory for this order. The page of `Inbox` has SQL statements for a
-//! store in a database.
+//! [`Inbox`] is a store in memory for the order of claim, handle, done and answer. The page of
+//! `Inbox` has SQL statements for a store in a database.
 //!
 //! **If a program ends after it has handled an event and before it has stored `done`, the event is
 //! handled again** after the lease has expired. Therefore store the effects and `done` in one
 //! transaction, or use the event's id as the idempotency key. If two copies arrive together, one
-//! copy is handled. The other copy is answered 503, because handling the first copy may fail.
+//! copy is handled. The program answers 503 to the other copy, because handling the first copy may
+//! fail.
 //!
 //! ```text
 //!            claim                      done
@@ -165,8 +166,8 @@
 //! | step of the clock | effect |
 //! |---|---|
 //! | forward, past the end of a lease | earlier claims count as expired. Therefore a copy that arrives while a handler works is also processed |
-//! | back by less than a lease | an abandoned event is held for up to twice its lease |
-//! | back by more than a lease | earlier claims end more than twice their own length after `now`, and therefore count as expired, as above |
+//! | back by less than a lease | an event whose handler has died is held for up to twice its lease |
+//! | back by more than a lease | earlier claims end more than twice their own length after `now`, and therefore count as expired, as in the first row |
 //! | back or forward, by any amount | processed events stay processed. If the clock is ahead, a cleanup with [`InboxEntry::is_deletable`] deletes entries too early, and later copies of these events are processed again |
 
 mod inbox;
