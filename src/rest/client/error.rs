@@ -151,8 +151,8 @@ impl ClientError {
 
     /// Returns who must act, and how. If the service returned an error, the code of this error
     /// determines the action. If this version does not know the code, the status determines the action.
-    /// If the code allows a retry, the status also determines the action, because a proxy may have
-    /// changed the status. If the response contains no error of the service, the
+    /// The action is [`Action::Retry`] only if both the code and the status allow a retry, because a
+    /// proxy may have changed the status. If the response contains no error of the service, the
     /// [`reason`](Self::reason) and the status determine the action.
     #[must_use]
     pub fn action(&self) -> Action {

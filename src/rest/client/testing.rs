@@ -41,7 +41,7 @@
 //!
 //! After a refused cursor, the flow restarts the list at the first page.
 //! [`rest::testing::Service`](crate::rest::testing::Service) is the whole service in memory. A test with
-//! this service can replace a single answer before the test reports the answer.
+//! this service can replace a single answer before the test passes the answer to the flow.
 //!
 //! To simulate a missing answer, pass `Err(..)` to [`Flow::report`](super::Flow::report).
 

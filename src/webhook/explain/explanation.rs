@@ -225,11 +225,10 @@ impl Cause {
         self.code
     }
 
-    /// Returns the number of the known secret or delivery that the cause is about, if there is one.
-    /// For `secret_other`, this number counts the calls of
-    /// [`with_known_secret`](super::Evidence::with_known_secret). For any other code, the number
-    /// counts the calls of [`with_known_delivery`](super::Evidence::with_known_delivery). The first
-    /// call has number 1.
+    /// Returns which known secret or delivery the cause is about, if there is one. For `secret_other`,
+    /// the result 2 is the secret of the second call of
+    /// [`with_known_secret`](super::Evidence::with_known_secret). For any other code, the result 2 is the
+    /// delivery of the second call of [`with_known_delivery`](super::Evidence::with_known_delivery).
     #[must_use]
     pub const fn number(&self) -> Option<usize> {
         self.number

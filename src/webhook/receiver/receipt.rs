@@ -53,9 +53,9 @@ pub struct Receipt {
 stored_object! {
     /// The key of an event's row in a store.
     ///
-    /// The id of an event is unique within its account. The key of a genuine body that is not an
-    /// event has no account. The id in this key is the SHA-256 of the body: `sha256:` and 64 hex
-    /// digits.
+    /// The id of an event is unique within its account. If a
+    /// body has a valid signature but is not an event, its key has no account. The id of such a key is
+    /// the SHA-256 of the body: `sha256:` and 64 hex digits.
     #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct EventKey {
         account: Option<AccountId>,

@@ -128,7 +128,8 @@ impl<T: FlowTask> Flow<T> {
 
     /// Sets how often the list may be restarted: 3 times by default. A list is restarted if the service
     /// refuses the cursor, or if a page does not follow the previous page. After a restart, no call is
-    /// returned again. Reading the list further than before resets the count of restarts.
+    /// returned again. When the flow reads a page beyond all pages read so far, the
+    /// count of restarts begins again at 0.
     #[must_use]
     pub fn with_restarts(self, restarts: u32) -> Self {
         Self { restarts, ..self }

@@ -118,10 +118,10 @@ impl Delivery {
         Ok(Outlook::Waiting { number: attempt.number, manual: attempt.manual, due })
     }
 
-    /// Returns the attempts that are left if every attempt fails, excluding the attempt in flight. Each
-    /// item has the number of an attempt, and the window of time in which it begins. The window starts
-    /// as if all earlier attempts failed immediately, and ends as if they failed after
-    /// [`ATTEMPT_TIMEOUT`]. While a manual redelivery waits, one attempt is left. While the redelivery
+    /// Returns the attempts that the service still makes if no attempt succeeds. The attempt in flight is
+    /// not included. Each item has the number of an attempt, and the earliest and the latest time at
+    /// which the attempt begins. The earliest time assumes that each attempt before it fails
+    /// immediately. The latest time assumes that each of these attempts takes [`ATTEMPT_TIMEOUT`]. While a manual redelivery waits, one attempt is left. While the redelivery
     /// is in flight, no attempt is left.
     ///
     /// The waits come from the specification. The windows assume that no attempt begins late, and that

@@ -191,7 +191,7 @@ impl<D> Recovery<D> {
     }
 
     /// Returns how many rows to read for the next step. `pending` is the number of the endpoint's
-    /// pending manual redeliveries, and `at_once` is the largest allowed number. If the result is 0,
+    /// pending manual redeliveries, and `at_once` is the most that may be pending. If the result is 0,
     /// make no step now.
     #[must_use]
     pub fn room(&self, pending: u32, at_once: u32) -> u32 {
