@@ -18,17 +18,17 @@
 //! ```
 //!
 //! An id is 1 to [`MAX_ID_LEN`] bytes of visible ASCII (`!` to `~`), so that headers, paths and
-//! logs can contain the id unchanged. Ids are compared byte by byte, as in the order of the call
-//! list. Cloning an id is cheap.
+//! logs can contain the id unchanged. Ids are compared byte by byte, also in the order of the list
+//! of calls. Cloning an id is cheap.
 //!
-//! JSON readers are more tolerant. In JSON, an [`AccountId`], [`CallId`], [`ContactId`] or
-//! [`AppointmentId`] is any text of 1 to [`MAX_ID_LEN`] bytes, so that one unusual id does not make
-//! a call unreadable. An id's `Display` escapes control characters. `as_str` returns the text
-//! unchanged.
+//! JSON readers accept more texts than `parse`. In JSON, an [`AccountId`], [`CallId`],
+//! [`ContactId`] or [`AppointmentId`] is any text of 1 to [`MAX_ID_LEN`] bytes, so that one unusual
+//! id does not make a call unreadable. An id's `Display` escapes control characters. `as_str`
+//! returns the text unchanged.
 //!
 //! The [protocol](crate::guide::protocol) gives a prefix to [`EventId`] (`evt_`) and [`RequestId`]
-//! (`req_`) only. Therefore only these two types check a prefix. Do not derive anything from the
-//! rest of an id.
+//! (`req_`) only. Therefore only `EventId` and `RequestId` check a prefix. Derive nothing from the
+//! text of an id after its prefix.
 
 use alloc::string::ToString;
 use alloc::sync::Arc;
@@ -146,7 +146,7 @@ id!(/// The id of the delivery of one event to one endpoint.
 
 impl EventId {
     /// Creates the id of an event from the occurrence that the event reports. The same occurrence
-    /// always has the same id. Therefore an outbox may relay the same event more than once.
+    /// always gives the same id. Therefore an outbox may relay an event more than once.
     ///
     /// ```
     /// use call_assistant::id::EventId;
@@ -157,14 +157,13 @@ impl EventId {
     /// ```
     ///
     /// Pass the account, the event's type and its subject, such as a call's id. If the subject can
-    /// have several occurrences, also pass a text that identifies the occurrence (for example, the
-    /// version of the record). Insert the event only if its id is new (`ON CONFLICT DO NOTHING`).
-    /// Take the event's `created_at` from the change, not from the relay, so that copies of the
-    /// event also have the same bytes. The id is no secret, because it can be computed from the
-    /// parts.
+    /// have several occurrences, also pass a text that identifies the occurrence, such as the
+    /// record's version. Insert the event only if its id is new (`ON CONFLICT DO NOTHING`). Set the
+    /// event's `created_at` to the time of the change, not of the relay, so that a repeated event
+    /// also has the same bytes. The id is no secret, because it can be computed from the parts.
     ///
-    /// The id is the first 16 bytes of the SHA-256 of all parts. Each part is preceded by its
-    /// length in bytes, as eight bytes, big-endian. This rule never changes.
+    /// The id is the first 16 bytes of the SHA-256 of all parts. The length of each part precedes
+    /// the part, as eight big-endian bytes. Later versions compute the same id.
     #[must_use]
     pub fn derived(parts: &[&str]) -> Self {
         let mut hash = Sha256::new();

@@ -1,8 +1,8 @@
 //! The protocol core of a voice-assistant service's public REST API and signed webhooks.
 //!
 //! The service answers phone calls for businesses. Its customers read the calls over a REST API and
-//! receive signed webhooks about the calls. The service embeds one half of this crate, and its
-//! customers embed the other half. Both halves use the same types.
+//! receive signed webhooks about the calls. The service and its customers each embed one half of
+//! this crate. Both halves use the same types.
 //!
 //! ```
 //! # #[cfg(feature = "client")] {
@@ -41,8 +41,8 @@
 //! ```
 //!
 //! **The crate does no I/O.** It has no sockets, no clock, no randomness, no logging and no
-//! runtime. The current time and random bytes are arguments. A program around this crate (a *host*)
-//! implements no trait.
+//! runtime. The current time and random bytes are arguments of its functions. A program that uses
+//! this crate (a *host*) implements no trait.
 //!
 //! # Where to begin
 //!
@@ -61,7 +61,7 @@
 //! | write in a language other than Rust | [`guide::languages`] | none |
 //!
 //! The pages on [receiving](guide::receiving#axum) and [reading](guide::reading#http-clients) have
-//! programs to copy, and the [glossary](guide::glossary) defines the terms.
+//! programs that you can copy, and the [glossary](guide::glossary) defines the terms.
 //!
 //! [`guide`] has a page for each task: receiving, reading, serving, sending, storing, testing.
 //! [`guide::protocol`] has every rule and every limit of the protocol.
@@ -70,8 +70,8 @@
 //!
 //! - An *exchange* is one request, handled in steps. Each step consumes the result of the previous
 //!   step. Therefore code that skips a step does not compile. Example: [`rest::server::Received`].
-//! - A *durable machine* is a small value that the host stores. Its methods take an outcome, such
-//!   as a response, and the time, and return a decision. Example: [`webhook::sender::Delivery`].
+//! - A *durable machine* is a small value that the host stores. Its methods take the time and an
+//!   outcome, such as a response, and return a decision. Example: [`webhook::sender::Delivery`].
 //! - A *pure check* returns a `Result` and keeps no state. Example: [`webhook::Verifier`].
 //! - A *flow* is a value that controls a loop. The host asks the flow for the next step. Example:
 //!   [`rest::client::Flow`].
@@ -90,10 +90,11 @@
 //! | `explain` | [`webhook::explain`]; implies `events` |
 //! | `std` | `Timestamp::from(SystemTime::now())` |
 //!
-//! Features only add items. No type or function changes with a feature. The crate itself is
-//! `no_std`. However, it needs a target with `std`, because the crate `http` needs `std`.
+//! Features only add items. A feature changes no type or function. The crate is `no_std`, but needs
+//! a target with `std`, because the crate `http` needs `std`.
 //!
-//! [`json`] describes which public enums can grow, and how unknown fields and values are read.
+//! [`json`] describes which public enums can get more variants, and how unknown fields and values
+//! are read.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

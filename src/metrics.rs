@@ -22,15 +22,15 @@
 //! Senders, receivers and the API have separate metrics:
 //! [`SenderMetrics`](crate::webhook::sender::SenderMetrics),
 //! [`ReceiverMetrics`](crate::webhook::receiver::ReceiverMetrics) and
-//! [`ApiMetrics`](crate::rest::server::ApiMetrics). A host counts each transition when it stores
-//! the transition. Therefore the counters need no query of the store. Each of these types takes a
-//! few hundred bytes, and counting allocates nothing. Serve the text as
-//! `application/openmetrics-text; version=1.0.0; charset=utf-8`.
+//! [`ApiMetrics`](crate::rest::server::ApiMetrics). A host counts each change of state, such as a
+//! failed delivery, when the host stores the change. Therefore the counters need no query of the
+//! store. Each of the three types takes a few hundred bytes, and counting allocates nothing. Serve
+//! the metrics as `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 //!
 //! # Names
-//! A service has the metrics of its senders and its API. A receiver has its own metrics. Add up the
-//! counters (`_total`, `_bucket`) of all processes. The other metrics are gauges of the store, and
-//! are equal in each process. Therefore use the maximum of a gauge over all processes.
+//! Add up the counters (`_total`, `_bucket`) of all processes. Each process reads the other metrics
+//! (gauges) from the same store. Therefore do not add up gauges, but use the maximum over all
+//! processes.
 //!
 //! At a service, alert on `oldest_due_seconds` above a minute, and on 5xx of the API. At a
 //! receiver, alert on the results `mismatch`, `too_old` and `too_new`.
@@ -68,7 +68,7 @@
 //!   could run out of memory.
 //! - If a label held an id, readers of metrics would see the customers and their activity.
 //!
-//! The log and the [alerts](crate::guide::storing#alerts) of an endpoint show its history.
+//! An endpoint's log and [alerts](crate::guide::storing#alerts) show the history of the endpoint.
 
 use core::fmt;
 #[cfg(feature = "service")]
@@ -92,8 +92,8 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// # Ok::<(), std::fmt::Error>(())
 /// ```
 ///
-/// Write each metric only once. After the last metric, call [`end`](Self::end). A name that ends in
-/// `_seconds` has seconds as its unit.
+/// Write each metric only once. After the last metric, call [`end`](Self::end). If a metric's name
+/// ends in `_seconds`, the unit is seconds.
 #[derive(Debug)]
 #[must_use = "a text without its end is not valid"]
 pub struct OpenMetrics<W> {
@@ -198,8 +198,8 @@ impl Label for () {
     }
 }
 
-/// Defines a label with one name. The label's values are texts for the values of a type, or a list
-/// with a function that returns each value's text.
+/// Defines a label with one name. The macro takes a text for each value of a type, or a list of
+/// values with a function that returns the text of a value.
 macro_rules! label {
     ($name:ident = $label:literal, $of:ty {
         $($value:pat $(if $guard:expr)? => $text:literal,)+
@@ -245,7 +245,7 @@ impl<L: Label> Default for Counters<L> {
 }
 
 impl<L: Label> Counters<L> {
-    /// Adds one to the counter of this value. A value that is not in the list has no counter.
+    /// Adds one to the counter of this value. A value that is not in `Label::all` has no counter.
     pub(crate) fn count(&mut self, value: impl Into<L>) {
         let value = value.into();
         let mut counts = L::all().zip(self.0.as_mut());
@@ -296,8 +296,9 @@ macro_rules! side_metrics {
 }
 pub(crate) use side_metrics;
 
-/// The upper bounds of histograms, in milliseconds. The first eleven bounds are for durations of at
-/// most ten seconds. The other bounds are for events, with one bound for each retry.
+/// The upper bounds of histograms, in milliseconds. The first eleven bounds, up to ten seconds, are
+/// for attempts and answers. The other bounds are for the delivery of events, with one bound for
+/// each retry.
 #[cfg(feature = "service")]
 const BOUNDS: [u64; 16] = [
     5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 120_000, 900_000, 5_400_000,
@@ -367,7 +368,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// A text that is escaped for quotes or for one line.
+/// A text with escaped quotes, backslashes and line ends.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {

@@ -1,4 +1,4 @@
-//! The fault of a JSON text and its place, without quoting the text.
+//! The fault of a JSON text and the fault's place, without quoting the text.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -82,8 +82,8 @@ impl ParseError {
         self.line
     }
 
-    /// Returns the column in bytes. The first column is 1. If the text is too long, returns 0.
-    /// Otherwise, 0 means the end of the previous line.
+    /// Returns the column in bytes. The first column is 1. If the text is too long, returns 0. For
+    /// any other fault, 0 means the end of the previous line.
     #[must_use]
     pub fn column(&self) -> usize {
         self.column
@@ -135,15 +135,16 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
-/// Returns the number of lines, and the length of the last line.
+/// Returns the number of a text's lines, and the length of the last line.
 fn end(text: &[u8]) -> (usize, usize) {
     let mut lines = text.rsplit(|&byte| byte == b'\n');
     let last = lines.next().map_or(0, <[u8]>::len);
     (lines.count().saturating_add(1), last)
 }
 
-/// Returns whether the text ends inside a number, before a digit. If `serde_json` skips such a
-/// number, it reports a malformed number, although one more digit may complete the number.
+/// Returns whether the text ends inside a number, before a digit. If `serde_json` skips an
+/// incomplete number, it reports a malformed number, although one more digit may complete the
+/// number.
 fn ends_in_number(text: &str) -> bool {
     text.ends_with(['.', 'e', 'E', '+', '-'])
         && serde_json::from_str::<IgnoredAny>(&format!("{text}0"))

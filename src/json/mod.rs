@@ -11,14 +11,14 @@
 //!
 //! - **Errors never quote values.** A [`ParseError`] reports the field, the line, the column and
 //!   the expected kind of value. Received values can be callers' names and phone numbers, and
-//!   errors are logged. The errors of `serde_json` quote values. Therefore use this crate's
-//!   `from_json` instead of `serde_json::from_slice`.
+//!   errors are logged. Use this crate's `from_json` instead of `serde_json::from_slice`, whose
+//!   errors quote values.
 //! - **Unknown fields are ignored**, so that a service may add fields. Objects whose fields the
 //!   [protocol](crate::guide::protocol) does not define are kept unchanged: see [`JsonObject`].
-//! - **A nullable field may be missing.** A reader reads the missing field as null. A writer always
-//!   includes the field.
+//! - **A nullable field may be missing.** A reader reads a missing nullable field as null. A writer
+//!   writes every nullable field.
 //! - **A known field given twice is an error.** An unknown field may be repeated.
-//! - **An object must be an object**, not an array of its values.
+//! - **An object must be a JSON object**, not an array of the object's values.
 //! - **Depth is unlimited** in unknown fields and in kept objects, because the reader does not
 //!   recurse into these values. A text of more than [`MAX_JSON_LEN`] bytes is refused before it is
 //!   read.
@@ -30,9 +30,9 @@
 //! enum's constant `KNOWN` lists all other variants, for example for the choices of a form. An open
 //! enum is `#[non_exhaustive]`, because a later version may know more texts.
 //!
-//! Public enums without `Other`, and structs with public fields, are also `#[non_exhaustive]`. The
-//! exceptions have a line `Closed:` in their documentation, with the reason why nothing can be
-//! added.
+//! Public enums without `Other`, and structs with public fields, are also `#[non_exhaustive]`. If a
+//! type is not `#[non_exhaustive]`, its documentation has a line `Closed:` with the reason why
+//! nothing can be added.
 
 mod error;
 mod object;
@@ -69,7 +69,7 @@ pub(crate) fn read<'de, T: FromJson<'de>>(bytes: &'de [u8]) -> Result<T, ParseEr
     read_with(bytes, |from, tracker| T::read(from, tracker))
 }
 
-/// Reads one value with a function. Checks UTF-8 once, which is faster than a check of each string.
+/// Reads one value with a function, and checks UTF-8 once.
 pub(crate) fn read_with<'de, T>(
     bytes: &'de [u8],
     read: impl FnOnce(JsonReader<'_, 'de>, &Tracker<'de>) -> serde_json::Result<T>,

@@ -15,9 +15,9 @@ use super::{FromJson, Name, ParseError, ParseErrorKind, Tracker, deserialize, re
 /// A JSON object that is kept as its original text.
 ///
 /// This type is for objects whose fields the [protocol](crate::guide::protocol) does not define.
-/// Numbers keep their digits, fields keep their order, and the object is written with the text that
-/// was read. Read a field with [`get`](Self::get), or parse the text of [`as_str`](Self::as_str)
-/// into your own type.
+/// Numbers keep their digits, fields keep their order, and the object is written as it was read.
+/// Read a field with [`get`](Self::get), or parse the text of [`as_str`](Self::as_str) into your
+/// own type.
 ///
 /// ```
 /// use call_assistant::json::JsonObject;
@@ -48,8 +48,8 @@ impl JsonObject {
 
     /// Returns the value of a field. If the field is given several times, returns the last value.
     ///
-    /// A field whose name is not Unicode text (`"\ud800"` is valid JSON) cannot be read by name.
-    /// The field stays in [`as_str`](Self::as_str), and all other fields can still be read.
+    /// A field whose name is not Unicode text (`"\ud800"` is valid JSON) cannot be read by name,
+    /// but stays in [`as_str`](Self::as_str). All other fields can be read.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawValue> {
         let mut found = None;

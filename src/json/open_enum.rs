@@ -1,4 +1,5 @@
-//! Enums of strings that can grow. An unknown text is kept, not refused.
+//! Enums of strings, to which a later version can add variants. An unknown text is kept, not
+//! refused.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -8,8 +9,7 @@ use crate::secret::one_line;
 
 /// A text for which the open enum `E` has no variant.
 ///
-/// Only a reader creates an `Unrecognized`. Therefore an `Unrecognized` never contains the text of
-/// a variant.
+/// Only a reader creates an `Unrecognized`, and only for a text without a variant.
 ///
 /// ```
 /// use call_assistant::model::AppointmentStatus;
@@ -38,17 +38,17 @@ impl<E> Unrecognized<E> {
     }
 }
 
-/// The longest part of a text that is shown: 64 bytes. The texts of this API have at most 32 bytes.
+/// The longest part of a text that is shown: 64 bytes. The variants' texts have at most 32 bytes.
 const SHOWN: usize = 64;
 
-/// Shows the text in one line, shortened, and without texts that look like a secret.
+/// Shows the text in one line, shortened, without parts that look like a secret.
 impl<E> fmt::Debug for Unrecognized<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{self}\"")
     }
 }
 
-/// Shows the text in one line, shortened, and without texts that look like a secret.
+/// Shows the text in one line, shortened, without parts that look like a secret.
 impl<E> fmt::Display for Unrecognized<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&one_line(&self.text, SHOWN))
@@ -68,7 +68,7 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $($(#[$variant_meta])* #[doc = concat!("\n\n`", $text, "`")] $variant,)+
-            /// Any other text, kept as received.
+            /// A text without its own variant, kept as received.
             Other($crate::json::Unrecognized<$name>),
         }
 

@@ -12,7 +12,8 @@ use super::{ParseErrorKind, Tracker};
 
 /// A value that can be read from JSON with an error that names its field.
 ///
-/// `serde::Deserialize` does not pass a [`Tracker`], and the errors of serde are sentences.
+/// This trait replaces `serde::Deserialize`, which passes no [`Tracker`] and whose errors are
+/// sentences.
 pub(crate) trait FromJson<'de>: Sized {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error>;
 
@@ -62,7 +63,7 @@ pub(crate) enum Names {
     /// Any text.
     Text,
     /// Any text, including a text that Rust's strings cannot contain, such as half a surrogate
-    /// pair. Reading names with `Any` is slower.
+    /// pair. Reading names with `Any` is slower than with `Text`.
     Any,
 }
 
@@ -128,8 +129,7 @@ fn any_name(name: &RawValue) -> Cow<'_, str> {
     }
 }
 
-/// A deserializer that reads a struct or a tagged enum with serde's derive only from an object,
-/// never from an array of its fields.
+/// A deserializer that reads a struct or a tagged enum with serde's derive only from an object.
 pub(crate) struct ObjectOnly<D>(pub(crate) D);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
@@ -274,8 +274,7 @@ macro_rules! deserialize {
 }
 
 /// Defines a struct with `Serialize` and `Deserialize`, which is stored as an object with these
-/// fields. A derived `Deserialize` would also accept an array of the fields. `check` returns an
-/// error if fields contradict each other.
+/// fields. `check` returns an error if fields contradict each other.
 macro_rules! stored_object {
     (
         $(#[$meta:meta])*

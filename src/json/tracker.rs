@@ -18,7 +18,7 @@ pub(crate) struct Tracker<'de> {
     fault: RefCell<Option<(ParseErrorKind, String)>>,
 }
 
-/// The most levels of a path: 5. The bodies of this crate have four levels.
+/// The maximum number of levels of a path: 5. The bodies that this crate reads have four levels.
 const MAX_STEPS: usize = 5;
 
 #[derive(Clone, Copy)]
@@ -75,7 +75,7 @@ impl<'de> Tracker<'de> {
         }
     }
 
-    /// Creates a seed of a type.
+    /// Creates a seed that reads a `T`.
     pub(crate) fn seed<T: FromJson<'de>>(&self) -> Tracked<'_, 'de, T> {
         Tracked(self, PhantomData)
     }
@@ -94,7 +94,7 @@ impl<'de> Tracker<'de> {
         Ok(())
     }
 
-    /// Returns the value of a field that must not be missing, after the whole object was read.
+    /// After the whole object was read, returns the value of a required field.
     pub(crate) fn required<T, E: Error>(
         &self,
         slot: Option<T>,
@@ -113,13 +113,14 @@ impl<'de> Tracker<'de> {
         error
     }
 
-    /// Returns the recorded fault. If none was recorded, serde has found a value of another kind.
+    /// Returns the recorded fault. If no fault was recorded, serde has found a value of an
+    /// unexpected kind.
     pub(super) fn fault(&self) -> (ParseErrorKind, String) {
         let expected = || alloc::format!("expected {}", self.expected());
         self.fault.take().unwrap_or_else(|| (ParseErrorKind::Value, expected()))
     }
 
-    /// Returns the path of the reader's position: `data[3].caller.phone_number`.
+    /// Returns the path of the reader's position, such as `data[3].caller.phone_number`.
     pub(super) fn path(&self) -> Option<String> {
         let mut path = String::new();
         for step in self.steps.iter().take(self.depth.get()) {
@@ -134,7 +135,8 @@ impl<'de> Tracker<'de> {
     }
 }
 
-/// Returns a name in the form of this API's names, or a question mark for a name that may be data.
+/// Returns a name in the form of this API's names. For any other name, which may be data, returns a
+/// question mark.
 fn shown(name: &str) -> &str {
     let ours = name.len() <= 40
         && name.starts_with(|first: char| first.is_ascii_lowercase())

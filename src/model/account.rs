@@ -9,7 +9,7 @@ use crate::id::AccountId;
 use crate::json::{self, ParseError, deserialize, json_object};
 
 json_object! {
-    /// The account that a credential belongs to. The API shows no other fields of an account.
+    /// The account that a credential belongs to. The API shows only these fields of an account.
     ///
     /// ```
     /// use call_assistant::model::Account;

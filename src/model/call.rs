@@ -10,7 +10,8 @@ use crate::id::{AppointmentId, CallId, ContactId};
 use crate::json::{self, ParseError, deserialize, json_object};
 
 json_object! {
-    /// An inbound call that the assistant answered. A written call never changes.
+    /// An inbound call that the assistant answered. After the service has written a call, the call
+    /// never changes.
     ///
     /// ```
     /// use call_assistant::id::CallId;
@@ -45,14 +46,14 @@ json_object! {
         pub duration_seconds: Option<i64>,
         /// The subject of the call.
         pub summary: Option<String>,
-        /// The appointments booked during the call, oldest first. Appointments that were cancelled
-        /// later stay in the list.
+        /// The appointments booked during the call, oldest first. An appointment that is cancelled
+        /// after the call stays in the list.
         pub appointment_ids: Vec<AppointmentId>,
         /// The time when the record was written, after the call ended. The filters `created_after`
         /// and `created_before` and the watermark of a sync use this time.
         ///
         /// The time is the start of the transaction that wrote the record. Therefore a call can
-        /// become visible after another call with a later `created_at`.
+        /// become visible after a call with a later `created_at`.
         pub created_at: Timestamp,
     }
 }
@@ -74,7 +75,7 @@ json_object! {
 deserialize!(CallCaller);
 
 impl Call {
-    /// Creates a call of an unknown caller. All other fields are `None` or empty.
+    /// Creates a call of an unknown caller. All fields without an argument are `None` or empty.
     #[must_use]
     pub fn new(id: CallId, started_at: Timestamp, created_at: Timestamp) -> Self {
         Self {

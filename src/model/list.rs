@@ -36,8 +36,9 @@ use crate::json::{
 /// **Each item is read by itself.** An item that cannot be read is kept unchanged, together with
 /// the reason, as a [`ListedCall`]. The rest of the page stays readable.
 ///
-/// A service sends all three fields. A reader also accepts a page without `has_more` or
-/// `next_cursor`. The [protocol](crate::guide::protocol) defines each combination of the fields.
+/// A service sends all three fields of a page. A reader also accepts a page without `has_more` or
+/// `next_cursor`. The [protocol](crate::guide::protocol) defines the meaning of each combination of
+/// the fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallList {
@@ -45,7 +46,7 @@ pub struct CallList {
     pub data: Vec<ListedCall>,
     /// The cursor of the next page. The cursor is opaque. Send the cursor back unchanged.
     pub next_cursor: Option<String>,
-    /// Whether there is a next page. If the response has no value, this field is `None`.
+    /// Whether there is a next page. If the response lacks this field, the value is `None`.
     pub has_more: Option<bool>,
 }
 
@@ -57,7 +58,7 @@ pub enum ListedCall {
     /// A call.
     Call(Call),
     /// An item that cannot be read as a call, for example because a text has half of a surrogate
-    /// pair, or because a field has another type. Store the item, and report it.
+    /// pair, or because a field has a wrong type. Store the item, and report it.
     Unreadable(UnreadableCall),
 }
 
@@ -83,7 +84,7 @@ pub struct UnreadableCall {
 
 impl CallList {
     /// The maximum number of unreadable items in a page: 100. A page has at most 100 calls. A text
-    /// with more unreadable items is not read as a page, and the error gives this reason.
+    /// with more than 100 unreadable items is rejected.
     const MAX_UNREADABLE: usize = 100;
 
     /// Creates a page. `next_cursor` is the cursor of the next page, or `None` on the last page.

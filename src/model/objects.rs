@@ -17,8 +17,8 @@ use crate::json::{
 /// A call that the assistant transferred to a person.
 ///
 /// The [protocol](crate::guide::protocol) defines `target_label` and `transferred_at` without their
-/// types. [`new`](Self::new) writes a string and an RFC 3339 time. A received value of another type
-/// or form is kept, and is written again unchanged.
+/// types. [`new`](Self::new) writes a string and an RFC 3339 time. A received value of any type or
+/// form is kept, and is written again unchanged.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -47,7 +47,7 @@ pub struct TransferredCall {
 }
 
 json_object! {
-    /// The two fields next to the fields of the call.
+    /// The two fields of a transfer, besides the fields of the call.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     struct Transfer {
         #[serde(skip_serializing_if = "Kept::is_absent")]
@@ -158,7 +158,7 @@ open_enum! {
 
 /// An appointment. The [protocol](crate::guide::protocol) defines only its `status`.
 ///
-/// The object is kept as received. The fields `status` and `id` have methods. All fields are in
+/// The object is kept as received. Methods read the fields `status` and `id`. All fields are in
 /// [`object`](Self::object).
 ///
 /// ```
@@ -190,7 +190,7 @@ impl Appointment {
     }
 
     /// Returns the `id`, if it is a valid id. (The protocol says that an appointment has an id, but
-    /// not the name of the field.)
+    /// does not name the field.)
     #[must_use]
     pub fn id(&self) -> Option<AppointmentId> {
         AppointmentId::parse(&self.0.get_str("id")?).ok()

@@ -171,7 +171,7 @@ fn refused(reason: TextReason) -> TextError {
     TextError::new(WHAT, reason, "a prefix such as service_live_ or service_test_")
 }
 
-/// Returns whether a text has the form of a product's name in a prefix.
+/// Returns whether a text has the form of a product's name in a key's prefix.
 fn is_slug(text: &str) -> bool {
     let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     text.bytes().all(word) && text.starts_with(|first: char| first.is_ascii_lowercase())
@@ -185,7 +185,7 @@ fn prefix(product: &Product, mode: Mode) -> &str {
 }
 
 open_enum! {
-    /// A right of a credential. A scope that this version does not know grants no right.
+    /// A permission of a credential. A scope that this version does not know grants no permission.
     pub enum Scope {
         /// Access to `GET /v1/account`.
         AccountRead = "account:read",

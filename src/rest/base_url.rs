@@ -25,8 +25,8 @@ use crate::text::{TextError, TextReason, check_len};
 ///
 /// A URL that begins with this base is valid, and every URL parser reads the URL in the same way.
 /// [`parse`](Self::parse) refuses a text that some parsers would repair. There is one exception: `parse`
-/// does not decode Punycode, and therefore accepts a host that contains `xn--` and invalid Punycode. Some
-/// parsers refuse this host.
+/// does not decode Punycode, and therefore accepts a host with `xn--` and invalid Punycode, which some
+/// parsers refuse.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BaseUrl {
     text: String,
@@ -47,8 +47,8 @@ impl BaseUrl {
     /// a password. The faults are:
     ///
     /// - a text of more than [`MAX_LEN`](Self::MAX_LEN) bytes
-    /// - a byte that is not allowed in a URL (text beyond ASCII is percent-encoded in a path and Punycode in
-    ///   a host)
+    /// - a byte that is not allowed in a URL (write text beyond ASCII as percent-encoding in a path, and as
+    ///   Punycode in a host)
     /// - a scheme other than `https` and `http`, a user name, a password
     /// - a malformed host, port or path
     /// - a query or a fragment

@@ -82,8 +82,8 @@ impl CallFilter {
             && self.created_before.is_none_or(|before| call.created_at < before)
     }
 
-    /// Returns whether the bounds are equal, so that the filter selects no call. If so, the store need not
-    /// be read.
+    /// Returns whether the bounds are equal, so that the filter selects no call. If the bounds are equal,
+    /// a host need not read the store.
     #[must_use]
     pub fn selects_nothing(&self) -> bool {
         self.created_after.is_some() && self.created_after == self.created_before

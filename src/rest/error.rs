@@ -26,7 +26,7 @@ open_enum! {
         InvalidCredentials = "invalid_credentials",
         /// An account without an active subscription.
         SubscriptionInactive = "subscription_inactive",
-        /// A key without the endpoint's scope.
+        /// A key without the operation's scope.
         InsufficientScope = "insufficient_scope",
         /// A valid key of an account whose plan does not include the REST API.
         PlanUpgradeRequired = "plan_upgrade_required",
@@ -259,7 +259,7 @@ impl<'de> FromJson<'de> for ApiError {
     }
 }
 
-/// A value, or `None` if the value is missing or has another form.
+/// A value, or `None` if the value is missing or has a wrong form.
 struct Lenient<T>(Option<T>);
 
 impl<'de, T: DeserializeOwned> FromJson<'de> for Lenient<T> {

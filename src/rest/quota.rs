@@ -26,8 +26,8 @@ impl Quota {
     /// The list of calls and single calls, together: 600 requests a minute.
     pub const READS: Self = Self { kind: Kind::Reads, per_minute: NonZeroU16::new(600).unwrap() };
 
-    /// The span of a quota: 60 seconds. In every period of this length, the service admits at most as many
-    /// requests as the quota allows.
+    /// The span of a quota: 60 seconds. The service never admits more requests in a period of this length
+    /// than the quota allows.
     pub const SPAN: Duration = Duration::from_secs(60);
 
     /// Returns this quota with another number of requests, for a customer with a higher limit or for a test.

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// The reason why a text is not an id, an API key, a signing secret, a base URL, a version or a
-/// name. The error never contains the text, which may be a secret.
+/// The reason why a text is not a valid id, API key, signing secret, base URL, version or name. The
+/// error never contains the text, which may be a secret.
 ///
 /// ```
 /// use call_assistant::TextReason;
@@ -34,7 +34,7 @@ pub enum TextReason {
         /// The maximum length, in bytes.
         max: usize,
     },
-    /// A text without its prefix.
+    /// A text without the required prefix.
     Prefix,
     /// A prefix that nothing follows.
     PrefixOnly,

@@ -13,8 +13,8 @@ const MONTHS: [&str; 12] =
 
 /// Parses a date. Spaces and tabs around it are ignored.
 ///
-/// A weekday that does not fit the date is refused, because the weekday or the date is wrong. A
-/// year of two digits means a year between 1970 and 2069.
+/// A weekday that does not fit the date is refused. A year of two digits means a year between 1970
+/// and 2069.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     let text = text.trim_matches([' ', '\t']);
     if let Some((weekday, rest)) = text.split_once(", ") {

@@ -112,8 +112,8 @@ impl Timestamp {
     ///
     /// A database column often keeps only microseconds. Round an instant when a record is
     /// *created*, before anything is derived from the record. Otherwise, the instant in memory and
-    /// the instant in the stored row differ by less than a microsecond, and their order and cursors
-    /// also differ.
+    /// the instant in the stored row can differ by less than a microsecond, and give different
+    /// orders and cursors.
     ///
     /// ```
     /// use call_assistant::Timestamp;

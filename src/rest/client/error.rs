@@ -65,7 +65,7 @@ pub enum ClientErrorReason {
     /// response is kept.
     NotFromService,
     /// A successful response that ended too early. No part of the response is kept, because the response
-    /// may be about people.
+    /// may contain personal data.
     Truncated,
     /// A successful response in JSON that cannot be read as the requested answer.
     Unreadable(ParseError),
@@ -75,7 +75,7 @@ pub enum ClientErrorReason {
     NoResponse(String),
 }
 
-/// The person who must act on a [`ClientError`], and how.
+/// Who must act on a [`ClientError`], and how.
 ///
 /// To check a key that a customer has just entered, request
 /// [`GetAccount`](crate::rest::GetAccount):
@@ -84,7 +84,7 @@ pub enum ClientErrorReason {
 ///   [`UpgradePlan`](Self::UpgradePlan), [`ResumeSubscription`](Self::ResumeSubscription) or
 ///   [`AccountClosed`](Self::AccountClosed), the key is valid.
 /// - If the action is [`ReplaceKey`](Self::ReplaceKey), the key is not valid.
-/// - After any other action, the result is unknown.
+/// - If the action is none of these actions, the request does not show whether the key is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Action {
@@ -117,8 +117,8 @@ pub enum Action {
 }
 
 impl ClientError {
-    /// The longest body that is read as the service's error: 64 KiB. A longer body is not the
-    /// service's.
+    /// The longest body that is read as the service's error: 64 KiB. A longer body does not come
+    /// from the service.
     pub const MAX_BODY_LEN: usize = 64 * 1024;
 
     /// The longest [`excerpt`](Self::excerpt): 2,048 bytes of the received body.
@@ -139,8 +139,8 @@ impl ClientError {
         }
     }
 
-    /// Returns the beginning of a body that is not the service's, for people to read. For any other
-    /// [`reason`](Self::reason), the text is empty.
+    /// Returns the beginning of a body that is not the service's, for people to read. If the
+    /// [`reason`](Self::reason) is not `NotFromService`, the text is empty.
     ///
     /// A body may repeat the request, so any text that looks like an API key or a signing secret is
     /// replaced. Bytes that are not UTF-8 are replaced, too. `Debug` shows the length only.

@@ -32,8 +32,8 @@
 //! provides `now`, `random`, `sleep` and `send`. The function `send` uses an HTTP client of your
 //! choice. Copy `send` from one of [two examples](#http-clients) below. A `send` that loses a status,
 //! the headers or the time limit compiles, but is wrong. [`guide::reading`](crate::guide::reading)
-//! describes the rules of the loop. The [protocol](crate::guide::protocol) describes the API's
-//! promises.
+//! describes the rules for the loop that runs a flow. The [protocol](crate::guide::protocol) describes
+//! the API's promises.
 //!
 //! | for | use |
 //! |---|---|
@@ -98,7 +98,8 @@
 //!
 //! The program [`copy`](https://docs.rs/crate/call-assistant/latest/source/examples/copy.rs) runs this
 //! loop with the HTTP client ureq, in 60 lines. A test kills this program at 240 points, and finds no
-//! call lost or repeated. To stop a copy early, drop the flow, and cancel the pending request or sleep.
+//! call lost or repeated. To stop copying early, drop the flow, and cancel the pending request or
+//! sleep.
 //!
 //! # An item that cannot be read
 //!

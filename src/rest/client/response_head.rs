@@ -31,9 +31,9 @@ pub struct ResponseHead<'a> {
     pub request_id: Option<&'a str>,
     /// `Retry-After`.
     pub retry_after: Option<&'a str>,
-    /// The header `Date`. An absolute `Retry-After` is measured from this instant.
+    /// The header `Date`. A `Retry-After` that is a date is measured from this instant.
     pub date: Option<&'a str>,
-    /// Whether the response has other headers.
+    /// Whether the response has headers other than these three.
     others: bool,
 }
 

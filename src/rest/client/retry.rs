@@ -26,9 +26,10 @@ use crate::Timestamp;
 /// - **Which errors**: no response, a truncated response, 408, 425, 429, and 5xx except 501 and 505 (see
 ///   [`ClientError::action`]). After any other error, the same request would be refused again. Every
 ///   request of this API only reads, so repeating a request does no harm.
-/// - **How long**: the time of `Retry-After` plus a backoff. Both of these times have a maximum. The backoff
-///   doubles with every try. Random jitter extends the backoff to at most twice its length. Therefore no
-///   client retries before the time in `Retry-After`, and the clients do not all retry at the same time.
+/// - **How long**: the time of `Retry-After` plus a backoff. `Retry-After` and the backoff each have a
+///   maximum. The backoff doubles with every try. Random jitter extends the backoff to at most twice its
+///   length. Therefore no client retries before the time in `Retry-After`, and the clients do not all retry
+///   at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
     tries: u32,
@@ -67,7 +68,7 @@ impl Retry {
     }
 
     /// Returns how long to wait before the same request is made again. Returns `None` if the answer
-    /// would be the same, or if the tries are used up. In both cases, give up.
+    /// would be the same, or if the tries are used up. If the function returns `None`, give up.
     ///
     /// `tried` is the number of tries so far, from 1. `random` is eight random bytes, which need not be
     /// suitable for secrets. `now` is used only if `Retry-After` is a date.

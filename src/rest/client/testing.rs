@@ -41,7 +41,7 @@
 //!
 //! After a refused cursor, the flow restarts the list at the first page.
 //! [`rest::testing::Service`](crate::rest::testing::Service) is the whole service in memory. A test with
-//! this service can replace a single answer before the test passes the answer to the flow.
+//! `Service` can replace a single answer before the test passes the answer to the flow.
 //!
 //! To simulate a missing answer, pass `Err(..)` to [`Flow::report`](super::Flow::report).
 
@@ -89,9 +89,9 @@ pub fn error(code: ErrorCode) -> Response<Vec<u8>> {
     response(status, &request_id(), ApiError::new(code, request_id()).to_json())
 }
 
-/// Returns the response 429 with a `Retry-After` of this number of seconds. A flow waits longer, because
-/// the flow adds the backoff of its [`Retry`](super::Retry). After the first try, the backoff of the
-/// default policy is at most a second.
+/// Returns the response 429 with a `Retry-After` of this number of seconds. A flow waits longer than
+/// `Retry-After`, because the flow adds the backoff of its [`Retry`](super::Retry). After the first try,
+/// the backoff of the default policy is at most a second.
 #[must_use]
 pub fn rate_limited(retry_after: u32) -> Response<Vec<u8>> {
     let mut response = error(ErrorCode::RateLimitExceeded);

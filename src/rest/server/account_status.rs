@@ -2,7 +2,7 @@
 
 use crate::id::AccountId;
 
-/// The facts about an account that decide whether the API serves its requests.
+/// The facts about an account that decide whether the API serves the account's requests.
 ///
 /// ```
 /// use call_assistant::id::AccountId;

@@ -138,7 +138,7 @@ impl fmt::Debug for CursorKey {
 /// 3. Remove the old key a day after the old key signed its last cursor. Each page has a new cursor.
 ///    Therefore only a client that paused for a day between two pages still has a cursor of the old key.
 ///
-/// Give each new key the next number. The number after 255 is 0.
+/// Number the keys in sequence: the number after 255 is 0.
 ///
 /// # Format
 ///
@@ -175,7 +175,7 @@ impl CursorKeys {
         Self { first: CursorKey::new(id, &mut bytes), others: Vec::new() }
     }
 
-    /// Adds an older key or the next key, which verifies cursors and does not sign them.
+    /// Adds an old key or the next key, which verifies cursors and does not sign them.
     ///
     /// # Errors
     /// Returns an error if the ring already has a key with this number.

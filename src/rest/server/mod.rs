@@ -31,9 +31,9 @@
 //! A step that fails returns a [`Rejection`], which is a complete response. Between two steps, the host looks
 //! up the data for the next step. The functions of the current state return what to look up, and for which
 //! account. If a look-up fails, answer with the state's `internal_error` (500). Write each look-up as a
-//! separate statement before the next step, which consumes the state. A look-up may await, because the states
-//! own their data. [`RequestHead::from_parts`] reads the head of an [`http::Request`]. The following program
-//! is a whole host:
+//! separate statement before the next step, which consumes the state. A look-up may be `async`, because the
+//! states own their data. [`RequestHead::from_parts`] reads the head of an [`http::Request`]. The following
+//! program is a whole host:
 //!
 //! ```
 //! use std::collections::HashMap;
@@ -216,7 +216,7 @@
 //!   function uses the database's clock. It returns the wait as a duration, so the clocks of the host and the
 //!   database may differ.
 //! - Limit the size of requests and the time to receive them. If the HTTP library cannot parse a request, it
-//!   answers 400, 408 or 431, without a JSON body and a request id. This module answers all other requests.
+//!   answers 400, 408 or 431, without a JSON body or a request id. This module answers all other requests.
 //!
 //! # What may grow
 //!

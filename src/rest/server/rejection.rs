@@ -40,7 +40,8 @@ pub struct Rejection {
 
 impl Rejection {
     /// Creates the rejection with 500, for a host that fails before [`Received::new`](super::Received::new).
-    /// Later, use the `internal_error` of the current state, which contains more about the request.
+    /// After `Received::new`, use the `internal_error` of the current state, which records more about the
+    /// request.
     #[must_use]
     pub fn internal_error(request_id: RequestId) -> Self {
         let reason = RejectionReason::Internal;
@@ -133,7 +134,7 @@ pub enum RejectionReason {
     /// A path that no operation has.
     #[error("no operation has this path")]
     UnknownPath,
-    /// A method that is neither `GET` nor `HEAD`.
+    /// A method other than `GET` and `HEAD`.
     #[error("the method is neither GET nor HEAD")]
     Method,
     /// No `Authorization` header.

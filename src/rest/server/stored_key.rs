@@ -77,7 +77,7 @@ stored_object! {
         pub name: String,
         /// The part of the key that may be shown.
         pub hint: String,
-        /// The rights of the key.
+        /// The permissions of the key.
         pub scopes: BTreeSet<Scope>,
         /// The instant of the key's creation.
         pub created_at: Timestamp,
@@ -139,15 +139,16 @@ impl StoredKey {
         Self { scopes: scopes.into_iter().collect(), ..self }
     }
 
-    /// Revokes the key at once. A recorded revocation counts even if a clock is set back before its instant.
-    /// A second revocation keeps the first instant.
+    /// Revokes the key at once. A recorded revocation stays in effect even if a clock is set back to a time
+    /// before the revocation. A second revocation keeps the first instant.
     pub fn revoke(&mut self, now: Timestamp) {
         self.revoked_at.get_or_insert(now);
     }
 
     /// Notes in `last_used_at` that the key was used, and returns whether to store the use. A use is noted
-    /// only if the last noted use is at least `every` earlier, so that most requests write nothing. If the
-    /// last noted use is more than `every` after `used_at`, it comes from a wrong clock and is replaced.
+    /// only if the last noted use is at least `every` before `used_at`, so that most requests write nothing.
+    /// If the last noted use is more than `every` after `used_at`, it comes from a wrong clock and is
+    /// replaced.
     ///
     /// ```
     /// # use core::time::Duration;

@@ -16,10 +16,9 @@ impl Client {
 
     /// Creates the flow through all pages of a list. `from` is a [`ListCalls`](crate::rest::ListCalls),
     /// or a new or stored [`CallPages`]. The state contains the mode (live or test) of the first key
-    /// that read the list. The flow refuses a key of the other mode. A list that begins at a cursor can
-    /// be restarted only after a call has been read. If the service refuses the cursor before a call has
-    /// been read, the flow ends with the service's error. A list that begins at its first page can
-    /// always be restarted.
+    /// that read the list. The flow refuses a key of the other mode. A list that begins at its first
+    /// page can always be restarted. A list that begins at a cursor can be restarted only after a call
+    /// has been read. If the service refuses this cursor, the flow ends with the service's error.
     #[must_use]
     pub fn pages(&self, from: impl Into<CallPages>) -> Flow<CallPages> {
         let mut state = from.into();
@@ -27,10 +26,10 @@ impl Client {
         Flow::new(self, state).unless_refused(bound)
     }
 
-    /// Creates the flow that updates a copy of all calls. Pass the state that was stored last. The flow
-    /// is done when the copy is up to date. To update the copy again, create another flow. If an earlier
-    /// flow has not read its list to the end, the new flow first reads the rest of this list, and then
-    /// the calls that were written after the earlier flow began the list.
+    /// Creates the flow that updates your copy of all calls. Pass the state that was stored last. The
+    /// flow is done when the copy is up to date. To update the copy again, create another flow. If an
+    /// earlier flow has not read its list to the end, the new flow first reads the rest of this list,
+    /// and then the calls that were written after the earlier flow began the list.
     ///
     /// The state contains the mode (live or test) of the first key of the sync. The flow refuses a key
     /// of the other mode.

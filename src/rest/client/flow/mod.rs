@@ -143,7 +143,7 @@ impl<T: FlowTask> Flow<T> {
 
     /// Returns the next step. `random` is eight random bytes. These bytes add jitter to the wait before
     /// a retry, and distinguish the requests of this flow from the requests of previous flows. The bytes
-    /// need not be suitable for secrets, but must not be constant.
+    /// need not be cryptographically random, but must not be constant.
     pub fn next(&mut self, random: [u8; 8], now: Timestamp) -> Step<'_, T> {
         if let Position::Failed(error) = &self.position {
             self.position = self.after(error.clone(), random, now);
@@ -164,19 +164,20 @@ impl<T: FlowTask> Flow<T> {
         }
     }
 
-    /// Reports the outcome of a request: [`answered`](Self::answered) or [`lost`](Self::lost).
+    /// Reports the outcome of a request, by calling [`answered`](Self::answered) or
+    /// [`lost`](Self::lost).
     ///
     /// | report | meaning |
     /// |---|---|
     /// | `Ok` | an answer of any status, including 401, 429 and 500, with its headers and its whole body |
     /// | `Err` | no answer, or an incomplete answer |
     ///
-    /// The status shows who must act, `Retry-After` shows how long to wait, and `Date` shows the
-    /// service's time. No answer of this API is longer than [`MAX_JSON_LEN`](crate::json::MAX_JSON_LEN)
-    /// bytes. Therefore read at most `MAX_JSON_LEN` + 1 bytes: the last byte shows that a body is too
-    /// long. If the HTTP client turned a status into an error, or if an answer has no headers or a body
-    /// that is too long, the error's `Display` describes the remedy. [Two
-    /// examples](crate::rest::client#http-clients) show the whole function `send`.
+    /// The flow reads the status, `Retry-After` and `Date`. No answer of this API is longer than
+    /// [`MAX_JSON_LEN`](crate::json::MAX_JSON_LEN) bytes. Therefore read at most `MAX_JSON_LEN` + 1
+    /// bytes: the last byte shows that a body is too long. If the HTTP client turned a status into an
+    /// error, or if an answer has no headers or a body that is too long, the error's `Display`
+    /// describes the remedy. [Two examples](crate::rest::client#http-clients) show the whole function
+    /// `send`.
     pub fn report<B: AsRef<[u8]>>(
         &mut self,
         ticket: Ticket,
@@ -228,9 +229,9 @@ impl<T: FlowTask> Flow<T> {
         Ok(self.task.answered(answer, head.date(), now)?)
     }
 
-    /// Reports no answer or an incomplete answer, because of a missing connection, a timeout or a broken
-    /// connection. `cause` is the HTTP client's error, or a text. [`last_error`](Self::last_error) shows
-    /// the cause.
+    /// Reports that a request got no answer or an incomplete answer, because of a missing connection, a
+    /// timeout or a broken connection. `cause` is the HTTP client's error, or a text.
+    /// [`last_error`](Self::last_error) shows the cause.
     pub fn lost(&mut self, ticket: Ticket, cause: impl Into<Cause>) {
         if self.awaits(ticket).is_some() {
             self.failed(FlowError::Client(ClientError::no_response(cause)));
@@ -348,13 +349,14 @@ impl<T: FlowTask> Flow<T> {
 
 impl Flow<CallSync> {
     /// Continues from a state that was stored while the flow was running. For example, your program
-    /// [took](CallSync::take_call) the call of an event, or another worker stored a state. If the flow
-    /// has a batch that is not stored, the flow drops this batch. If the new state requests another
-    /// page, the flow also ignores the answer to the pending request.
+    /// has [taken](CallSync::take_call) the call of an event, or another worker has stored a state. If
+    /// the flow has a batch that is not stored, the flow drops this batch. If the new state requests
+    /// another page than the pending request, the flow also ignores the answer to the pending request.
     ///
     /// Use this function after each change of the stored state outside the flow. If another process may
-    /// change the stored state, store a batch only if the stored state is still your last state. If the
-    /// stored state has changed, pass it to this function instead.
+    /// change the stored state, compare it, before you store a batch, with the state that you last
+    /// stored or read. If the two states differ, do not store the batch, but pass the stored state to
+    /// this function.
     pub fn continue_from(&mut self, mut state: CallSync) {
         if matches!(self.position, Position::Done(_) | Position::Stopped(_)) {
             return;

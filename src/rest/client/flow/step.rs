@@ -12,7 +12,7 @@ use crate::Timestamp;
 /// The next step of the host.
 ///
 /// Closed: a host handles each step differently. The flow of a single request has nothing to store.
-/// Therefore the arm for this step is `Store(never) => match *never {}`.
+/// Therefore its `match` has the arm `Store(never) => match *never {}`.
 #[must_use = "do it, and ask again"]
 pub enum Step<'f, T: FlowTask + 'f> {
     /// A request to send. Report the answer, or the lack of an answer.
@@ -28,8 +28,8 @@ pub enum Step<'f, T: FlowTask + 'f> {
     /// `until.since(now())`. Before this instant, `next` returns the same step.
     Wait(Timestamp),
     /// A batch to store in one transaction, before you call [`Flow::stored`](super::Flow::stored). The
-    /// batch is borrowed from the flow. Therefore clone the parts that you keep before you call
-    /// `stored`.
+    /// batch is borrowed from the flow. Therefore, before you call `stored`, clone the parts that you
+    /// keep.
     Store(&'f T::Batch),
     /// The result of the task, or an error. [`FlowError::action`] returns who must act on the error.
     Done(Result<T::Output, FlowError>),
@@ -58,7 +58,8 @@ pub struct Progress {
     pub failures: u64,
     /// The restarts of the list: see [`Flow::with_restarts`](super::Flow::with_restarts).
     pub restarts: u32,
-    /// The `started_at` of the call read last. A list begins with the newest call.
+    /// The `started_at` of the call read last. A list begins with the newest call, so this time
+    /// moves back.
     pub reached: Option<Timestamp>,
     /// The `created_after` of the list; `None` if the list has no such bound.
     pub wanted: Option<Timestamp>,

@@ -57,7 +57,7 @@ pub(super) mod sealed {
         type Request: ApiRequest;
 
         /// Whether the task is done only after a second walk. The first walk may be the rest of an
-        /// earlier flow's walk, which lacks the calls written since its beginning.
+        /// earlier flow's walk, which lacks the calls written since this walk began.
         const ENDS_TWICE: bool = false;
 
         fn asked(&self) -> Self::Request;

@@ -5,18 +5,19 @@ use crate::json::stored_object;
 use crate::model::CallList;
 use crate::rest::ListCalls;
 
-/// The reason why a page does not fit into its list. The error does not change the state, and the page
-/// can be requested again.
+/// The reason why a page does not fit into its list. The error does not change the walk's state, and
+/// the page can be requested again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PagingError {
-    /// A page that announces a next page, but has no cursor of the next page.
+    /// A page that announces a next page, but has no cursor for the next page.
     #[error("has_more is true, but there is no next_cursor")]
     NoCursor,
     /// A page that leads back to a previous page.
     ///
-    /// If a page leads to itself, the cycle is detected at once. If a longer cycle closes after N pages,
-    /// the walk detects the cycle after at most 3 × N pages, because the walk keeps only two cursors.
+    /// If a page leads to itself, the cycle is detected at once. If a cycle of several pages closes
+    /// after N pages, the walk detects the cycle after at most 3 × N pages, because the walk keeps only
+    /// two cursors.
     #[error("next_cursor leads back to a previous page")]
     Cycle,
     /// A cursor that is longer than [`ListCalls::MAX_CURSOR_LEN`].

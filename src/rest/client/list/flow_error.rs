@@ -19,7 +19,7 @@ pub enum FlowError {
     #[error("the list was restarted {restarts} times, and its cursor was refused again")]
     #[non_exhaustive]
     Restarts {
-        /// The number of restarts after which the list was not read further than before.
+        /// The number of restarts in a row that reached no new page.
         restarts: u32,
     },
     /// A key whose mode, live or test, differs from the mode of the state.
@@ -36,8 +36,8 @@ impl FlowError {
     /// - `Client`: the action of the [`ClientError`]
     /// - `Unsendable`: [`Action::FixRequest`]
     /// - `Paging` and `Restarts`: [`Action::ContactSupport`]
-    /// - `OtherMode` and `OtherAccount`: [`Action::ReplaceKey`]. Use a key of the mode and account
-    ///   with which the state was begun
+    /// - `OtherMode` and `OtherAccount`: [`Action::ReplaceKey`]. Use a key of the state's mode and
+    ///   account
     #[must_use]
     pub fn action(&self) -> Action {
         match self {

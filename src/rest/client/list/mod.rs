@@ -29,7 +29,8 @@ pub struct Batch<S> {
     /// The calls that no previous batch has returned, newest first.
     pub calls: Vec<Call>,
     /// The unreadable items that no previous batch has returned. Each item is kept whole, with the
-    /// reason why it cannot be read. Store or report these items, because no later batch returns them.
+    /// reason why it cannot be read. Store or report the unreadable items, because no later batch
+    /// returns them.
     pub unreadable: Vec<UnreadableCall>,
     /// The state after this batch. Store this state together with the calls and items, and continue from
     /// this state.

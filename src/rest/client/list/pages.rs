@@ -35,9 +35,10 @@ stored_object! {
     /// # Ok::<(), call_assistant::rest::client::PagingError>(())
     /// ```
     ///
-    /// The state is small: the walk's position in the list, the ids of the calls that started at the
-    /// instant of this position, and the keys of unreadable items near this position. Each id or key
-    /// takes about 100 bytes. A later version of this crate reads the states of earlier versions.
+    /// The state is small. It contains the walk's position in the list, the ids of the calls that
+    /// started at the instant of this position, and the keys of unreadable items near this position.
+    /// Each id or key takes about 100 bytes. A later version of this crate reads the states of
+    /// earlier versions.
     ///
     /// # The next page
     ///
@@ -106,11 +107,11 @@ impl CallPages {
     /// the current time, the flow uses the `Date` of an answer or, if the answer has no `Date`, `now`.
     /// Choose a lag that is longer than the longest call plus the time to write the call. If the service
     /// writes a call only after this lag, the walk may miss the call. A loop of your own must also wait
-    /// until `lag` has passed.
+    /// until `lag` has passed since `until`.
     ///
     /// The list is read from the newest call to the first call that started before `from`. Therefore a
-    /// walk through an old period also reads every call that started later. Each unreadable item that
-    /// the walk meets is returned, because the item may belong to the period.
+    /// walk through an old period also reads every call that started after the period. Each unreadable
+    /// item that the walk meets is returned, because the item may belong to the period.
     ///
     /// # Errors
     /// Returns an error if `until` is earlier than `from`.

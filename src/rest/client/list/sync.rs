@@ -11,8 +11,7 @@ use crate::model::{Call, CallList, ListedCall, UnreadableCall};
 use crate::rest::{CallFilter, ListCalls, Mode};
 
 stored_object! {
-    /// The state of a sync, which keeps a copy of all calls of an account up to date. The sync does
-    /// not lose or repeat a call.
+    /// The state of a sync, which keeps your copy of all calls of an account up to date.
     ///
     /// Store the state together with the calls, as JSON or in another serde format with field names.
     ///
@@ -48,36 +47,35 @@ stored_object! {
     ///
     /// **Store the returned calls and the next state in one transaction.** Then every call is processed
     /// exactly once, even after a crash, and regardless of the order in which the service writes and
-    /// shows calls. This promise has one condition: the delay of each call must be at most the lag (a
-    /// minute by default). The delay begins with the transaction that writes the call, and ends when
-    /// every answer shows the call. The delay includes the delays of replicas, and the differences
-    /// between the clocks of the service's machines.
+    /// shows calls. This is true only if the delay of each call is at most the lag (a minute by
+    /// default). The delay begins with the transaction that writes the call, and ends when every answer
+    /// shows the call. The delay includes the delays of replicas, and the differences between the
+    /// clocks of the service's machines.
     ///
     /// If the service's database loses the latest calls, the service may write a lost call again, with a
-    /// later `created_at`. If the service writes the call again within the lag, the sync does not return
-    /// the call again.
+    /// later `created_at` than before. If the service writes the call again within the lag, the sync
+    /// does not return the call again.
     ///
     /// If your store has no transactions, first store the calls by id, and then store the state. After a
-    /// crash between these two steps, the sync returns the same calls again. Storing a call again
-    /// changes nothing, because a call never changes.
+    /// crash between the two writes, the sync returns the same calls again. Storing a call again changes
+    /// nothing, because a call never changes.
     ///
-    /// A state is a value. [`apply`](Self::apply) does not change the old state, so the same page can be
-    /// applied again. Two workers can share a sync if each worker overwrites only the state that this
-    /// worker has read.
+    /// [`apply`](Self::apply) returns a new state and keeps the old state, so the same page can be
+    /// applied again. Two workers can share a sync if each worker overwrites the stored state only while
+    /// it is the state that this worker has read.
     ///
     /// # Items that cannot be read
     ///
-    /// An item of a page that is not a readable call does not stop the sync. The item is returned once,
-    /// as an [`UnreadableCall`]. The item is recognised by its id or, without a readable id, by the
-    /// SHA-256 of its bytes. When the service has repaired the item, the sync returns the item as a new
-    /// call.
+    /// An unreadable item of a page does not stop the sync. The sync returns the item once, as an
+    /// [`UnreadableCall`], and recognises the item by its id or, without a readable id, by the SHA-256
+    /// of its bytes. When the service has repaired the item, the sync returns the item as a new call.
     ///
     /// # Why a watermark alone loses calls
     ///
     /// `created_at` is the instant at which the service *began* to write a call. A call becomes visible
-    /// a little later, perhaps after calls with a later `created_at`. The list is ordered by
-    /// `started_at`, so a new call can appear on a page that was already read. Therefore a sync follows
-    /// three rules:
+    /// a little after this instant, perhaps after calls with a later `created_at`. The list is ordered
+    /// by `started_at`, so a new call can appear on a page that was already read. Therefore a sync
+    /// stores a *watermark*, a `created_at` of its last walk, and follows three rules:
     ///
     /// 1. **Ask from below the watermark.** The `created_after` of a query is the watermark minus the
     ///    lag (a minute by default). The state keeps the ids of the returned calls that were written at
@@ -92,11 +90,11 @@ stored_object! {
     /// # Clocks
     ///
     /// The `Date` of the first page shows the service's time when the walk began. The sync does not
-    /// trust a `created_at` later than this `Date`. Otherwise one call dated to the year 9999 would end
-    /// the sync. If an answer has no `Date`, the sync uses `now` instead. If answers have a `Date`, the
-    /// customer's clock need not be right. Without a `Date`, calls can be lost if the customer's clock
-    /// is fast and the service also dates a call ahead of the service's clock. No call is lost if the
-    /// customer's clock is slow.
+    /// trust a `created_at` later than this `Date`. Otherwise, after one call dated to the year 9999,
+    /// the sync would find no more calls. If an answer has no `Date`, the sync uses `now` instead. If
+    /// answers have a `Date`, the customer's clock need not be right. Without a `Date`, calls can be
+    /// lost if the customer's clock is fast and the service also dates a call ahead of the service's
+    /// clock. No call is lost if the customer's clock is slow.
     ///
     /// If the customer's clock is slow and the answers have no `Date`, the first page may show only
     /// calls whose `created_at` is not trusted. Then the watermark does not move. When the customer's
@@ -112,7 +110,8 @@ stored_object! {
     ///
     /// - each call that is returned while the watermark does not move
     /// - each call that started at the same instant as the last call read
-    /// - each unreadable item, until the watermark is a lag later than the item
+    /// - each unreadable item, until the watermark minus the lag is later than the item's
+    ///   `created_at`
     ///
     /// If 1,200 calls were written in one minute, the state has about 90 KB until the watermark has
     /// moved on.
@@ -222,8 +221,8 @@ impl CallSync {
     /// `date` is the answer's `Date` header, [`ResponseHead::date`](super::super::ResponseHead::date).
     /// The sync does not trust a `created_at` later than `date`. If `date` is `None`, the sync uses
     /// `now` instead. For `now`, pass the time at which the page was requested, because a `created_at`
-    /// after that time may be false. You may [take a call](Self::take_call) between the request and
-    /// `apply`, because taking a call does not change the walk.
+    /// after the request may be false. You may [take a call](Self::take_call) between the request and
+    /// `apply`.
     ///
     /// # Errors
     /// Returns an error if the page does not follow the previous page. The error does not change the
@@ -255,8 +254,8 @@ impl CallSync {
     /// Takes a call that arrived outside a walk, for example in the event `call.ended`. Returns `None`
     /// if the call has been returned before. Otherwise the call is fresh, and the function returns the
     /// new state. Store the call together with this state. Then no walk returns the call. The state
-    /// keeps the id of the call until the watermark is a lag later than the call, so run a walk
-    /// regularly. Pass the state to a running flow with
+    /// keeps the call's id until the watermark minus the lag is later than the call. Run a walk
+    /// regularly, so that the state stays small. Pass the state to a running flow with
     /// [`Flow::continue_from`](super::super::Flow::continue_from).
     ///
     /// A call written before the [beginning](Self::since) of this sync is fresh each time the call

@@ -1,4 +1,4 @@
-//! A request that has been counted.
+//! A request that has been counted against its quota.
 
 use super::{AccountQuery, Asked, Authorized, CallQuery, CallsQuery, Context};
 use crate::id::AccountId;
@@ -6,7 +6,7 @@ use crate::rest::Scope;
 use crate::rest::server::call_row::Owner;
 use crate::rest::server::{AccountStatus, CursorKeys, Rejection, RejectionReason};
 
-/// A request that has been counted. Next, the host looks up the request's account.
+/// A request that has been counted against its quota. Next, the host looks up the request's account.
 ///
 /// ```
 /// use call_assistant::rest::server::{AccountStatus, Admitted, Authorized, CursorKeys, Rejection};

@@ -34,17 +34,17 @@ use crate::rest::{CallFilter, ListCalls, Mode};
 /// The list is ordered by `started_at`, but a sync requests calls by `created_at`. Almost all calls are
 /// written within an hour of their start. For these calls, bounds on `created_at` are also bounds on
 /// `started_at`. A page therefore reads these calls from one range of the first index. The few other calls
-/// are *late*, and have the second index. So the page misses no call.
+/// are *late*. A page reads late calls from the second index, so a page misses no call.
 ///
-/// A generic plan of this query is as good as a plan for its values. With a single index on `started_at`, a
-/// poll that finds no new calls would read all calls of the account. With two indexes and no bounds on
-/// `started_at`, PostgreSQL would sometimes choose the wrong index.
+/// PostgreSQL's generic plan of this query is as good as a plan for the query's values. With a single index
+/// on `started_at`, a poll that finds no new calls would read all calls of the account. With two indexes and
+/// no bounds on `started_at`, PostgreSQL would sometimes choose the wrong index.
 ///
 /// You can replace the hour by another span, in the table and in the query. The span should be longer than
-/// almost all calls, because a longer call counts as late. A long span makes polls slow, because a poll reads
-/// all index entries of the span. Imported old calls are late. After a large import, a page is slow if its
-/// bounds exclude most of these calls. In this case, limit the number of rows that the store reads, and
-/// answer with [`answer_part`](Self::answer_part).
+/// almost all calls, because a call longer than the span counts as late. A long span makes polls slow,
+/// because a poll reads all index entries of the span. Old calls that a service imports are late. After a
+/// large import, a page is slow if its bounds exclude most of the imported calls. If a page is slow, limit
+/// the number of rows that the store reads, and answer with [`answer_part`](Self::answer_part).
 ///
 /// # Rules for the store
 ///
@@ -53,12 +53,12 @@ use crate::rest::{CallFilter, ListCalls, Mode};
 /// - Ids are compared bytewise. Therefore the column in PostgreSQL has `COLLATE "C"`. Any other collation can
 ///   put calls with the same `started_at` in another order.
 /// - If your database cannot compare pairs, use `started_at < $s OR (started_at = $s AND id < $i)`.
-/// - A store that keeps only microseconds would round a bound with nanoseconds, and return calls outside the
-///   bound. For such a store, use [`CallFilter::ceil_to_micros`]. Cursors need no rounding, because their
+/// - If a store keeps only microseconds, use [`CallFilter::ceil_to_micros`]. Otherwise, the store would round
+///   a bound with nanoseconds, and return calls outside the bound. Cursors need no rounding, because their
 ///   positions come from rows. Round the times of new calls with [`Timestamp::floor_to_micros`], so that a
 ///   call in memory and its row have the same position.
-/// - If a call becomes visible at a position that a walk has passed, the walk does not include the call.
-///   Incremental syncs find this call by `created_at`.
+/// - If a call becomes visible at a position that a walk has passed, the walk does not include the call. An
+///   incremental sync finds the call by `created_at`.
 ///
 /// For a store in memory, [`matches`](Self::matches) checks the condition of the SQL in Rust.
 /// [`answer`](Self::answer) checks rows before they are served. Therefore a wrong collation or a missing

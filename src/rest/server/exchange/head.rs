@@ -103,7 +103,7 @@ impl<'a> RequestHead<'a> {
     }
 
     /// Removes the path of the base URL from the request's path, for a service that is not at the root of its
-    /// host. A path outside the base URL becomes an unknown path.
+    /// host. A path outside the base URL is treated as an unknown path.
     #[must_use]
     pub fn with_base(self, base: &BaseUrl) -> Self {
         Self { path: base.below(self.path).unwrap_or_default(), ..self }

@@ -10,7 +10,7 @@ use crate::rest::server::rate::{RateLimitError, RateLimitReason, RateWindows};
 use crate::rest::server::{Rejection, RejectionReason};
 use crate::rest::{Quota, Scope};
 
-/// A request that has a valid credential and has not yet been counted.
+/// A request that has a valid credential and has not yet been counted against its quota.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -65,9 +65,9 @@ impl Identified {
         self.admitted(checked)
     }
 
-    /// Continues with a decision for this credential and quota that other code made, such as [the function in
-    /// SQL](RateWindows#in-sql). During the wait of a previous refusal, you may pass the refusal again. `Err`
-    /// contains the time to wait.
+    /// Continues with the decision that other code, such as [the function in SQL](RateWindows#in-sql), made
+    /// for this credential and quota. During the wait of a previous refusal, you may pass the refusal again.
+    /// `Err` contains the time to wait.
     ///
     /// ```
     /// use std::num::NonZeroU16;

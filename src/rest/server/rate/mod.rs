@@ -37,9 +37,9 @@ use window::RateWindow;
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// No span of 60 seconds admits more requests than the quota. Under a quota of n requests, a request is
-/// admitted as soon as 60 seconds have passed since the oldest of the last n admissions. If a quota is raised
-/// or lowered, the new quota applies at once.
+/// In any span of 60 seconds, a window never admits more requests than the quota allows. Under a quota of n
+/// requests, a request is admitted as soon as 60 seconds have passed since the oldest of the last n
+/// admissions. If a quota is raised or lowered, the new quota applies at once.
 ///
 /// In an exchange, [`Identified::admit`](super::Identified::admit) uses the window of the request's
 /// credential. Protect the table by a lock, or distribute the credentials over several tables, each with its
@@ -53,13 +53,13 @@ use window::RateWindow;
 /// | several, each key always at the same process | `RateWindows` in each | windows are lost at restarts and when keys move |
 /// | several | [rows in SQL](#in-sql) | each request needs a transaction |
 ///
-/// If a window is lost, its quota can be used again, so 60 seconds can admit up to twice the quota. To send
-/// each key to one process, a proxy can hash the `Authorization` header. The proxy may send a key to another
-/// process only if the key's process is down.
+/// If a window is lost, its quota can be used again, so up to twice the quota can be admitted within 60
+/// seconds. To send each key to one process, a proxy can hash the `Authorization` header. The proxy may send
+/// a key to another process only if the key's process is down.
 ///
-/// During the [`wait`](RateLimitError::wait) of a refusal, a process can refuse further requests of the same
-/// window itself, without asking the store. If the quota is raised during the wait, the new quota then
-/// applies after the wait.
+/// After a refusal, a process can refuse all requests of the same window during the
+/// [`wait`](RateLimitError::wait), without asking the store. For this process, a quota that is raised during
+/// the wait applies only after the wait.
 ///
 /// # Memory
 ///
@@ -73,8 +73,8 @@ use window::RateWindow;
 /// If the table is full and no window is idle, a credential without a window is refused. The table drops no
 /// window in use, because the window's credential could then use its quota twice. To free a slot, a check
 /// examines at most 64 windows. If none of these windows is idle, the check refuses its request with a short
-/// wait, and the next check examines further windows. Each issued key has at most two windows. Therefore a
-/// table is never full if its maximum is above twice the number of issued keys.
+/// wait, and the next check examines other windows. Each issued key has at most two windows. Therefore, if
+/// the maximum of a table is above twice the number of issued keys, the table is never full.
 ///
 /// # Clocks
 ///
@@ -86,10 +86,11 @@ use window::RateWindow;
 ///
 /// # In SQL
 ///
-/// The following PostgreSQL function admits requests by the same rules, in one statement that changes one row
-/// in place. Pass the function's result to [`Identified::admit_decided`](super::Identified::admit_decided).
-/// The function needs `READ COMMITTED`, the default isolation level. A row has 4 bytes for each request of
-/// the last 60 seconds, and 4 bytes for each of up to 30 older requests.
+/// The following PostgreSQL function admits requests by the rules of `RateWindows`, in one statement that
+/// changes one row in place. Pass the function's result to
+/// [`Identified::admit_decided`](super::Identified::admit_decided). The function needs `READ COMMITTED`, the
+/// default isolation level. A row has 4 bytes for each request of the last 60 seconds, and 4 bytes for each
+/// of up to 30 older requests.
 ///
 /// ```sql
 #[doc = include_str!("../../../guide/sql/server/rate.sql")]
