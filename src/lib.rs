@@ -41,7 +41,7 @@
 //! ```
 //!
 //! **The crate does no I/O.** It has no sockets, no clock, no randomness, no logging and no
-//! runtime. The current time and random bytes are arguments of its functions. A program that uses
+//! runtime. Its functions take the current time and random bytes as arguments. A program that uses
 //! this crate (a *host*) implements no trait.
 //!
 //! # Where to begin

@@ -142,9 +142,8 @@ fn end(text: &[u8]) -> (usize, usize) {
     (lines.count().saturating_add(1), last)
 }
 
-/// Returns whether the text ends inside a number, before a digit. If `serde_json` skips an
-/// incomplete number, it reports a malformed number, although one more digit may complete the
-/// number.
+/// Returns whether the text ends inside a number, before a digit. If `serde_json` skips a number
+/// without its last digit, it reports a malformed number.
 fn ends_in_number(text: &str) -> bool {
     text.ends_with(['.', 'e', 'E', '+', '-'])
         && serde_json::from_str::<IgnoredAny>(&format!("{text}0"))

@@ -38,7 +38,7 @@ impl<E> Unrecognized<E> {
     }
 }
 
-/// The longest part of a text that is shown: 64 bytes. The variants' texts have at most 32 bytes.
+/// The longest part of a text that is shown: 64 bytes.
 const SHOWN: usize = 64;
 
 /// Shows the text in one line, shortened, without parts that look like a secret.

@@ -46,7 +46,8 @@ pub struct CallList {
     pub data: Vec<ListedCall>,
     /// The cursor of the next page. The cursor is opaque. Send the cursor back unchanged.
     pub next_cursor: Option<String>,
-    /// Whether there is a next page. If the response lacks this field, the value is `None`.
+    /// Whether there is a next page. If the response has no value for this field, the field is
+    /// `None`.
     pub has_more: Option<bool>,
 }
 
@@ -83,8 +84,8 @@ pub struct UnreadableCall {
 }
 
 impl CallList {
-    /// The maximum number of unreadable items in a page: 100. A page has at most 100 calls. A text
-    /// with more than 100 unreadable items is rejected.
+    /// The maximum number of unreadable items in a page: 100. A text with more than 100 unreadable
+    /// items is rejected.
     const MAX_UNREADABLE: usize = 100;
 
     /// Creates a page. `next_cursor` is the cursor of the next page, or `None` on the last page.

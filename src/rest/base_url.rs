@@ -137,8 +137,7 @@ const HOST: &str = "has a host that is missing or malformed";
 const PORT: &str = "has a port that is not from 1 to 65535";
 const PATH: &str = "has a path with an empty segment, one of dots, or malformed encoding";
 
-/// Returns whether RFC 3986 allows a character. Some parsers repair a backslash or a `|`, and other parsers
-/// refuse these characters.
+/// Returns whether RFC 3986 allows a character.
 fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte)
 }

@@ -82,8 +82,8 @@ impl CallFilter {
             && self.created_before.is_none_or(|before| call.created_at < before)
     }
 
-    /// Returns whether the bounds are equal, so that the filter selects no call. If the bounds are equal,
-    /// a host need not read the store.
+    /// Returns whether the bounds are equal, so that the filter selects no call and a host need not read
+    /// the store.
     #[must_use]
     pub fn selects_nothing(&self) -> bool {
         self.created_after.is_some() && self.created_after == self.created_before
@@ -93,8 +93,8 @@ impl CallFilter {
     /// PostgreSQL's `timestamptz`.
     ///
     /// A store that keeps microseconds may round a bound down, and return calls outside the bounds. Bounds
-    /// that are rounded up select exactly the same rows of this store as the original bounds. A bound within
-    /// the last microsecond of the year 9999 stays unchanged.
+    /// that are rounded up select the same rows of the store as the original bounds. A bound within the last
+    /// microsecond of the year 9999 stays unchanged.
     #[must_use]
     pub fn ceil_to_micros(&self) -> Self {
         let mut coarse = self.clone();

@@ -229,8 +229,7 @@ impl Serialize for ApiError {
 }
 
 json_object! {
-    /// The fields of an error. Only `code` is required, because a client can act without the other
-    /// fields.
+    /// The fields of an error. Only `code` is required.
     struct ErrorFields {
         code: ErrorCode,
         r#type: Lenient<ErrorType>,

@@ -30,7 +30,7 @@ impl Quota {
     /// than the quota allows.
     pub const SPAN: Duration = Duration::from_secs(60);
 
-    /// Returns this quota with another number of requests, for a customer with a higher limit or for a test.
+    /// Returns this quota with another number of requests, for a customer with another limit or for a test.
     /// A service with a changed quota must pass its decision about each request to
     /// `Identified::admit_decided`.
     #[must_use]

@@ -42,8 +42,8 @@ impl MacKey {
 
 /// Returns whether two digests are equal. The time does not depend on the position of a difference.
 ///
-/// The difference is folded into one word. Therefore `subtle` compares a single word. The loop of
-/// `subtle` over bytes costs as much as a compression.
+/// The difference is folded into one word for `subtle`, whose loop over bytes costs as much as a
+/// compression.
 pub(crate) fn same<const LEN: usize>(ours: &[u8; LEN], theirs: &[u8; LEN]) -> Choice {
     const { assert!(LEN.is_multiple_of(8), "whole words, so that no byte is left out") };
     let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);

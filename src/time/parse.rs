@@ -52,8 +52,8 @@ impl Timestamp {
     /// `T` and `t`, `Z` and `z`, and offsets from `-23:59` to `+23:59` are accepted. The offset
     /// `-00:00` means UTC. These rules apply where the RFC leaves a choice:
     ///
-    /// - A fraction has 1 to 9 digits. More digits are an error, because reading must not change an
-    ///   instant.
+    /// - A fraction has 1 to 9 digits. A longer fraction is an error, because reading must not
+    ///   change an instant.
     /// - Second 60 is accepted at 23:59:60 UTC only, and becomes the last nanosecond before
     ///   midnight.
     /// - The instant must be in the years 0000 to 9999 *in UTC*, so that the instant can be written

@@ -30,7 +30,7 @@ const DAY: u64 = 86_400;
 ///
 /// # Text form
 ///
-/// A timestamp is written as RFC 3339 with `Z`. The fraction has as many digits as the instant
+/// A timestamp is written as RFC 3339 with `Z`. The fraction has only the digits that the instant
 /// needs. Reading the text again gives the same instant. Reading RFC 3339, and reading and writing
 /// JSON, need the feature `events`. [`parse`](Self::parse) documents the grammar.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

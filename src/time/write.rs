@@ -64,7 +64,7 @@ fn text(instant: Timestamp, utc: &str) -> FixedText<35> {
     text
 }
 
-/// The digits of each number below 100. A lookup is faster than a division.
+/// The digits of each number below 100.
 const PAIRS: &[[u8; 2]] = b"\
     0001020304050607080910111213141516171819\
     2021222324252627282930313233343536373839\

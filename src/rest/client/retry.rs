@@ -68,10 +68,10 @@ impl Retry {
     }
 
     /// Returns how long to wait before the same request is made again. Returns `None` if the answer
-    /// would be the same, or if the tries are used up. If the function returns `None`, give up.
+    /// would be the same, or if the tries are used up. On `None`, give up.
     ///
     /// `tried` is the number of tries so far, from 1. `random` is eight random bytes, which need not be
-    /// suitable for secrets. `now` is used only if `Retry-After` is a date.
+    /// cryptographically random. `now` is used only if `Retry-After` is a date.
     #[must_use]
     pub fn wait(
         &self,

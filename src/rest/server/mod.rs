@@ -216,7 +216,8 @@
 //!   function uses the database's clock. It returns the wait as a duration, so the clocks of the host and the
 //!   database may differ.
 //! - Limit the size of requests and the time to receive them. If the HTTP library cannot parse a request, it
-//!   answers 400, 408 or 431, without a JSON body or a request id. This module answers all other requests.
+//!   answers 400, 408 or 431, without a JSON body or a request id. This module answers every request that the
+//!   library can parse.
 //!
 //! # What may grow
 //!

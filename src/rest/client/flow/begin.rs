@@ -18,7 +18,8 @@ impl Client {
     /// or a new or stored [`CallPages`]. The state contains the mode (live or test) of the first key
     /// that read the list. The flow refuses a key of the other mode. A list that begins at its first
     /// page can always be restarted. A list that begins at a cursor can be restarted only after a call
-    /// has been read. If the service refuses this cursor, the flow ends with the service's error.
+    /// has been read. If the service refuses the cursor before a call has been read, the flow ends with
+    /// the service's error.
     #[must_use]
     pub fn pages(&self, from: impl Into<CallPages>) -> Flow<CallPages> {
         let mut state = from.into();

@@ -59,7 +59,7 @@ pub struct Progress {
     /// The restarts of the list: see [`Flow::with_restarts`](super::Flow::with_restarts).
     pub restarts: u32,
     /// The `started_at` of the call read last. A list begins with the newest call, so this time
-    /// moves back.
+    /// decreases.
     pub reached: Option<Timestamp>,
     /// The `created_after` of the list; `None` if the list has no such bound.
     pub wanted: Option<Timestamp>,

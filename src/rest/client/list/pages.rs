@@ -60,7 +60,7 @@ stored_object! {
         done: bool,
         /// The mode of the key with which the walk was begun.
         mode: Option<Mode>,
-        /// Whether the list begins at a cursor. The first page of such a list lacks the earlier calls.
+        /// Whether the list begins at a cursor.
         is_part: bool,
         /// The unreadable items that this pass has met since the pass reached the `started_at` of its
         /// place.
@@ -107,7 +107,7 @@ impl CallPages {
     /// the current time, the flow uses the `Date` of an answer or, if the answer has no `Date`, `now`.
     /// Choose a lag that is longer than the longest call plus the time to write the call. If the service
     /// writes a call only after this lag, the walk may miss the call. A loop of your own must also wait
-    /// until `lag` has passed since `until`.
+    /// for this lag.
     ///
     /// The list is read from the newest call to the first call that started before `from`. Therefore a
     /// walk through an old period also reads every call that started after the period. Each unreadable

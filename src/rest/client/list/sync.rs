@@ -47,10 +47,10 @@ stored_object! {
     ///
     /// **Store the returned calls and the next state in one transaction.** Then every call is processed
     /// exactly once, even after a crash, and regardless of the order in which the service writes and
-    /// shows calls. This is true only if the delay of each call is at most the lag (a minute by
-    /// default). The delay begins with the transaction that writes the call, and ends when every answer
-    /// shows the call. The delay includes the delays of replicas, and the differences between the
-    /// clocks of the service's machines.
+    /// shows calls. This is true if the delay of each call is at most the lag (a minute by default).
+    /// The delay begins with the transaction that writes the call, and ends when every answer shows the
+    /// call. The delay includes the delays of replicas, and the differences between the clocks of the
+    /// service's machines.
     ///
     /// If the service's database loses the latest calls, the service may write a lost call again, with a
     /// later `created_at` than before. If the service writes the call again within the lag, the sync
@@ -81,7 +81,7 @@ stored_object! {
     ///    lag (a minute by default). The state keeps the ids of the returned calls that were written at
     ///    or after this instant. The sync never returns these calls again.
     /// 2. **The watermark stops where the walk began.** The watermark becomes the largest `created_at`
-    ///    *on the first page*. All calls written a lag or more before this `created_at` were visible
+    ///    *on the first page*. All calls written at least a lag before this `created_at` were visible
     ///    during the whole walk. A later page may show a call that was written after the walk began. If
     ///    the watermark moved to the `created_at` of this call, other new calls on the pages already
     ///    read would be lost.
@@ -105,8 +105,9 @@ stored_object! {
     ///
     /// # Size
     ///
-    /// Even for a long history, the state is small: a position in the list, and the ids of the calls
-    /// within the lag below the watermark. The state grows by about 100 bytes for each of these items:
+    /// Even for a long history, the state contains little more than a position in the list and the
+    /// ids of the calls within the lag below the watermark. The state grows by about 100 bytes for
+    /// each of these items:
     ///
     /// - each call that is returned while the watermark does not move
     /// - each call that started at the same instant as the last call read
@@ -127,7 +128,7 @@ stored_object! {
         #[serde(skip_serializing_if = "Option::is_none")]
         account_id: Option<AccountId>,
         since: Option<Timestamp>,
-        /// The watermark. All calls written a lag or more before the watermark have been returned,
+        /// The watermark. All calls written at least a lag before the watermark have been returned,
         /// except calls written before `since`.
         watermark: Option<Timestamp>,
         /// The returned calls that a query may list again, with the `created_at` of each call.
@@ -182,8 +183,8 @@ impl CallSync {
         Self { lag: lag.min(Self::MAX_LAG), ..self }
     }
 
-    /// Returns the watermark. All calls written a lag or more before the watermark have been returned.
-    /// The watermark is `None` until the first walk has ended.
+    /// Returns the watermark. All calls written at least a lag before the watermark have been
+    /// returned. The watermark is `None` until the first walk has ended.
     #[must_use]
     pub fn watermark(&self) -> Option<Timestamp> {
         self.watermark
@@ -215,8 +216,8 @@ impl CallSync {
         }
     }
 
-    /// Applies the answer to [`query`](Self::query). Returns the fresh calls (the calls that were not
-    /// yet returned), and the state after the page.
+    /// Applies the answer to [`query`](Self::query). Returns the calls that were not yet returned,
+    /// and the state after the page.
     ///
     /// `date` is the answer's `Date` header, [`ResponseHead::date`](super::super::ResponseHead::date).
     /// The sync does not trust a `created_at` later than `date`. If `date` is `None`, the sync uses
@@ -227,7 +228,7 @@ impl CallSync {
     /// # Errors
     /// Returns an error if the page does not follow the previous page. The error does not change the
     /// state, and the same query can be made again. If the error persists, continue from the
-    /// [restarted](Self::restarted) state. A flow restarts its walk without your help.
+    /// [restarted](Self::restarted) state. A flow restarts its walk itself.
     pub fn apply(
         &self,
         page: &CallList,
@@ -252,14 +253,14 @@ impl CallSync {
     }
 
     /// Takes a call that arrived outside a walk, for example in the event `call.ended`. Returns `None`
-    /// if the call has been returned before. Otherwise the call is fresh, and the function returns the
-    /// new state. Store the call together with this state. Then no walk returns the call. The state
-    /// keeps the call's id until the watermark minus the lag is later than the call. Run a walk
-    /// regularly, so that the state stays small. Pass the state to a running flow with
+    /// if the call has been returned before. Otherwise returns the new state. Store the call together
+    /// with this state. Then no walk returns the call. The state keeps the call's id until the
+    /// watermark minus the lag is later than the call. Run a walk regularly, so that the state stays
+    /// small. Pass the state to a running flow with
     /// [`Flow::continue_from`](super::super::Flow::continue_from).
     ///
-    /// A call written before the [beginning](Self::since) of this sync is fresh each time the call
-    /// arrives. No walk returns this call, and the state does not keep its id.
+    /// For a call written before the [beginning](Self::since) of this sync, returns a state each
+    /// time the call arrives. No walk returns such a call, and the state does not keep its id.
     #[must_use]
     pub fn take_call(&self, call: &Call) -> Option<Self> {
         if self.since.is_some_and(|since| call.created_at < since) {

@@ -1,4 +1,4 @@
-//! A request that has been counted against its quota.
+//! An admitted request.
 
 use super::{AccountQuery, Asked, Authorized, CallQuery, CallsQuery, Context};
 use crate::id::AccountId;

@@ -135,8 +135,8 @@ impl CallQuery {
     /// Writes the response.
     ///
     /// # Errors
-    /// If `row` is `None`, or belongs to another account or mode, the response is 404, the same in all these
-    /// cases. If `row` has another id, the response is 500.
+    /// If `row` is `None`, or belongs to another account or mode, the response is 404 in all these cases. If
+    /// `row` has another id, the response is 500.
     pub fn answer(self, row: Option<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
         let reason = match row {
             None => RejectionReason::NoSuchCall,

@@ -73,8 +73,7 @@ impl Received {
     /// [`digest`](Self::digest) of this request and the token's account, mode and scopes.
     ///
     /// # Errors
-    /// If there is no key, or if the key is expired or revoked, the response is 401, the same in all these
-    /// cases.
+    /// If there is no key, or if the key is expired or revoked, the response is 401 in all these cases.
     pub fn identify(
         self,
         key: Option<&StoredKey>,

@@ -78,11 +78,11 @@ use window::RateWindow;
 ///
 /// # Clocks
 ///
-/// A clock that is set back never admits more requests. If `now` is before a window's newest admission, `now`
-/// counts as the instant of this admission. This rule also covers small differences between the clocks of
-/// hosts that share a window. If `now` is more than 60 seconds before the newest admission, the clock that
-/// stamped this admission was wrong. The window then moves back, so that its newest admission is at `now`.
-/// Therefore no credential is locked out for longer than 60 seconds.
+/// A clock that is set back never causes additional admissions. If `now` is before a window's newest
+/// admission, `now` counts as the instant of this admission. This rule also covers small differences between
+/// the clocks of hosts that share a window. If `now` is more than 60 seconds before the newest admission, the
+/// clock that stamped this admission was wrong. The window then moves back, so that its newest admission is
+/// at `now`. Therefore no credential is locked out for longer than 60 seconds.
 ///
 /// # In SQL
 ///
@@ -96,7 +96,7 @@ use window::RateWindow;
 #[doc = include_str!("../../../guide/sql/server/rate.sql")]
 /// ```
 ///
-/// Call the function in a separate transaction, for one request or for all waiting requests:
+/// Call the function in a transaction without other statements, for one request or for all waiting requests:
 ///
 /// ```sql
 #[doc = include_str!("../../../guide/sql/server/admit.sql")]
@@ -115,8 +115,8 @@ pub struct RateWindows {
 /// the text of its id, or the SHA-256 of a long id.
 type Key = [u64; 6];
 
-/// The number of idle checks for a new credential: 4. There is more than one check, so that the checks keep
-/// up with any number of windows.
+/// The number of idle checks for a new credential: 4. More than one check lets the checks keep up with any
+/// number of windows.
 const LOOKS: usize = 4;
 
 /// The maximum number of idle checks for a new credential while the table is full: 64. All other requests
