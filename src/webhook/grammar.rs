@@ -21,8 +21,8 @@ pub(super) struct Signature<'a> {
     others: Parts<'a>,
 }
 
-/// A well-formed `v1`. An uppercase `v1` is not accepted. If the digest of an uppercase `v1` is
-/// right, the error reports the `v1`.
+/// A well-formed `v1`. A `v1` in uppercase hex is not accepted. If its digest is right, the error
+/// reports the uppercase letters.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) digest: [u8; 32],

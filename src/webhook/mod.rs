@@ -1,4 +1,4 @@
-//! Signs and verifies webhooks. Both sides of a delivery use this module.
+//! Signs and verifies webhooks. Senders and receivers of deliveries use this module.
 //!
 //! ```
 //! use call_assistant::webhook::{SigningSecret, Verifier};
@@ -32,8 +32,8 @@
 //!
 //! # The signature
 //!
-//! A delivery is a POST request. The service signs each attempt of a delivery again. Three headers
-//! of the request are named after the [`Product`](crate::Product):
+//! Each attempt of a delivery is a POST request with its own signature. Three headers of the
+//! request are named after the [`Product`](crate::Product):
 //!
 //! | header | content |
 //! |---|---|
@@ -57,7 +57,8 @@
 //!   zero. The signature covers these digits as written.
 //! - At least one `v1` is required. The verifier tries every well-formed `v1`, and one match is
 //!   enough. If at least one `v1` is well formed, each malformed `v1` is ignored. A digest in
-//!   uppercase hex is rejected. If this digest is otherwise right, the error reports the uppercase.
+//!   uppercase hex is rejected. If this digest is otherwise right, the error reports the uppercase
+//!   letters.
 //! - A delivery with a second signature header is rejected.
 //!
 //! The verifier checks the digest before the time. The time `t` may differ by 300 seconds from the
@@ -65,8 +66,8 @@
 //!
 //! # Rotating a secret
 //!
-//! During a rotation, both sides have two secrets. The service signs with both secrets, and the
-//! customer accepts either secret:
+//! During a rotation, the service and the customer have two secrets. The service signs with both
+//! secrets, and the customer accepts either secret:
 //!
 //! ```
 //! # use call_assistant::Timestamp;

@@ -31,10 +31,10 @@
 //!
 //! Test the code around the verifier with requests that are valid, stale, signed with another
 //! secret, or changed in transit. With the feature `events`, `event::NewEvent` creates the body of
-//! each known type of event, and `event::EventBody::signed_request` creates the request. If this
-//! version does not know the type, pass the event as JSON to `event::EventBody::from_stored`. The
-//! headers of the request then agree with the body. [`signed_request`] accepts any body, any type
-//! and any id.
+//! each known type of event, and `event::EventBody::signed_request` creates the request, whose
+//! headers agree with the body. If this version of the crate does not know the type, pass the event
+//! as JSON to `event::EventBody::from_stored`. [`signed_request`] accepts any body, any type and
+//! any id.
 
 use alloc::vec::Vec;
 
@@ -44,7 +44,8 @@ use super::signer::Signer;
 use crate::Timestamp;
 use crate::text::{TextError, check_present, check_visible};
 
-/// Creates a POST to the URI `/` with the five headers and any body. The body need not be an event.
+/// Creates a POST to the URI `/` with the five headers of a delivery. The body need not be an
+/// event.
 ///
 /// For an event, use `EventBody::signed_request`.
 ///

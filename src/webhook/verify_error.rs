@@ -111,7 +111,7 @@ impl fmt::Display for VerifyError {
 }
 
 /// A duration, written for people. A duration below ten minutes is shown with milliseconds. A
-/// longer duration is also shown in a larger unit.
+/// duration of ten minutes or more is also shown in minutes, hours or days.
 struct Words(Duration);
 
 impl fmt::Display for Words {

@@ -11,7 +11,7 @@ use crate::id::{AccountId, EventId};
 use crate::json::{JsonObject, MAX_JSON_LEN};
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
-/// A new event without its type and data. One method for each type adds the type and the data.
+/// A new event without its type and data. The method for a type adds the type and the data.
 ///
 /// ```
 /// use call_assistant::Timestamp;

@@ -218,7 +218,8 @@ impl RawEventData {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OtherFields(Vec<(Box<str>, RawJson)>);
 
-/// A reader of `data` in the form of this type. The data of an unknown type may have any form.
+/// A reader of `data` in the form of the event's type. The data of an unknown type may have any
+/// form.
 pub(super) struct DataOf<'t, 'de>(pub(super) &'t EventType, pub(super) &'t Tracker<'de>);
 
 fn typed<'de, D: Deserializer<'de>, T: FromJson<'de>>(

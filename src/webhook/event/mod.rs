@@ -41,7 +41,8 @@
 //!
 //! [`NewEvent`] has a method for each type of event. The method writes the event exactly once, as
 //! an [`EventBody`]. In every attempt, sign and send the stored bytes of this body. [`UsageWatch`]
-//! and [`NameSource`] decide whether to send an event about the usage or a contact.
+//! decides whether an event reports the usage, and [`NameSource`] decides whether events report a
+//! contact.
 
 mod body;
 mod compose;

@@ -61,8 +61,8 @@ pub struct Event {
     pub api_version: Option<ApiVersion>,
     /// The account that the event belongs to.
     pub account_id: AccountId,
-    /// The origin of the reported change. The value is `None` in older events that are delivered
-    /// again. If the origin is unreadable, the value is `None` and the data is
+    /// The origin of the reported change. In old events that are delivered again, the value may be
+    /// `None`. If the origin is unreadable, the value is `None` and the data is
     /// [`EventData::Unreadable`].
     pub origin: Option<Origin>,
     /// The data of the event, in the form of the event's type.

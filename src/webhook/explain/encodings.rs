@@ -80,8 +80,8 @@ pub(super) fn from_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Reads a list of bytes such as `[123,34]`. The list may be inside an object, and the bytes may be
-/// signed, as in Java.
+/// Reads a list of bytes such as `[123,34]`. The list may be inside an object, and the numbers may
+/// be negative, as for bytes in Java.
 pub(super) fn from_list(text: &str) -> Option<Vec<u8>> {
     let (_, list) = text.split_once('[')?;
     let (list, _) = list.rsplit_once(']')?;

@@ -173,7 +173,7 @@ impl fmt::Display for Explanation {
 /// | `body_wrapped` | it is inside a larger text, such as an envelope or a log line |
 /// | `body_time_prepended` | the time and a period were put in front of it, as for signing |
 /// | `body_period_prepended` | a period was put in front of it |
-/// | `body_rewritten` | it was read as JSON and written again in another style. If the members were reordered, the search tries the protocol's order and the order of the keys. If the object is not defined in the protocol, only a known delivery shows the order |
+/// | `body_rewritten` | it was read as JSON and written again in another style. If the members were reordered, the search tries the protocol's order and the sorted keys. If the object is not defined in the protocol, only a known delivery shows the order |
 /// | `body_numbers_rewritten` | its numbers were written in another form: `750` for `750.0` |
 /// | `body_changed` | it is not the signed body, which is the body of a [known delivery](super::Evidence::with_known_delivery) of the same event |
 /// | `body_empty` | it is empty, perhaps because other code has read it before; a guess unless the signed body is known |
@@ -225,10 +225,11 @@ impl Cause {
         self.code
     }
 
-    /// Returns which known secret or delivery the cause is about, if there is one. For `secret_other`,
-    /// the result 2 is the secret of the second call of
-    /// [`with_known_secret`](super::Evidence::with_known_secret). For any other code, the result 2 is the
-    /// delivery of the second call of [`with_known_delivery`](super::Evidence::with_known_delivery).
+    /// Returns the number of the known secret or delivery that the cause is about, if any. For
+    /// `secret_other`, the result 2 is the secret of the second call of
+    /// [`with_known_secret`](super::Evidence::with_known_secret). For any other code, the result 2
+    /// is the delivery of the second call of
+    /// [`with_known_delivery`](super::Evidence::with_known_delivery).
     #[must_use]
     pub const fn number(&self) -> Option<usize> {
         self.number

@@ -162,7 +162,7 @@ fn shorter(text: &str, without: &str) -> Option<Secret> {
     (without.len() < text.len()).then(|| Secret::new(without))
 }
 
-/// If `is_it` accepts the text of the bytes, returns the bytes as a secret. Always wipes the bytes.
+/// If `is_it` accepts the text of the bytes, returns a copy as a secret. Always wipes `bytes`.
 fn kept(mut bytes: Vec<u8>, is_it: impl Fn(&str) -> bool) -> Option<Secret> {
     let text = core::str::from_utf8(&bytes).ok();
     let secret = text.filter(|text| is_it(text)).map(Secret::new);

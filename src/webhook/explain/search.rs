@@ -44,10 +44,10 @@ const MAX_MILLISECONDS: usize = 16 * 1024;
 const MAX_TIMES: usize = 64;
 /// The maximum work before the search tries known deliveries: 48 times the length of the evidence.
 const SEARCH_TIMES: usize = 48;
-/// In the limits of the work, shorter evidence counts as evidence of 2 MiB.
+/// For the limits of the work, evidence of less than 2 MiB counts as 2 MiB.
 const LEAST_GIVEN: usize = 2 * 1024 * 1024;
 
-/// The least work that a digest counts as: 256 bytes, even if the message is shorter.
+/// The least work of a digest: 256 bytes, even if the message is shorter.
 const LEAST_WORK: usize = 256;
 
 impl Evidence<'_> {

@@ -124,9 +124,9 @@ impl Inbox {
         response
     }
 
-    /// Releases an event that could not be handled, and returns 503. The next copy is then handled.
-    /// If the claim has expired and another handler holds the event, the other handler's entry
-    /// stays unchanged.
+    /// Releases an event that could not be handled, and returns 503. The next copy of the event is
+    /// then handled. If the claim has expired and another handler holds the event, the other
+    /// handler's entry stays unchanged.
     pub fn failed(&mut self, claimed: ActiveClaim) -> WebhookResponse {
         let key = claimed.receipt().key().clone();
         if self.stored(&key) == Some(&claimed.entry()) {

@@ -31,7 +31,8 @@ pub enum InboxEntry {
     Taken {
         /// The time of the claim.
         at: Timestamp,
-        /// The end of the lease. From then on, another handler may process the next copy.
+        /// The end of the lease. From then on, another handler may process the next copy of the
+        /// event.
         until: Timestamp,
     },
     /// An event that was processed.
@@ -45,7 +46,7 @@ pub enum InboxEntry {
 impl InboxEntry {
     /// The time for which a store keeps the entry of a processed event: 31 days.
     ///
-    /// A delivery can be repeated manually for 30 days. The last day is for attempts that are still
+    /// A delivery can be repeated manually for 30 days. The 31st day is for attempts that are still
     /// running after 30 days.
     pub const RETENTION: Duration = Duration::from_secs(31 * 86_400);
 

@@ -58,8 +58,8 @@ impl ReceiverMetrics {
     }
 
     /// Counts a stored event, for a program with the order [store, answer, handle
-    /// later](super#store-answer-handle-later). For a copy, `is_new` is false, because the insert
-    /// affected no row.
+    /// later](super#store-answer-handle-later). If the insert affected no row, the event is a copy,
+    /// and `is_new` is false.
     pub fn stored(&mut self, is_new: bool) {
         self.events.count(Fate(if is_new { "stored" } else { "duplicate" }));
     }

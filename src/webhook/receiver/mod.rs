@@ -29,14 +29,15 @@
 //! endpoint, or until the last attempt of the delivery. The service repeats an acknowledged event
 //! only if the service's sender fails before it stores the answer. Therefore acknowledge an event
 //! only after the event is stored. Only [`Receipt::stored`] and [`ActiveClaim::done`] acknowledge
-//! an event. A program can use one of the two orders below.
+//! an event. A program can work in one of the two orders below.
 //!
 //! # Store, answer, handle later
 //!
 //! The first example on this page uses this order. This order suits most programs, because a slow
 //! or broken handler does not delay the answer, for which the service waits at most ten seconds. A
 //! worker then reads each row with [`Event::from_bytes_verified_earlier`](super::event::Event) and
-//! handles the event. [`ReceiverMetrics`] counts events in both orders. This order in PostgreSQL:
+//! handles the event. [`ReceiverMetrics`] counts events in both orders. These are the statements
+//! for PostgreSQL:
 //!
 //! ```sql
 #![doc = include_str!("../../guide/sql/receiver/queue.sql")]
@@ -93,9 +94,9 @@
 //!
 //! **If a program ends after it has handled an event and before it has stored `done`, the event is
 //! handled again** after the lease has expired. Therefore store the effects and `done` in one
-//! transaction, or use the event's id as the idempotency key. If two copies arrive together, one
-//! copy is handled. The program answers 503 to the other copy, because handling the first copy may
-//! fail.
+//! transaction, or use the event's id as the idempotency key. If two copies of an event arrive
+//! together, one copy is handled. The program answers 503 to the other copy, because handling the
+//! first copy may fail.
 //!
 //! ```text
 //!            claim                      done
@@ -165,9 +166,9 @@
 //!
 //! | step of the clock | effect |
 //! |---|---|
-//! | forward, past the end of a lease | earlier claims count as expired. Therefore a copy that arrives while a handler works is also processed |
+//! | forward, past the end of a lease | claims from before the step count as expired. Therefore a copy that arrives while a handler works is also processed |
 //! | back by less than a lease | an event whose handler has died is held for up to twice its lease |
-//! | back by more than a lease | earlier claims end more than twice their own length after `now`, and therefore count as expired, as in the first row |
+//! | back by more than a lease | claims from before the step end more than twice their own length after `now`, and therefore count as expired, as in the first row |
 //! | back or forward, by any amount | processed events stay processed. If the clock is ahead, a cleanup with [`InboxEntry::is_deletable`] deletes entries too early, and later copies of these events are processed again |
 
 mod inbox;

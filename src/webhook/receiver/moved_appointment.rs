@@ -22,8 +22,8 @@ use crate::webhook::event::{Event, EventData, OriginSource};
 /// }
 /// ```
 ///
-/// The events do not refer to each other, so these conditions decide. Both events belong to the
-/// same account and come from the voice assistant. The creation is not earlier than the
+/// The events do not refer to each other, so the following conditions decide. Both events belong to
+/// the same account and come from the voice assistant. The creation is not earlier than the
 /// cancellation, and follows within a span that the caller chooses. If the old appointment has an
 /// id, the new appointment has another id. The fields that the caller lists, for example the
 /// contact, are equal if both appointments have them.

@@ -85,7 +85,7 @@ pub struct ActiveClaim {
     entry: InboxEntry,
 }
 
-/// The reason for which a delivery was not received.
+/// The reason why a delivery was rejected.
 ///
 /// Open: a later version may distinguish more reasons.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -165,8 +165,8 @@ impl Receipt {
         self.secret_index
     }
 
-    /// Acknowledges the delivery. Call this method only after the body of this delivery, or of an
-    /// earlier copy, is stored under [its key](Self::key).
+    /// Acknowledges the delivery. Call this method only after the body of this delivery, or of
+    /// another delivery of the event, is stored under [its key](Self::key).
     pub fn stored(self) -> WebhookResponse {
         WebhookResponse::Accepted
     }
@@ -199,7 +199,7 @@ impl ActiveClaim {
     /// The default lease of a handler: one minute.
     ///
     /// The lease is longer than an attempt, which ends after ten seconds. If a handler dies in the
-    /// second attempt, its lease expires before the third attempt, a minute later.
+    /// second attempt, its lease expires before the third attempt, which begins a minute later.
     pub const LEASE: Duration = Duration::from_secs(60);
 
     /// Returns the receipt of the event.
@@ -222,8 +222,8 @@ impl ActiveClaim {
     }
 
     /// Releases the event, because it could not be handled. If the event's row still is [the
-    /// claim](Self::entry), store the returned entry. The next copy is then handled even before the
-    /// lease has expired.
+    /// claim](Self::entry), store the returned entry. The next copy of the event is then handled
+    /// even before the lease has expired.
     #[must_use = "store the entry, then send the response"]
     pub fn failed(self) -> (InboxEntry, WebhookResponse) {
         let entry = InboxEntry::Taken { at: Timestamp::MIN, until: Timestamp::MIN };

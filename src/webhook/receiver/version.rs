@@ -34,9 +34,10 @@ stored_object! {
 }
 
 impl ObjectVersion {
-    /// Creates the version of an object whose fields the [protocol](crate::guide::protocol) does
-    /// not define. The first of `fields` that contains an RFC 3339 time is the object's time. If no
-    /// field contains such a time, the event's time is the object's time.
+    /// Creates the version of an object's state. The caller passes `fields`, because the
+    /// [protocol](crate::guide::protocol) does not define the object's fields. The first of
+    /// `fields` that contains an RFC 3339 time is the object's time. If no field contains such a
+    /// time, the event's time is the object's time.
     #[must_use]
     pub fn from_fields(object: &JsonObject, fields: &[&str], event_created_at: Timestamp) -> Self {
         let time = |field: &&str| Timestamp::parse(&object.get_str(field)?).ok();

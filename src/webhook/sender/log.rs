@@ -53,7 +53,7 @@ stored_object! {
         pub next_at: Option<Timestamp>,
         /// The beginning of the response's body.
         pub response: Option<Excerpt>,
-        /// The reason why no response came, set by a host that knows more than the outcome.
+        /// The reason why no response came, if the host has set a reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub reason: Option<FailureReason>,
         /// The response's header fields, from [`Excerpt::from_fields`]. The host sets this field.

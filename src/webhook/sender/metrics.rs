@@ -131,8 +131,8 @@ impl SenderMetrics {
         self.enabled.count(Reason(disabled));
     }
 
-    /// Counts an attempt that was begun again, because the lease of its sender had expired. The host
-    /// read the delivery as [`DeliveryStatus::Sending`], and then began it.
+    /// Counts an attempt that was begun again, because the lease of its sender had expired. Before
+    /// the host began it again, the delivery's status was [`DeliveryStatus::Sending`].
     pub fn lease_expired(&mut self) {
         self.leases.count(());
     }
@@ -188,8 +188,8 @@ label! {
     }
 }
 
-/// The current numbers of deliveries and endpoints in the store. Set these numbers when the monitoring
-/// system requests the text.
+/// The current numbers of deliveries and endpoints in the store. Set these numbers when the
+/// monitoring system requests the metrics.
 ///
 /// ```
 /// use call_assistant::metrics::OpenMetrics;
@@ -214,8 +214,8 @@ pub struct SenderGauges {
     pub pending: u64,
     /// Pending deliveries that are due, and whose endpoint is suspect or disabled.
     pub held: u64,
-    /// The time since the earliest due time of a delivery that may start now. Deliveries that are held,
-    /// or wait for a limit of their endpoint or account, do not count.
+    /// The time since the earliest due time of a delivery whose attempt may begin now. Deliveries
+    /// that are held, or wait for a limit of their endpoint or account, do not count.
     pub oldest_due: Duration,
     /// Endpoints that are active and not suspect.
     pub active: u64,

@@ -57,11 +57,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A host stores a small [`Delivery`] for each event and endpoint, and a small [`EndpointHealth`] for
-//! each endpoint. Each step takes one of these values, the time and, after an attempt, the attempt's
-//! outcome. The step changes the value, and the host then stores it. The crate keeps no other state. A
-//! process may therefore die at any point, and any number of processes may work on the same rows. The
-//! [protocol](crate::guide::protocol#deliveries) lists every rule for deliveries.
+//! A host stores a small [`Delivery`] for each event and endpoint, and a small [`EndpointHealth`]
+//! for each endpoint. The method for each step takes one of these values, the time and, after an
+//! attempt, the attempt's outcome. The method changes the value, and the host then stores the
+//! value. The crate keeps no other state. A process may therefore die at any point, and any number
+//! of processes may work on the same rows. The [protocol](crate::guide::protocol#deliveries) lists
+//! every rule for deliveries.
 //!
 //! # States of a delivery
 //!
@@ -78,11 +79,12 @@
 //!                └─ parked: was pending when its endpoint was disabled
 //! ```
 //!
-//! [Storing](crate::guide::storing) describes the order of a host's steps, the mistakes that cause no
-//! error, and the clock to use. The [protocol](crate::guide::protocol#leases-and-clocks) describes the
-//! cost of wrong clocks. [`settle`] performs step 4 of the example for any number of attempts. A
-//! [`Planner`] decides which delivery is sent next. A [`WebhookPlan`] defines what an account may do.
-//! Check this plan before a redelivery, before an endpoint is enabled, and before a [`Recovery`].
+//! [Storing](crate::guide::storing) describes the order of a host's steps, the mistakes that cause
+//! no error, and the clock to use. The [protocol](crate::guide::protocol#leases-and-clocks)
+//! describes the cost of wrong clocks. [`settle`] performs step 4 of the example on this page for
+//! any number of attempts. A [`Planner`] decides which delivery is sent next. A [`WebhookPlan`]
+//! defines what an account may do. Check this plan before a redelivery, before an endpoint is
+//! enabled, and before a [`Recovery`].
 
 mod delivery;
 mod endpoint;

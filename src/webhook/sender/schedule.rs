@@ -22,7 +22,8 @@ pub const RETRY_WAITS: &[Duration] = &[
     Duration::from_secs(6 * 60 * 60),
 ];
 
-/// The attempts of a delivery: six. Each attempt except the first follows one of the [`RETRY_WAITS`].
+/// The most attempts of a delivery: six. Each attempt except the first follows one of the
+/// [`RETRY_WAITS`].
 #[expect(clippy::as_conversions, reason = "there are few waits")]
 pub const MAX_ATTEMPTS: u8 = RETRY_WAITS.len() as u8 + 1;
 
@@ -130,8 +131,8 @@ pub const FAILURES_TO_WARN: &[u8] = &[5, 10, 15];
 /// failures must extend over at least [`SUSPECT_SPAN`].
 pub const FIRST_FAILURES_TO_SUSPECT: u8 = 5;
 
-/// The shortest time from the first to the last failure of the [`FIRST_FAILURES_TO_SUSPECT`]: one
-/// minute.
+/// The shortest time between the first and the last of the failures in
+/// [`FIRST_FAILURES_TO_SUSPECT`]: one minute.
 pub const SUSPECT_SPAN: Duration = Duration::from_secs(60);
 
 /// The days after which to remind the owner of a disabled endpoint: one and three.
@@ -147,7 +148,7 @@ pub(super) const LONGEST_WAIT: Duration = match RETRY_WAITS {
     [] => Duration::ZERO,
 };
 
-/// The longest time from now to a due time. No schedule has a longer wait.
+/// The longest time from now to a correct due time. No schedule has a longer wait.
 pub(super) const FARTHEST_DUE: Duration = farthest(LONGEST_WAIT);
 
 /// Returns the longest time from now to a due time, if no wait exceeds `longest`. A later due time

@@ -9,7 +9,7 @@ use super::schedule::MAX_ATTEMPTS;
 
 /// The version of a stored value, and the version of its row when the row was read.
 ///
-/// Two values are equal if their numbers are equal.
+/// Two values are equal if their `number`s are equal.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(transparent)]
 pub(super) struct Version {

@@ -58,7 +58,8 @@ stored_object! {
         pub(super) lease: u32,
         /// The delivery's generation, which was the endpoint's generation when the attempt began.
         pub(super) generation: u32,
-        /// The beginning of the endpoint's life in which the attempt began.
+        /// When the endpoint last became active or was moved before the attempt, as in
+        /// `Life::began`.
         pub(super) life: u32,
     }
 }
@@ -102,13 +103,14 @@ impl Attempt {
 
     /// Creates the request, a POST of the event's stored bytes with its own timestamp and signature.
     ///
-    /// All attempts of a delivery have the same event id and body. The request has one signature for
-    /// each secret that is current at `now`. Do not follow redirects. Connect only to an address that
-    /// [`EndpointUrl::check`](super::super::EndpointUrl::check) has accepted.
+    /// All attempts of a delivery have the same event id and body. The request has one signature
+    /// for each secret that signs at `now`. Do not follow redirects. Connect only to an address
+    /// that [`EndpointUrl::check`](super::super::EndpointUrl::check) has accepted.
     ///
     /// # Errors
-    /// The destination belongs to another endpoint, or the event is not the event of the delivery. The
-    /// function recognizes the event by its `created_at`, truncated to microseconds.
+    /// Returns an error if the destination belongs to another endpoint, or if the event is not the
+    /// event of the delivery. The function recognizes the event by its `created_at`, truncated to
+    /// microseconds.
     pub fn request(
         &self,
         destination: &SignedDestination,

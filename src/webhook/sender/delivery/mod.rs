@@ -61,10 +61,10 @@ use crate::webhook::event::EventBody;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Other columns of the delivery's row contain the event's id and bytes, the number of this row, and
-/// the number of the endpoint's row. [`from_columns`](Self::from_columns) takes both numbers, and an
-/// attempt contains both numbers. If a number of the attempt differs, the step fails
-/// ([`MismatchError`]).
+/// Other columns of the delivery's row contain the event's id and bytes, the number of this row,
+/// and the number of the endpoint's row. [`from_columns`](Self::from_columns) takes both numbers,
+/// and an attempt contains both numbers. If the numbers of an attempt and a delivery differ, the
+/// step fails ([`MismatchError`]).
 ///
 /// Every change of a delivery changes its [`version`](Self::version). Store a delivery only if the
 /// stored row still has the version that you read ([`if_version`](Self::if_version)). If the versions
@@ -120,8 +120,8 @@ impl Delivery {
 
     /// Begins an attempt. Store the delivery, then send the request.
     ///
-    /// If the lease of an earlier sender has expired, this sender is dead or too late, and the same
-    /// attempt begins again. The receiver may get the event twice, but no attempt is lost.
+    /// If the lease of another sender has expired, the other sender is dead or too late, and the
+    /// same attempt begins again. The receiver may get the event twice, but no attempt is lost.
     ///
     /// # Errors
     /// [`BeginError`] contains the reason why no attempt begins. If a pending delivery's endpoint is
@@ -196,7 +196,8 @@ impl Delivery {
     /// is gone. A late failure does not count, because the delivery has already continued or ended.
     ///
     /// # Errors
-    /// The attempt belongs to another delivery. Nothing has changed.
+    /// Returns an error if the attempt belongs to another delivery. The delivery has then not
+    /// changed.
     pub fn finish(
         &mut self,
         attempt: &Attempt,

@@ -83,8 +83,8 @@ pub enum Outlook {
     #[non_exhaustive]
     Ended {
         /// The instant before which the delivery can be [redelivered](Delivery::redeliver), or the
-        /// reason against a redelivery. Reasons are that the event was delivered or is too old, and
-        /// that the endpoint is disabled ([`EndpointHealth::disabled`] returns why). The account's
+        /// reason against a redelivery. Either the event was delivered or is too old, or the
+        /// endpoint is disabled ([`EndpointHealth::disabled`] returns why). The account's
         /// [`WebhookPlan`](crate::webhook::sender::WebhookPlan) must also allow the redelivery.
         redeliverable: Result<Timestamp, RedeliverError>,
     },
@@ -94,7 +94,7 @@ impl Delivery {
     /// Returns the next step, assuming that the owner changes neither the endpoint nor the delivery.
     ///
     /// # Errors
-    /// The delivery belongs to another endpoint.
+    /// Returns an error if the delivery belongs to another endpoint.
     pub fn outlook(
         &self,
         endpoint: &EndpointHealth,
@@ -124,12 +124,12 @@ impl Delivery {
     /// immediately. The latest time assumes that each of these attempts takes [`ATTEMPT_TIMEOUT`]. While a manual redelivery waits, one attempt is left. While the redelivery
     /// is in flight, no attempt is left.
     ///
-    /// The waits come from the specification. The windows assume that no attempt begins late, and that
-    /// the attempt in flight ends by its deadline. If the sender of the attempt in flight has died,
-    /// attempts may begin up to [`ATTEMPT_LEASE`] after their windows.
+    /// The waits come from the specification. The results assume that no attempt begins late, and
+    /// that the attempt in flight ends by its deadline. If the sender of the attempt in flight has
+    /// died, attempts may begin up to [`ATTEMPT_LEASE`] after their latest times.
     ///
     /// # Errors
-    /// The delivery belongs to another endpoint.
+    /// Returns an error if the delivery belongs to another endpoint.
     pub fn attempts_left(
         &self,
         endpoint: &EndpointHealth,

@@ -17,9 +17,9 @@ stored_enum! {
     /// ```
     ///
     /// # A status of a later version
-    /// During a deployment, an older version may read a row that a later version wrote. Reading an
-    /// unknown status fails with an error that contains the status. Leave a row with an unknown status
-    /// unchanged for a process of the later version.
+    /// During a deployment, the old version of this crate may read a row that the new version
+    /// wrote. Reading an unknown status fails with an error that contains the status. Leave a row
+    /// with an unknown status unchanged for a process of the new version.
     ///
     /// This crate adds a status in two releases. The first release reads the new status, and the second
     /// release also writes it. All processes can therefore read the new status before any process

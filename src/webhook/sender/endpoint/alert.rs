@@ -183,7 +183,7 @@ stored_enum! {
     /// assert_eq!("gone".parse(), Ok(DisabledReason::Gone));
     /// ```
     ///
-    /// Reading a text that only a later version of this crate knows fails.
+    /// A text that only a later version of this crate knows cannot be read.
     pub enum DisabledReason in "disabled" {
         /// The endpoint answered 410.
         Gone = "gone",

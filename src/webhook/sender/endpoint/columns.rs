@@ -38,11 +38,11 @@ stored_object! {
         pub since: Timestamp,
         /// How many deliveries in a row ended as failed, from 0 to 20.
         pub failures: i16,
-        /// In how many deliveries in a row the first attempt failed, from 0 to 5. At 5, the endpoint is
-        /// suspect.
+        /// The number of deliveries in a row whose first attempts failed, from 0 to 5. At 5, the
+        /// endpoint is suspect.
         #[serde(default, skip_serializing_if = "is_zero")]
         pub first_failures: i16,
-        /// The instant of the earliest failure in `first_failures`.
+        /// The instant of the earliest failure that `first_failures` counts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub first_failed_at: Option<Timestamp>,
         /// The number of reminders since the endpoint was disabled, from 0 to 2.

@@ -28,7 +28,7 @@ pub struct SignedDestination {
 }
 
 impl SignedDestination {
-    /// Creates the destination of an endpoint from the URL and the secrets in its row.
+    /// Creates the destination of an endpoint from the URL and the secrets in the endpoint's row.
     #[must_use]
     pub fn new(endpoint: &EndpointHealth, target: EndpointUrl, signer: Signer) -> Self {
         Self { endpoint: endpoint.id(), target, signer }

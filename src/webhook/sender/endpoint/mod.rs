@@ -54,10 +54,10 @@ use crate::Timestamp;
 /// 2xx resets the count to zero. Deliveries count in the order in which their ends are stored. If the
 /// count reaches [`FAILURES_TO_DISABLE`], or the endpoint answers 410, the endpoint is disabled.
 ///
-/// If the first attempts of [`FIRST_FAILURES_TO_SUSPECT`] deliveries in a row have failed, over at
-/// least [`SUSPECT_SPAN`], the endpoint is *suspect*. This state only warns the endpoint's owner early,
-/// and the first 2xx ends it. The state does not affect the count of failed deliveries, or how
-/// deliveries are sent.
+/// If the first attempts of five deliveries in a row failed, and at least one minute lies between
+/// the first and the last failure, the endpoint is *suspect* (see [`FIRST_FAILURES_TO_SUSPECT`] and
+/// [`SUSPECT_SPAN`]). This state only warns the endpoint's owner early, and the first 2xx ends it.
+/// The state does not affect the count of failed deliveries, or how deliveries are sent.
 ///
 /// While an endpoint is disabled, nothing is sent to the endpoint. Until the owner
 /// [enables](Self::enable) the endpoint, pending deliveries are parked and new events are skipped.
@@ -80,7 +80,8 @@ pub struct EndpointHealth {
     pub(super) disabled: Option<DisabledReason>,
     pub(super) since: Timestamp,
     pub(super) failures: u8,
-    /// If this count reaches [`FIRST_FAILURES_TO_SUSPECT`], the endpoint is suspect.
+    /// If this count of failed first attempts reaches [`FIRST_FAILURES_TO_SUSPECT`], the endpoint
+    /// is suspect.
     pub(super) first_failures: u8,
     pub(super) first_failed_at: Option<Timestamp>,
     pub(super) reminders: u8,
@@ -113,7 +114,8 @@ impl EndpointHealth {
     /// or [moved](Self::moved), its report is ignored.
     ///
     /// # Errors
-    /// The report belongs to another endpoint. Nothing has changed.
+    /// Returns an error if the report belongs to another endpoint. The endpoint has then not
+    /// changed.
     pub fn record(
         &mut self,
         report: AttemptReport,
@@ -160,8 +162,8 @@ impl EndpointHealth {
     }
 
     /// Counts a failed first attempt. Until [`SUSPECT_SPAN`] has passed since the first counted
-    /// failure, the count stays below [`FIRST_FAILURES_TO_SUSPECT`]. Further failed first attempts do
-    /// not change a suspect endpoint.
+    /// failure, the count stays below [`FIRST_FAILURES_TO_SUSPECT`]. If the endpoint is suspect,
+    /// nothing changes.
     fn fail_first(&mut self, now: Timestamp) -> EndpointChange {
         let first = self.first_failed_at.unwrap_or(now);
         let more = self.first_failures.saturating_add(1);
@@ -242,8 +244,8 @@ impl EndpointHealth {
         EndpointChange::Updated
     }
 
-    /// Makes a disabled endpoint active, and returns when it was disabled, or `None` if it is active or
-    /// deleted.
+    /// Makes a disabled endpoint active, and returns when it was disabled. If the endpoint is
+    /// active or deleted, returns `None`.
     pub(super) fn activate(&mut self, now: Timestamp) -> Option<Timestamp> {
         match self.disabled {
             None | Some(DisabledReason::Deleted) => return None,
@@ -301,9 +303,9 @@ impl EndpointHealth {
         self.failures
     }
 
-    /// Returns the endpoint's generation: how often it was enabled again. A delivery belongs to the
-    /// generation in which it was accepted or last redelivered. In a later generation, the delivery is
-    /// not sent.
+    /// Returns the endpoint's generation: how many times it was enabled again. A delivery belongs
+    /// to the generation in which it was accepted or last redelivered. In a later generation, the
+    /// delivery is not sent.
     #[must_use]
     pub fn generation(&self) -> u32 {
         self.generation
@@ -323,7 +325,7 @@ impl EndpointHealth {
         self.version.condition()
     }
 
-    /// Returns the endpoint as a later read of its stored row returns it.
+    /// Returns the value that a host reads after it has stored this endpoint.
     #[must_use]
     pub fn into_stored(self) -> Self {
         Self { version: Version::read(self.version()), ..self }

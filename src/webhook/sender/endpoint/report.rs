@@ -28,8 +28,8 @@ stored_object! {
 }
 
 stored_object! {
-    /// The life of an endpoint in which an attempt began. If the endpoint is enabled again or moved,
-    /// this life ends. Lives are compared only for equality.
+    /// The life of an endpoint in which an attempt began. A life ends when the endpoint is enabled
+    /// again or moved. Lives are compared only for equality.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub(in super::super) struct Life {
         /// The number of times the endpoint was enabled again.

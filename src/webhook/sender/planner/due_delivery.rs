@@ -12,14 +12,14 @@ pub struct DueDelivery {
     pub delivery: u64,
     /// The host's number of the delivery's endpoint.
     pub endpoint: u32,
-    /// The host's number of the endpoint's account. If an endpoint gets several accounts, the first one
-    /// applies.
+    /// The host's number of the endpoint's account. If the host gives an endpoint several accounts,
+    /// the first account applies.
     pub account: u32,
-    /// The [shard](super::super::shard_of) of the endpoint, or 0 without shards. If an endpoint gets
-    /// several shards, the first one applies.
+    /// The [shard](super::super::shard_of) of the endpoint, or 0 without shards. If the host gives
+    /// an endpoint several shards, the first shard applies.
     pub shard: u16,
-    /// When the delivery's [event](crate::webhook::sender::Delivery::event_created_at) was created, to
-    /// the microsecond. The same number with another instant is another delivery.
+    /// When the delivery's [event](crate::webhook::sender::Delivery::event_created_at) was created,
+    /// to the microsecond. A delivery with the same number and another instant is another delivery.
     pub event_created_at: Timestamp,
     /// When the delivery's next attempt is [due](crate::webhook::sender::Delivery::due).
     pub due: Timestamp,

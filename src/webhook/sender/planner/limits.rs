@@ -44,15 +44,15 @@ pub enum LimitOf {
 pub enum Rate {
     /// No limit.
     Unlimited,
-    /// This number of attempts, on average. An attempt that was allowed in the last tenth of a second,
-    /// but did not begin, may begin later. In any one second, at most a tenth more attempts than this
-    /// number begin, rounded up.
+    /// This number of attempts, on average. Attempts that were allowed in the last tenth of a
+    /// second, but did not begin, may begin later. Therefore, up to 10 % more attempts, rounded up,
+    /// may begin in one second.
     PerSecond(NonZeroU32),
     /// No attempt.
     Paused,
 }
 
-/// The limits that are set, and when each allows the next attempt.
+/// The limits that are set, and when each limit allows the next attempt.
 #[derive(Default)]
 pub(super) struct Rates(BTreeMap<LimitOf, Valve>);
 
@@ -67,7 +67,7 @@ struct Valve {
 /// A time that is never reached.
 pub(super) const NEVER: i64 = i64::MAX;
 
-/// The span whose unused attempts may begin later: 100,000 microseconds.
+/// The time for which a limit saves unused attempts: 100,000 microseconds.
 const BURST: i64 = 100_000;
 
 impl Rates {
@@ -95,7 +95,7 @@ impl Rates {
         if is_wrong { now } else { valve.next }
     }
 
-    /// Counts an attempt in each limit that applies to it.
+    /// Counts an attempt in each limit that applies to the attempt.
     pub(super) fn use_up(&mut self, account: u32, endpoint: u32, now: i64) {
         for of in [LimitOf::All, LimitOf::Account(account), LimitOf::Endpoint(endpoint)] {
             let from = self.from(of, now).max(now.saturating_sub(BURST));

@@ -69,9 +69,9 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// numbers from 0, without large gaps, and never derives them from a text id. While the planner exists,
 /// a delivery keeps its endpoint, and an endpoint keeps its account and shard.
 ///
-/// The host can fill a new or [cleared](Self::clear) planner from the store at any time. The store does
-/// not record which endpoints are slow. A new planner recognizes a slow endpoint after two attempts to
-/// it. Until then, the other limits apply to this endpoint.
+/// The host can fill a new or [cleared](Self::clear) planner from the store at any time. The store
+/// does not record which endpoints are slow. A new planner recognizes a slow endpoint after two
+/// attempts to it. Until then, the limits for slow endpoints do not apply to this endpoint.
 ///
 /// A planner may know less than the store. If a delivery has ended or is leased to another sender,
 /// [`Delivery::begin`](super::Delivery::begin) refuses the delivery. If a delivery's [kind](DueKind)
@@ -105,12 +105,13 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// - An endpoint's [redeliveries](DueKind::Redelivery) take at most three quarters of
 ///   [`per_endpoint`](SenderLimits::per_endpoint), rounded up. During a recovery, the endpoint's other
 ///   slots remain for new events.
-/// - Each [limit](Self::limit) that applies to an attempt must allow the attempt, and counts it.
+/// - An attempt begins only if every [limit](Self::limit) that applies to the attempt allows it.
+///   These limits then count the attempt.
 ///
 /// # How long an account waits
-/// These bounds apply to an account whose endpoints are not slow and have no [limit](Self::limit). The
-/// `k` other accounts may have any number of endpoints, any backlog, any outcome, and attempts of up to
-/// ten seconds.
+/// The following bounds apply to an account whose endpoints are not slow and have no
+/// [limit](Self::limit). The `k` other accounts may have any number of endpoints, any backlog, any
+/// outcome, and attempts of up to ten seconds.
 ///
 /// - If `k` is below `overall / 8` and the account has no attempt in flight, the account waits for no
 ///   other account. Otherwise, the account has its next turn within `10 s * ceil(2 * (k + 1) /
@@ -119,17 +120,17 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 ///   accounts take equally many slots, the other accounts leave `overall / (k + 1)` slots free. The
 ///   other accounts always leave at least `overall / 2^k` slots free.
 ///
-/// A bound begins when the planner has noticed that the endpoint has a due delivery. The endpoint is
-/// then *awake*. If a delivery is due when it is added, its endpoint is awake at once. Otherwise, a
-/// call of `next` wakes the endpoint. Even while all slots are taken, each call wakes up to 256 due
-/// endpoints, beginning with the longest due. The calls that wake earlier endpoints therefore add to
-/// the bound. A thousand endpoints need 4 calls, and a million endpoints need 4,000 calls. The number
-/// of deliveries does not matter.
+/// The time of a bound begins when the planner has noticed that the endpoint has a due delivery.
+/// The endpoint is then *awake*. If a delivery is due when it is added, its endpoint is awake at
+/// once. Otherwise, a call of `next` wakes the endpoint. Even while all slots are taken, each call
+/// wakes at most 256 due endpoints, beginning with the endpoint that has been due longest. The
+/// calls that wake other endpoints first therefore add to the bound. A thousand endpoints need 4
+/// calls, and a million endpoints need 4,000 calls. The number of deliveries does not matter.
 ///
-/// If endpoints of one account begin to answer late together, and their number exceeds a quarter of
-/// `overall`, they delay the account's other endpoints until the late endpoints count as slow. A
-/// backlog of one endpoint delays the account's other endpoints only by its further attempts. A slow
-/// endpoint may wait for the slow endpoints of any account.
+/// If the number of one account's endpoints that begin to answer late exceeds a quarter of
+/// `overall`, these endpoints delay the account's other endpoints until they count as slow. A
+/// backlog of one endpoint delays the account's other endpoints only by the endpoint's further
+/// attempts. A slow endpoint may wait for other slow endpoints of any account.
 ///
 /// # Several processes
 /// A planner knows only the deliveries that were added to it. If another process accepted a delivery,
@@ -138,14 +139,15 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// deliveries. A delivery that is [added](Added) several times is planned only once.
 ///
 /// # Clocks
-/// If a due time is later than `now` by more than twice the longest wait, the delivery counts as due.
-/// No [schedule](super::RetrySchedule) has so long a wait, so a wrong clock caused this due time.
+/// If a due time is later than `now` by more than twice the longest wait, the delivery counts as
+/// due. No [schedule](super::RetrySchedule) has such a long wait, so a wrong clock caused this due
+/// time.
 ///
 /// # Cost
-/// For n pending deliveries and any [`overall`](SenderLimits::overall), each call takes O(log n) time.
-/// The following times are for a million pending deliveries. If a delivery is due when it is added, all
-/// calls for it together take 0.3 to 0.6 us. If the delivery waits until it is due, these calls take
-/// 1.3 to 2.7 us, mostly for uncached memory.
+/// For n pending deliveries and any [`overall`](SenderLimits::overall), each call takes O(log n)
+/// time. The following times are for a million pending deliveries. If a delivery is due when it is
+/// added, all calls for it together take 0.3 to 0.6 us. If the delivery waits until it is due,
+/// these calls take 1.3 to 2.7 us, mostly to read uncached memory.
 ///
 /// An endpoint with one pending delivery takes 160 to 220 bytes. The planner frees a delivery's memory
 /// when the delivery ends, and an account's memory when the account has no attempt in flight and no
@@ -174,7 +176,7 @@ pub struct Planner {
     slow: u32,
     /// The index of the set in `turns` that is next if slots are free for both sets.
     next: usize,
-    /// The number below which the endpoints were not checked since the clock went back.
+    /// Endpoints with smaller numbers were not checked since the clock went back.
     unseen: u32,
 }
 
@@ -236,8 +238,8 @@ impl Planner {
         self
     }
 
-    /// Sets how many attempts may begin in a second from now on, or pauses the attempts. The limit
-    /// applies to all attempts, an account's attempts or an endpoint's attempts.
+    /// Limits from now on how many attempts may begin in a second, or pauses the attempts. The
+    /// limit applies to all attempts, an account's attempts or an endpoint's attempts.
     ///
     /// ```
     /// use core::num::NonZeroU32;
@@ -332,8 +334,9 @@ impl Planner {
         Some(known.due_delivery(first.delivery, account, shard))
     }
 
-    /// Reports the outcome and the duration of an attempt to this endpoint. The attempt is then no
-    /// longer in flight. If the endpoint has no attempt in flight, the call is ignored.
+    /// Reports that an attempt to this endpoint has ended, with its outcome and duration. The
+    /// attempt is then no longer in flight. If the endpoint has no attempt in flight, the call is
+    /// ignored.
     ///
     /// If you did not begin a delivery that `next` returned, report [`Outcome::Unsent`].
     pub fn finished(&mut self, endpoint: u32, outcome: Outcome, took: Duration) {
@@ -423,9 +426,9 @@ impl Planner {
     /// instant, until an attempt finishes, or until a delivery is added or released. Returns `None` if
     /// waiting alone makes no attempt possible.
     ///
-    /// The result is the first instant at which a limit allows an attempt or a delivery becomes due. A
-    /// delivery that waits for an attempt to its own endpoint to end is excluded. If the instant has
-    /// passed, call `next` at once, because the call can wake more endpoints.
+    /// The result is the first instant at which a limit allows an attempt or a delivery becomes
+    /// due. A delivery that waits until an attempt to its endpoint ends is excluded. If the instant
+    /// has passed, call `next` at once, because the call can wake more endpoints.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let now = self.clock.now;

@@ -41,8 +41,8 @@ enum Place {
     Waits(Room, u64),
 }
 
-/// The kind of slot that the next attempt of an endpoint takes. The attempts of endpoints with no
-/// attempt in flight precede second and further attempts.
+/// The kind of slot that the next attempt of an endpoint takes. Endpoints with no attempt in flight
+/// precede endpoints with attempts in flight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Room {
     is_slow: bool,
@@ -52,7 +52,7 @@ struct Room {
 #[derive(Default)]
 pub(super) struct Account {
     in_flight: u32,
-    /// The attempts in flight to the account's endpoints, excluding the first to each endpoint.
+    /// The attempts in flight to the account's endpoints, excluding one attempt to each endpoint.
     further: u32,
     /// The room, turn and number of each endpoint that has a due delivery and a free slot of its own.
     /// The second set is for slow endpoints.
@@ -77,8 +77,8 @@ pub(super) const LONG: Duration = Duration::from_secs(8);
 /// 256. The call therefore stays short.
 const BATCH: usize = 256;
 
-/// The longest step back of a clock that needs no check of the endpoints: a second. A rate delays an
-/// endpoint for at most a second.
+/// The longest step back of the clock after which the endpoints need no check: a second. A rate
+/// delays an endpoint for at most a second.
 const STEP_BACK: i64 = 1_000_000;
 
 impl Planner {
@@ -197,8 +197,8 @@ impl Planner {
         }
     }
 
-    /// Returns the next delivery of an endpoint. Redeliveries are included while fewer than allowed are
-    /// in hand.
+    /// Returns the next delivery of an endpoint. Redeliveries are included only while another
+    /// redelivery to the endpoint is allowed.
     pub(super) fn first(&self, of: &Endpoint) -> Option<Entry> {
         // Redeliveries have three quarters of an endpoint's attempts.
         let most = self.limits.per_endpoint.saturating_sub(self.limits.per_endpoint / 4);
@@ -247,8 +247,8 @@ impl Planner {
 }
 
 impl Endpoint {
-    /// Returns how many attempts are in flight: all, all except the first, and all if the endpoint is
-    /// slow.
+    /// Returns how many attempts are in flight: all, all except the first, and all if the endpoint
+    /// is slow (otherwise 0).
     fn counts(&self) -> [u32; 3] {
         let slow = if self.long == SLOW { self.in_flight } else { 0 };
         [self.in_flight, self.in_flight.saturating_sub(1), slow].map(u32::from)

@@ -9,7 +9,8 @@ use super::due_delivery::DueKind;
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
     pub(super) now: i64,
-    /// The farthest due time. A later due time comes from a wrong clock, and counts as reached.
+    /// The farthest correct due time. A later due time comes from a wrong clock, and counts as
+    /// reached.
     pub(super) farthest: i64,
 }
 
@@ -72,8 +73,8 @@ impl Waiting {
         self.one.map(|entry| entry.delivery).into_iter().chain(others.map(|of| of.1))
     }
 
-    /// Returns the next delivery to send. A due retry comes first, then the other delivery that has
-    /// been due longest, then the delivery that becomes due next. Redeliveries are included only if
+    /// Returns the next delivery to send. A due retry comes first, then the delivery that has been
+    /// due longest, then the delivery that becomes due next. Redeliveries are included only if
     /// `redelivers` is true.
     pub(super) fn first(&self, redelivers: bool, clock: Clock) -> Option<Entry> {
         let may_be = |entry: &Entry| redelivers || entry.kind != DueKind::Redelivery;

@@ -33,9 +33,10 @@ stored_object! {
     /// }
     /// ```
     ///
-    /// The range applies to the events' `created_at`, and excludes its end. It covers at most the last
-    /// [`RETENTION`](super::super::RETENTION), because older events may have been removed from the
-    /// store. A [`Recovery`](super::super::Recovery) redelivers all deliveries that the filter selects.
+    /// The range applies to the events' `created_at`, and excludes its end. It covers at most the
+    /// last thirty days ([`RETENTION`](super::super::RETENTION)), because older events may have
+    /// been removed from the store. A [`Recovery`](super::super::Recovery) redelivers all
+    /// deliveries that the filter selects.
     ///
     /// The filter is stored as JSON. Old and new versions of this crate read each other's JSON.
     ///
@@ -89,9 +90,10 @@ impl EndpointHealth {
     /// failure. To include deliveries that are still pending, add
     /// [`with_endpoint`](RecoveryFilter::with_endpoint).
     ///
-    /// If an event is accepted at the same moment, its delivery may be stored after your search. See
-    /// [enabling](crate::guide::storing#enabling). If your clock is far ahead, all events seem expired,
-    /// and the range is empty. Then correct the clock, and use [`RecoveryFilter::between`].
+    /// If an event is accepted at the moment of enabling, its delivery may be stored after your
+    /// search. See [enabling](crate::guide::storing#enabling). If your clock is far ahead, all
+    /// events seem expired, and the range is empty. Then correct the clock, and use
+    /// [`RecoveryFilter::between`].
     pub fn enable(&mut self, now: Timestamp) -> Option<RecoveryFilter> {
         let disabled_at = self.activate(now)?;
         // By generation and not by time: clocks differ, and an event may be accepted by a host that

@@ -61,8 +61,8 @@ stored_object! {
     /// 3. Find deliveries that the [`RecoveryFilter`] selects, with ids above [`after`](Self::after),
     ///    in ascending order of ids. Lock at most as many rows as `room` returned. Do not use `SKIP
     ///    LOCKED`, because it would miss rows.
-    /// 4. Call [`step`](Self::step). Write each returned delivery and the recovery, if its row still
-    ///    has the version that you read.
+    /// 4. Call [`step`](Self::step). Write each returned delivery and the recovery, each only if
+    ///    its row still has the version that you read.
     ///
     /// After the commit, add the deliveries to a [`Planner`](super::Planner). If a process dies, a
     /// stored step has advanced the recovery, and an unstored step has no effect. Therefore, each
@@ -76,7 +76,7 @@ stored_object! {
     /// # End of a recovery
     /// A recovery ends automatically in these cases:
     /// - No missed delivery is left.
-    /// - The endpoint was disabled after the start.
+    /// - The endpoint was disabled after the recovery started.
     /// - The account's plan no longer includes the recovery.
     /// - All events of the recovery are at least thirty days old.
     ///
@@ -141,7 +141,7 @@ pub enum RecoverError {
 /// Closed: a host has to fill in each field.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryStep<'a, D> {
-    /// The number of requested rows, at most [`Recovery::room`].
+    /// The number of rows that the host requested, at most [`Recovery::room`].
     pub room: u32,
     /// The first rows with ids above [`Recovery::after`], in ascending order. The database must sort
     /// ids as the type `D` does. For example, sort ids that are texts by bytes.
@@ -153,10 +153,10 @@ pub struct RecoveryStep<'a, D> {
 }
 
 impl RecoveryFilter {
-    /// Starts a recovery of all deliveries of the filter. Store the recovery.
+    /// Starts a recovery of all deliveries that the filter selects. Store the recovery.
     ///
     /// # Errors
-    /// The plan does not include the recovery, or the endpoint is disabled.
+    /// Returns an error if the plan does not include the recovery, or if the endpoint is disabled.
     pub fn recover<D>(
         self,
         by: RecoveryBy,
@@ -191,8 +191,8 @@ impl<D> Recovery<D> {
     }
 
     /// Returns how many rows to read for the next step. `pending` is the number of the endpoint's
-    /// pending manual redeliveries, and `at_once` is the most that may be pending. If the result is 0,
-    /// make no step now.
+    /// pending manual redeliveries, and `at_once` is the most redeliveries that may be pending. If
+    /// the result is 0, make no step now.
     #[must_use]
     pub fn room(&self, pending: u32, at_once: u32) -> u32 {
         match self.status {
@@ -205,13 +205,13 @@ impl<D> Recovery<D> {
     /// transaction.
     ///
     /// If fewer rows than `room` were found, no other missed delivery is left. If a delivery was
-    /// already redelivered, or its event is at least thirty days old, the step leaves the delivery out.
-    /// If a sender may still be sending a delivery, this and all later deliveries wait for the next
-    /// step.
+    /// already redelivered, or its event is at least thirty days old, the step leaves the delivery
+    /// out. If a sender may still be sending a delivery, this delivery and all deliveries after it
+    /// wait for the next step.
     ///
     /// # Errors
-    /// A row belongs to another endpoint, an id is not above [`after`](Self::after), or the ids are not
-    /// ascending. The recovery has not changed.
+    /// Returns an error if a row belongs to another endpoint, an id is not above
+    /// [`after`](Self::after), or the ids are not ascending. The recovery has then not changed.
     pub fn step(
         &mut self,
         step: RecoveryStep<'_, D>,
@@ -327,13 +327,14 @@ impl<D> Recovery<D> {
         self.version.condition()
     }
 
-    /// Returns the recovery as a later read of its stored row returns it.
+    /// Returns the value that a host reads after it has stored this recovery.
     #[must_use]
     pub fn into_stored(self) -> Self {
         Self { version: Version::read(self.version()), ..self }
     }
 
-    /// Checks that the rows belong to the endpoint, ascend, and follow the previous step's last row.
+    /// Checks that the rows belong to the endpoint, are in ascending order, and follow the previous
+    /// step's last row.
     fn check(&self, found: &[(D, Delivery)], endpoint: &EndpointHealth) -> Result<(), MismatchError>
     where
         D: Ord,

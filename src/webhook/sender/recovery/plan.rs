@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// The part of an account's plan that concerns webhooks.
 ///
-/// Map your price list to this type, and check the account's plan before each action. After a
-/// downgrade, pending deliveries are still sent, because their events were accepted before.
+/// Map your price list to this type, and check the account's plan before each action of the
+/// account. Pending deliveries are still sent after a downgrade, because their events were accepted
+/// before the downgrade.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{PlanError, RecoveryBy, WebhookPlan};
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(error.to_string(), "plan lacks recovery");
 /// ```
 ///
-/// Closed: a price list is mapped to this type, and each plan needs a decision.
+/// Closed: for each new plan, a host has to decide what the plan includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WebhookPlan {
     /// A plan below Pro, without webhooks.
@@ -58,7 +59,7 @@ impl WebhookPlan {
     /// in the dashboard may also enable an endpoint and redeliver an event.
     ///
     /// # Errors
-    /// The plan is below Pro.
+    /// Returns an error if the plan is below Pro.
     pub fn check_webhooks(self) -> Result<(), PlanError> {
         match self {
             Self::Basic => Err(PlanError::Webhooks),
@@ -70,7 +71,7 @@ impl WebhookPlan {
     /// person, [`check_webhooks`](Self::check_webhooks) decides. For a program, Business is necessary.
     ///
     /// # Errors
-    /// For a person, the plan is below Pro. For a program, the plan is below Business.
+    /// Returns an error if the plan is below Pro for a person, or below Business for a program.
     pub fn check_recovery(self, by: RecoveryBy) -> Result<(), PlanError> {
         self.check_webhooks()?;
         match (by, self) {
