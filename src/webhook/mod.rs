@@ -44,7 +44,7 @@
 //! `HEX` is an HMAC-SHA256 in lowercase hex. The HMAC's input is the timestamp as written, a
 //! period, and the exact body. **The key is the complete text of the secret, including `whsec_`.**
 //! The key is never base64-decoded. Libraries for Standard Webhooks base64-decode a secret that
-//! begins with `whsec_`. Therefore these libraries cannot verify the deliveries.
+//! begins with `whsec_`, and therefore cannot verify the deliveries.
 //!
 //! The rules for the signature header are strict, because all programs must read a header in the
 //! same way:

@@ -30,10 +30,10 @@ use crate::{Product, Timestamp};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// For every attempt, sign the same stored bytes again, with the attempt's time. Keep a signer in
-/// memory for each endpoint until the endpoint's secrets change. With a new signer, half of the
-/// time for signing a short message goes into HMAC's key schedules. If another process rotates the
-/// secret, a kept signer signs without the new secret.
+/// For every attempt, sign the same stored bytes again, with the attempt's time. Keep a signer for
+/// each endpoint until the endpoint's secrets change. With a new signer, half of the time for
+/// signing a short message goes into HMAC's key schedules. If another process rotates the secret, a
+/// kept signer signs without the new secret.
 ///
 /// # Rotation
 /// After a rotation, the replaced secret continues to sign until this secret expires. Therefore the

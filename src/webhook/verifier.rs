@@ -41,10 +41,10 @@ use crate::{Product, Timestamp};
 /// ```
 ///
 /// Create a verifier only once, because creating a verifier computes HMAC's key schedule for each
-/// secret. Verification copies nothing and allocates nothing. Verification computes one HMAC for
-/// each secret that is tried, regardless of the number of `v1` in the header. Digests are compared
-/// in constant time. The time `t` is checked last. Therefore only a sender with the secret learns
-/// that a signature is stale.
+/// secret. Verification copies nothing and allocates nothing. For each secret that is tried, it
+/// computes one HMAC, regardless of the number of `v1` in the header. Digests are compared in
+/// constant time. The time `t` is checked last. Therefore only a sender with the secret learns that
+/// a signature is stale.
 #[derive(Clone, Debug)]
 pub struct Verifier {
     first: MacKey,

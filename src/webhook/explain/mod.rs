@@ -36,11 +36,11 @@
 //! secret's text is also wrong, the result is a guess about the secret. Correct the secret, and
 //! explain the mismatch again.
 //!
-//! The search is slow. The search computes up to a few hundred digests of the received body, and
-//! thousands of digests of changed bodies. In total, the search hashes and compares at most 64
-//! times the length of the evidence. Evidence of less than 2 MiB counts as 2 MiB. At worst, the
-//! search takes seconds. Therefore do not run the search for every bad signature. The
-//! [protocol](crate::guide::protocol) defines a correct signature.
+//! The search computes up to a few hundred digests of the received body, and thousands of digests
+//! of changed bodies. In total, the search hashes and compares at most 64 times the length of the
+//! evidence (see [`Explanation::work`]). At worst, the search takes seconds. Therefore do not run
+//! the search for every bad signature. The [protocol](crate::guide::protocol) defines a correct
+//! signature.
 //!
 //! Two tools of the repository give the same explanations. The program `verify explain` reads a
 //! captured request. The page `explain.html` works in a browser and sends nothing.

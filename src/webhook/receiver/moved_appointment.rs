@@ -47,8 +47,8 @@ impl<'e> MovedAppointment<'e> {
     /// Finds the other event of a reschedule among `others`. `fields` lists the fields that must be
     /// equal if both appointments have them.
     ///
-    /// Returns `None` if no event fits. If several events fit, the pair is unknown, and the method
-    /// also returns `None`. Several copies of one event count as one event.
+    /// Returns `None` if no event fits, or if several events fit. Several copies of one event count
+    /// as one event.
     #[must_use]
     pub fn find(
         event: &'e Event,

@@ -103,8 +103,8 @@ impl Verifier {
     /// Verifies a delivery as [`verify`](Self::verify) does, and reads its event.
     ///
     /// # Errors
-    /// Returns a [`ReceiptError`] if the delivery is not genuine, or if a header that is not signed
-    /// is repeated or contradicts the body. Log the error, and answer with its
+    /// Returns a [`ReceiptError`] if the delivery is not genuine, or if an unsigned header is
+    /// repeated or contradicts the body. Log the error, and answer with its
     /// [`response`](ReceiptError::response). A genuine body that is not an event is no error. Store
     /// such a body too, because otherwise the service sends it again.
     pub fn receive(

@@ -39,7 +39,7 @@ stored_object! {
     /// conversion. If a column stores microseconds, [round](Timestamp::floor_to_micros) `now` down when
     /// you read the clock. The instants are then read back unchanged.
     ///
-    /// Closed: a table has a column for each field, and a host has to add a column for a new field.
+    /// Closed: a host's table needs a column for each field.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct DeliveryColumns {
         /// The event's `created_at`, at which the thirty days of retention begin.

@@ -346,15 +346,15 @@ impl Delivery {
         self.manual
     }
 
-    /// Returns the version, which differs after every change. Store the row only if the stored row has
-    /// the version that was read. The version after the maximum, `i32::MAX`, is 0.
+    /// Returns the version, which differs after every change: see [`if_version`](Self::if_version).
+    /// The version after the maximum, `i32::MAX`, is 0.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version.number()
     }
 
-    /// Returns the version that the stored row must have when this value is written. If the value needs
-    /// no write, because it has not changed since it was read, returns `None`.
+    /// Returns the version that the stored row must have when this value is written. If the value
+    /// has not changed since it was read, returns `None`.
     #[must_use]
     pub fn if_version(&self) -> Option<i32> {
         self.version.condition()

@@ -25,7 +25,7 @@ stored_object! {
     /// assert_eq!(error.to_string(), "version is -1, not from 0 to 2147483647");
     /// ```
     ///
-    /// Closed: a table has a column for each field, and a host has to add a column for a new field.
+    /// Closed: a host's table needs a column for each field.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct EndpointColumns {
         /// The reason why the endpoint is disabled. The column contains [`DisabledReason::as_str`], or

@@ -311,15 +311,15 @@ impl EndpointHealth {
         self.generation
     }
 
-    /// Returns the version, which differs after every change. Store the endpoint only if the stored row
-    /// has the version that was read. The version after the maximum, `i32::MAX`, is 0.
+    /// Returns the version, which differs after every change: see [`if_version`](Self::if_version).
+    /// The version after the maximum, `i32::MAX`, is 0.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version.number()
     }
 
-    /// Returns the version that the stored row must have when this value is written. If the value needs
-    /// no write, because it has not changed since it was read, the result is `None`.
+    /// Returns the version that the stored row must have when this value is written. If the value
+    /// has not changed since it was read, the result is `None`.
     #[must_use]
     pub fn if_version(&self) -> Option<i32> {
         self.version.condition()

@@ -89,8 +89,8 @@ impl EndpointUrl {
     /// URL.
     ///
     /// A later version of this crate may refuse a stored URL, because the later version knows more
-    /// hosts that are not public. Do not call a refused URL. The outcome of an attempt to a refused URL
-    /// is [`Outcome::Forbidden`](super::super::Outcome::Forbidden).
+    /// hosts that are not public. Do not call a refused URL. The outcome of the attempt is
+    /// [`Outcome::Forbidden`](super::super::Outcome::Forbidden).
     ///
     /// # Errors
     /// [`EndpointUrlError`] is the reason why the URL is refused.

@@ -73,10 +73,10 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// does not record which endpoints are slow. A new planner recognizes a slow endpoint after two
 /// attempts to it. Until then, the limits for slow endpoints do not apply to this endpoint.
 ///
-/// A planner may know less than the store. If a delivery has ended or is leased to another sender,
-/// [`Delivery::begin`](super::Delivery::begin) refuses the delivery. If a delivery's [kind](DueKind)
-/// has changed since it was added, do not begin the delivery. Release it with the new kind, because the
-/// kind decides the order.
+/// If a delivery has ended or is leased to another sender,
+/// [`Delivery::begin`](super::Delivery::begin) refuses the delivery. If a delivery's
+/// [kind](DueKind) has changed since it was added, do not begin the delivery. Release it with the
+/// new kind, because the kind decides the order.
 ///
 /// # Which endpoint is next
 /// Each attempt in flight takes one of [`overall`](SenderLimits::overall) slots. An eighth of `overall`
@@ -133,10 +133,10 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// attempts. A slow endpoint may wait for other slow endpoints of any account.
 ///
 /// # Several processes
-/// A planner knows only the deliveries that were added to it. If another process accepted a delivery,
-/// or began a delivery and then died, the delivery is only in the store. Therefore each process must
-/// search the store at intervals of about [`ATTEMPT_LEASE`](super::ATTEMPT_LEASE), and add all due
-/// deliveries. A delivery that is [added](Added) several times is planned only once.
+/// If another process accepted a delivery, or began a delivery and then died, the delivery is only
+/// in the store. Therefore each process must search the store at intervals of about
+/// [`ATTEMPT_LEASE`](super::ATTEMPT_LEASE), and add all due deliveries. A delivery that is
+/// [added](Added) several times is planned only once.
 ///
 /// # Clocks
 /// If a due time is later than `now` by more than twice the longest wait, the delivery counts as

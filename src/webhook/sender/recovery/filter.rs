@@ -41,7 +41,7 @@ stored_object! {
     /// The filter is stored as JSON. Old and new versions of this crate read each other's JSON.
     ///
     /// # The search
-    /// A statement of the host finds the endpoint's rows that meet these three conditions.
+    /// A query of the host finds the endpoint's rows that meet these three conditions.
     /// [`includes`](Self::includes) checks the first two conditions:
     /// - The event's `created_at` is at or after [`from`](Self::from), and before
     ///   [`until`](Self::until).

@@ -74,11 +74,7 @@ stored_object! {
     /// endpoint's slots remains for new events.
     ///
     /// # End of a recovery
-    /// A recovery ends automatically in these cases:
-    /// - No missed delivery is left.
-    /// - The endpoint was disabled after the recovery started.
-    /// - The account's plan no longer includes the recovery.
-    /// - All events of the recovery are at least thirty days old.
+    /// [`RecoveryStatus`] lists the reasons why a recovery ends.
     ///
     /// Create a unique index that allows an endpoint only one running recovery.
     ///
@@ -320,8 +316,8 @@ impl<D> Recovery<D> {
         self.version.number()
     }
 
-    /// Returns the version that the stored row must have when this value is written. If the value needs
-    /// no write, because it has not changed since it was read, the result is `None`.
+    /// Returns the version that the stored row must have when this value is written. If the value
+    /// has not changed since it was read, the result is `None`.
     #[must_use]
     pub fn if_version(&self) -> Option<i32> {
         self.version.condition()
