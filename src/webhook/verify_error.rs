@@ -110,8 +110,8 @@ impl fmt::Display for VerifyError {
     }
 }
 
-/// A duration, written for people. A duration below ten minutes is shown with milliseconds. A
-/// duration of ten minutes or more is also shown in minutes, hours or days.
+/// A duration, written for people: below ten minutes with milliseconds, otherwise also in minutes,
+/// hours or days.
 struct Words(Duration);
 
 impl fmt::Display for Words {

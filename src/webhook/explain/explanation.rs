@@ -226,9 +226,9 @@ impl Cause {
     }
 
     /// Returns the number of the known secret or delivery that the cause is about, if any. For
-    /// `secret_other`, the result 2 is the secret of the second call of
+    /// `secret_other`, the result 2 means the secret of the second call of
     /// [`with_known_secret`](super::Evidence::with_known_secret). For any other code, the result 2
-    /// is the delivery of the second call of
+    /// means the delivery of the second call of
     /// [`with_known_delivery`](super::Evidence::with_known_delivery).
     #[must_use]
     pub const fn number(&self) -> Option<usize> {

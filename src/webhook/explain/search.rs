@@ -51,9 +51,9 @@ const LEAST_GIVEN: usize = 2 * 1024 * 1024;
 const LEAST_WORK: usize = 256;
 
 impl Evidence<'_> {
-    /// Finds the cause. For `now`, pass the time at which the delivery was received. If you pass a
-    /// much later time, the signature is also reported as too old. The search may compute thousands
-    /// of digests: see [`Explanation::work`].
+    /// Finds the causes of the mismatch. For `now`, pass the time at which the delivery was
+    /// received. If you pass a much later time, the signature is also reported as too old. The
+    /// search may compute thousands of digests: see [`Explanation::work`].
     #[must_use]
     pub fn explain(&self, now: Timestamp) -> Explanation {
         let refused = |error| Explanation::new(vec![Cause::refused(error)], true, 0);
@@ -346,8 +346,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Creates the cause for a header and a body of two deliveries. Only one of the two parts is known
-/// to be genuine.
+/// Creates the cause for a header and a body that come from two deliveries. Only one of the two
+/// parts is known to be genuine.
 fn other_delivery(part: &str, number: usize) -> Cause {
     let sentence = alloc::format!(
         "header and body are not of one delivery: the {part} is that of known delivery number {number}"

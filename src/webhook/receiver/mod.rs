@@ -29,7 +29,7 @@
 //! endpoint, or until the last attempt of the delivery. The service repeats an acknowledged event
 //! only if the service's sender fails before it stores the answer. Therefore acknowledge an event
 //! only after the event is stored. Only [`Receipt::stored`] and [`ActiveClaim::done`] acknowledge
-//! an event. A program can work in one of the two orders below.
+//! an event. A program can use one of the two orders below.
 //!
 //! # Store, answer, handle later
 //!

@@ -47,9 +47,9 @@ impl ObjectVersion {
 
     /// Returns whether a state of this version replaces the stored state.
     ///
-    /// If this version equals the stored version, the state that arrives later replaces the stored
-    /// state. Times in whole seconds are often equal. The order of arrival proves nothing, but no
-    /// better information is available.
+    /// If the two versions are equal, the new state replaces the stored state. Times in whole
+    /// seconds are often equal. The order of arrival proves nothing, but no better information is
+    /// available.
     #[must_use]
     pub fn replaces(self, stored: Option<Self>) -> bool {
         stored.is_none_or(|stored| stored <= self)

@@ -81,10 +81,10 @@
 //!
 //! [Storing](crate::guide::storing) describes the order of a host's steps, the mistakes that cause
 //! no error, and the clock to use. The [protocol](crate::guide::protocol#leases-and-clocks)
-//! describes the cost of wrong clocks. [`settle`] performs step 4 of the example on this page for
-//! any number of attempts. A [`Planner`] decides which delivery is sent next. A [`WebhookPlan`]
-//! defines what an account may do. Check this plan before a redelivery, before an endpoint is
-//! enabled, and before a [`Recovery`].
+//! describes the cost of wrong clocks. [`settle`] performs step 4 of the first example for any
+//! number of attempts. A [`Planner`] decides which delivery is sent next. A [`WebhookPlan`] defines
+//! what an account may do. Check this plan before a redelivery, before an endpoint is enabled, and
+//! before a [`Recovery`].
 
 mod delivery;
 mod endpoint;

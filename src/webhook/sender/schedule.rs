@@ -148,7 +148,7 @@ pub(super) const LONGEST_WAIT: Duration = match RETRY_WAITS {
     [] => Duration::ZERO,
 };
 
-/// The longest time from now to a correct due time. No schedule has a longer wait.
+/// The longest time from now to a correct due time.
 pub(super) const FARTHEST_DUE: Duration = farthest(LONGEST_WAIT);
 
 /// Returns the longest time from now to a due time, if no wait exceeds `longest`. A later due time

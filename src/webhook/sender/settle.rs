@@ -43,8 +43,8 @@ pub struct Settled<D, E> {
 }
 
 /// Settles attempts that have ended. The function [finishes](Delivery::finish) each attempt and
-/// [records](EndpointHealth::record) the attempt's report. It then parks each delivery whose endpoint
-/// is disabled, and creates the log entries.
+/// [records](EndpointHealth::record) the attempt's report. The function then parks each delivery
+/// whose endpoint is disabled, and creates the log entries.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -86,10 +86,10 @@ pub struct Settled<D, E> {
 /// ```
 ///
 /// A value of `deliveries` is either the delivery in memory whose attempt began, or a delivery read
-/// again from its row. Read `endpoints` after all attempts have ended, because the count of failures in
-/// an endpoint that was read earlier may lack a reset. If an endpoint does not change, the host does
-/// not write it or check its version. The endpoint's attempts then count as if they had ended when it
-/// was read.
+/// again from its row. Read `endpoints` after all attempts have ended, because the count of
+/// failures in an endpoint that was read earlier may lack a reset by a 2xx. If an endpoint does not
+/// change, the host does not write it or check its version. The endpoint's attempts then count as
+/// if they had ended when the endpoint was read.
 ///
 /// Attempts count in the order of `ended`. If you cannot read a row, omit the row from its map. The
 /// row's attempts are then [unknown](Settled::unknown), and all other attempts are settled. The

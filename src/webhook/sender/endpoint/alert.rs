@@ -36,7 +36,7 @@ pub enum Alert {
     Suspect,
     /// After a suspect or failing alert, the endpoint answered 2xx again.
     Recovered,
-    /// Deliveries in a row have ended as failed, and their number is one of
+    /// The number of failed deliveries in a row is one of
     /// [`FAILURES_TO_WARN`](super::super::FAILURES_TO_WARN).
     #[non_exhaustive]
     Failing {
@@ -187,8 +187,8 @@ stored_enum! {
     pub enum DisabledReason in "disabled" {
         /// The endpoint answered 410.
         Gone = "gone",
-        /// [`FAILURES_TO_DISABLE`](super::super::FAILURES_TO_DISABLE) deliveries in a row ended as
-        /// failed.
+        /// Twenty deliveries in a row ended as failed
+        /// ([`FAILURES_TO_DISABLE`](super::super::FAILURES_TO_DISABLE)).
         Failing = "failing",
         /// The owner paused the endpoint.
         Paused = "paused",

@@ -220,10 +220,10 @@ impl EndpointHealth {
         }
     }
 
-    /// Resets the endpoint, because its owner has set another URL. The count of failures becomes zero.
-    /// Later answers from the old URL, including a 410, do not change the endpoint. If the old URL
-    /// later answers 2xx, the answered delivery still counts as delivered. Store the endpoint and the
-    /// new [`EndpointUrl`](super::EndpointUrl) in one write.
+    /// Resets the endpoint, because its owner has set another URL. The count of failures becomes
+    /// zero. Answers that still come from the old URL, including a 410, do not change the endpoint.
+    /// If the old URL still answers 2xx, the answered delivery counts as delivered. Store the
+    /// endpoint and the new [`EndpointUrl`](super::EndpointUrl) in one write.
     ///
     /// Pending deliveries do not change, and are sent to the new URL. If the old URL answered a delivery
     /// with 410, the delivery has ended, and can be redelivered. If the endpoint was suspect or failing,

@@ -34,8 +34,8 @@ stored_object! {
     pub(in super::super) struct Life {
         /// The number of times the endpoint was enabled again.
         pub(in super::super) generation: u32,
-        /// The lowest four bytes of the microsecond in which the life began. These bytes repeat after
-        /// 71 minutes, when each attempt of the earlier life has ended.
+        /// The lowest four bytes of the microsecond in which the life began. These bytes repeat
+        /// after 71 minutes, when all attempts of the previous life have ended.
         pub(in super::super) began: u32,
     }
 }

@@ -22,9 +22,9 @@ use super::address::{AddressError, NOT_LOOPBACK, check_public};
 /// # Ok::<(), EndpointUrlError>(())
 /// ```
 ///
-/// Checking only the URL is not enough, because a public name may resolve to a private address, or each
-/// time to another address. When you connect, resolve the name and [`check`](Self::check) every
-/// address. Connect to an address that passes the check, not to the name.
+/// Checking only the URL is not enough, because a public name may resolve to a private address, or
+/// to another address each time. When you connect, resolve the name and [`check`](Self::check)
+/// every address. Connect to an address that passes the check, not to the name.
 ///
 /// The check uses the host that the `url` crate reads. For example, `https://0x7f.1/` has the host
 /// `127.0.0.1`. Store [`as_str`](Self::as_str), the URL that will be called, instead of the entered

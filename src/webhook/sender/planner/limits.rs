@@ -11,9 +11,9 @@ use core::num::NonZeroU32;
 /// let limits = SenderLimits { overall: 448, per_endpoint: 8 };
 /// ```
 ///
-/// An attempt takes up to ten seconds. If N endpoints of one account may be slow at the same time,
-/// set `overall` to more than 4 N. Set `per_endpoint` well below `overall`. If one of the limits is 0,
-/// the planner returns no delivery.
+/// An attempt takes up to ten seconds. If N endpoints of one account can be slow at the same time,
+/// set `overall` to more than 4 N. Set `per_endpoint` well below `overall`. If one of the limits is
+/// 0, the planner returns no delivery.
 ///
 /// Closed: a host has to choose each limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -75,8 +75,8 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 ///
 /// If a delivery has ended or is leased to another sender,
 /// [`Delivery::begin`](super::Delivery::begin) refuses the delivery. If a delivery's
-/// [kind](DueKind) has changed since it was added, do not begin the delivery. Release it with the
-/// new kind, because the kind decides the order.
+/// [kind](DueKind) has changed since the delivery was added, do not begin the delivery. Release it
+/// with the new kind, because the kind decides the order.
 ///
 /// # Which endpoint is next
 /// Each attempt in flight takes one of [`overall`](SenderLimits::overall) slots. An eighth of `overall`
@@ -120,12 +120,12 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 ///   accounts take equally many slots, the other accounts leave `overall / (k + 1)` slots free. The
 ///   other accounts always leave at least `overall / 2^k` slots free.
 ///
-/// The time of a bound begins when the planner has noticed that the endpoint has a due delivery.
+/// A bound counts from the moment when the planner notices that the endpoint has a due delivery.
 /// The endpoint is then *awake*. If a delivery is due when it is added, its endpoint is awake at
 /// once. Otherwise, a call of `next` wakes the endpoint. Even while all slots are taken, each call
 /// wakes at most 256 due endpoints, beginning with the endpoint that has been due longest. The
 /// calls that wake other endpoints first therefore add to the bound. A thousand endpoints need 4
-/// calls, and a million endpoints need 4,000 calls. The number of deliveries does not matter.
+/// calls, and a million endpoints need 4,000 calls, regardless of the number of deliveries.
 ///
 /// If the number of one account's endpoints that begin to answer late exceeds a quarter of
 /// `overall`, these endpoints delay the account's other endpoints until they count as slow. A
@@ -146,8 +146,8 @@ pub use self::limits::{LimitOf, Rate, SenderLimits};
 /// # Cost
 /// For n pending deliveries and any [`overall`](SenderLimits::overall), each call takes O(log n)
 /// time. The following times are for a million pending deliveries. If a delivery is due when it is
-/// added, all calls for it together take 0.3 to 0.6 us. If the delivery waits until it is due,
-/// these calls take 1.3 to 2.7 us, mostly to read uncached memory.
+/// added, all calls for this delivery together take 0.3 to 0.6 us. If the delivery waits until it
+/// is due, these calls take 1.3 to 2.7 us, mostly to read uncached memory.
 ///
 /// An endpoint with one pending delivery takes 160 to 220 bytes. The planner frees a delivery's memory
 /// when the delivery ends, and an account's memory when the account has no attempt in flight and no

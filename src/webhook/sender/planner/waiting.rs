@@ -26,8 +26,8 @@ pub(super) struct Entry {
 /// The deliveries that wait for one endpoint, whether due or not. A delivery that becomes due stays in
 /// its set.
 ///
-/// Most endpoints have one delivery at a time. One delivery is outside the sets, because the first
-/// entry of a set takes 200 bytes.
+/// Most endpoints have one delivery at a time. Therefore one delivery is stored outside the sets,
+/// whose first entry takes 200 bytes.
 #[derive(Default)]
 pub(super) struct Waiting {
     one: Option<Entry>,

@@ -48,9 +48,9 @@ stored_object! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Each delivery gets one manual attempt, as with [`Delivery::redeliver`]. If this attempt fails,
-    /// the endpoint's count of failures does not change. The delivery then has the status failed, and
-    /// another recovery may redeliver the delivery.
+    /// Each delivery gets one manual attempt, as with [`Delivery::redeliver`]. If this attempt
+    /// fails, the endpoint's count of failures does not change. The delivery then has the status
+    /// failed, and another recovery may redeliver it.
     ///
     /// # Steps
     /// Each step is one transaction:

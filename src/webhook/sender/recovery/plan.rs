@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Map your price list to this type, and check the account's plan before each action of the
 /// account. Pending deliveries are still sent after a downgrade, because their events were accepted
-/// before the downgrade.
+/// before it.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{PlanError, RecoveryBy, WebhookPlan};
