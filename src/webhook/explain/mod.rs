@@ -32,7 +32,7 @@
 //! undoing a cause gives the received digest, the cause is proven.** If no cause is proven, the
 //! search returns guesses or nothing. [`Cause`] lists the causes.
 //!
-//! For a body that was rewritten as other JSON, the search tries each secret only as given. If the
+//! For a body that was rewritten as other JSON, the search does not vary the secrets. If the
 //! secret's text is also wrong, the result is a guess about the secret. Correct the secret, and
 //! explain the mismatch again.
 //!

@@ -61,8 +61,8 @@ stored_object! {
     /// nothing, because a call never changes.
     ///
     /// [`apply`](Self::apply) returns a new state and keeps the old state, so the same page can be
-    /// applied again. Two workers can share a sync if each worker overwrites the stored state only while
-    /// it is the state that this worker has read.
+    /// applied again. Two workers can share a sync if each worker replaces the stored state only if it
+    /// is still the state that this worker has read.
     ///
     /// # Items that cannot be read
     ///
@@ -276,9 +276,10 @@ impl CallSync {
         Some(next)
     }
 
-    /// Returns the same walk, beginning again at its first page. Use this function if the service no
-    /// longer accepts the cursor (`invalid_cursor`). The walk returns no call again. Limit the number of
-    /// restarts, because a service that never accepts its own cursors would cause an endless loop.
+    /// Returns the same walk, beginning again at its first page. Use this function if the service
+    /// no longer accepts the cursor (`invalid_cursor`). The walk returns no call a second time.
+    /// Limit the number of restarts, because a service that never accepts its own cursors would
+    /// cause an endless loop.
     #[must_use]
     pub fn restarted(&self) -> Self {
         Self { walk: self.walk.as_ref().map(SyncWalk::restarted), ..self.clone() }

@@ -63,9 +63,9 @@ use window::RateWindow;
 ///
 /// # Memory
 ///
-/// A window under a quota of n requests takes at most 400 + max(32, 16 n) bytes. The table never has more
-/// windows than its maximum. If a million credentials list calls at the full rate, the table takes at most 10
-/// GB. If a million credentials send one request a minute, the table takes 0.3 GB.
+/// A window under a quota of n requests takes at most 400 + max(32, 16 n) bytes. The table never has more windows than
+/// its maximum. If a million credentials use the full quota for lists, the table takes at most 10 GB. If a million
+/// credentials send one request a minute, the table takes 0.3 GB.
 ///
 /// For each new credential, the table removes a few windows that have been idle for 60 seconds. Without new
 /// credentials, the table keeps its idle windows.
