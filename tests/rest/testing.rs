@@ -1,4 +1,4 @@
-//! The service in memory is the real one: pages, rate limits and refusals (LIST-6, RATE-1, KEY-4).
+//! The service in memory is the real one: pages, rate limits and refusals (LIST-6, RATE-1, KEY-4, KEY-6).
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::testing::Service;
 use call_assistant::rest::{ApiKey, ApiRequest, GetAccount, GetCall, ListCalls, Scope};
 
-fn client() -> Client {
+pub(crate) fn client() -> Client {
     Client::new("https://api.example.com", "service_test_kept-where-secrets-are").unwrap()
 }
 
@@ -111,6 +111,7 @@ fn refusals_and_limits_are_the_services() {
     assert_eq!(fetch(&mut service, new.fetch(GetCall::new(one_id))), Err(Action::GrantScope));
     service.keys[0].revoke(service.now);
     assert_eq!(fetch(&mut service, client().fetch(GetAccount)), Err(Action::ReplaceKey));
+    assert!(fetch(&mut service, new.fetch(GetAccount)).is_ok());
     let other = Client::new("https://api.example.com", "service_test_another-key").unwrap();
     assert_eq!(fetch(&mut service, other.fetch(GetAccount)), Err(Action::ReplaceKey));
 }

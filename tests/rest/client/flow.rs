@@ -7,17 +7,17 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::client::{
-    Action, CallPages, CallSync, Client, ClientError, Flow, FlowError, FlowTask, Progress, Retry,
-    Step, Ticket,
+    Action, Batch, CallPages, CallSync, Client, ClientError, Flow, FlowError, FlowTask, Progress,
+    Retry, Step, Ticket,
 };
-use call_assistant::rest::{ErrorCode, GetAccount, GetCall, ListCalls};
+use call_assistant::rest::{GetAccount, GetCall, ListCalls};
 use http::{Request, Response};
 
 use crate::dice::{HOUR, MINUTE, SECOND, at};
 
 const RANDOM: [u8; 8] = [0; 8];
 
-fn client() -> Client {
+pub(super) fn client() -> Client {
     Client::new("https://api.example.com", "service_live_kept-where-secrets-are").unwrap()
 }
 
@@ -142,10 +142,8 @@ fn one_request_and_its_answer() {
     assert_eq!(time_limit, Duration::from_secs(30));
     answer(&mut flow, ticket, account("acct_1"), at(1));
     for again in 0..2 {
-        match flow.next(RANDOM, at(2)) {
-            Step::Done(Ok(account)) => assert_eq!(account.id.as_str(), "acct_1", "{again}"),
-            other => panic!("{other:?}"),
-        }
+        let Step::Done(Ok(account)) = flow.next(RANDOM, at(2)) else { panic!("{again}") };
+        assert_eq!(account.id.as_str(), "acct_1", "{again}");
     }
 }
 
@@ -187,26 +185,17 @@ fn retry_after_is_waited_for() {
 #[test]
 fn tries_are_counted_per_request() {
     let mut flow = client().pages(ListCalls::new()).with_retry(Retry::new().with_tries(2));
-    let mut now = at(0);
-    for number in 0..20 {
-        for lost in [true, false] {
-            let ticket = loop {
-                match flow.next(RANDOM, now) {
-                    Step::Send { ticket, .. } => break ticket,
-                    Step::Wait(until) => now = until,
-                    other => panic!("{number}: {other:?}"),
-                }
-            };
-            if lost {
-                flow.lost(ticket, "reset");
-            } else {
-                answer(&mut flow, ticket, page(&[-number], Some(&format!("c{number}"))), now);
-            }
+    let (mut asked, mut stored) = (0, Vec::new());
+    let service = |_: &_| {
+        asked += 1;
+        let number = 20 - asked / 2;
+        match asked % 2 {
+            0 => page(&[number], (number > 0).then_some(&*format!("c{number}"))),
+            _ => refused(500, "internal_error"),
         }
-        let Step::Store(batch) = flow.next(RANDOM, now) else { panic!("{number}") };
-        assert_eq!(batch.calls, [call(-number)], "{number}");
-        flow.stored();
-    }
+    };
+    follow(&mut flow, at(0), service, |batch| stored.extend_from_slice(&batch.calls)).unwrap();
+    assert_eq!(stored, (0..20).rev().map(call).collect::<Vec<_>>());
     assert_eq!(flow.progress().failures, 20);
 }
 
@@ -222,8 +211,8 @@ fn a_list_whose_cursor_is_refused_restarts_and_repeats_nothing() {
         // While the list is repeated, another call has arrived at its top.
         page(if first_pages == 1 { &[5, 4] } else { &[6, 5, 4, 3] }, Some("c"))
     };
-    let error = follow(&mut flow, at(0), service, |batch| stored.extend_from_slice(&batch.calls));
-    let error = error.unwrap_err();
+    let result = follow(&mut flow, at(0), service, |batch| stored.extend_from_slice(&batch.calls));
+    let error = result.unwrap_err();
     assert!(matches!(error, FlowError::Restarts { restarts: 2, .. }), "{error}");
     assert_eq!(error.action(), Action::ContactSupport);
     assert_eq!(stored, [call(5), call(4), call(3)]);
@@ -282,24 +271,17 @@ fn a_sync_continues_from_what_was_stored_meanwhile() {
     // While a request is under way for a page that another worker has taken further: its answer is
     // not taken for that to the page that the state asks for now.
     let mut flow = client().sync(CallSync::new());
-    let mut old = None;
-    for (numbers, cursor) in [(&[9, 8], Some("c")), (&[7, 6], None)] {
-        let now = match flow.next(RANDOM, now) {
-            Step::Wait(until) => until,
-            _ => now,
-        };
-        let (_, ticket) = sent(flow.next(RANDOM, now));
-        if cursor.is_none() {
-            flow.continue_from(stored.clone());
-            old = Some(ticket);
-        }
-        answer(&mut flow, ticket, page(numbers, cursor), now);
-        flow.stored();
-    }
+    batch_of(&mut flow, page(&[9, 8], Some("c")), now);
+    flow.stored();
+    let now = waits(flow.next(RANDOM, now));
+    let (_, old) = sent(flow.next(RANDOM, now));
+    flow.continue_from(stored);
+    answer(&mut flow, old, page(&[7, 6], None), now);
+    flow.stored();
     let now = waits(flow.next(RANDOM, now));
     let (request, ticket) = sent(flow.next(RANDOM, now));
-    assert!(!request.uri().query().unwrap().contains("cursor"), "{request:?}");
-    assert_ne!(old, Some(ticket));
+    assert_eq!(cursor(&request), None);
+    assert_ne!(old, ticket);
 
     // The state stays bound, and another account's is refused.
     let [one, two] =
@@ -347,49 +329,41 @@ fn a_restarted_list_returns_nothing_again_at_ties() {
         call.started_at = at(started * SECOND);
         json(&call)
     };
-    let (top, tie, late, below) = (tied(5, 5), tied(4, 4), tied(9, 4), tied(3, 3));
+    let [top, tie, late, below] = [(5, 5), (4, 4), (9, 4), (3, 3)].map(|(id, at)| tied(id, at));
     let (odd, other) = (r#"{"id":"odd"}"#.to_owned(), "null".to_owned());
+    let [top, tie, late, below, odd, other] = [&top, &tie, &late, &below, &odd, &other];
     for (row, first, second, fresh) in [
-        (
-            "a call at the tie",
-            vec![&top, &tie],
-            vec![&top, &late, &tie, &below],
-            vec![&late, &below],
-        ),
-        ("after it", vec![&top, &tie], vec![&top, &tie, &late, &below], vec![&late, &below]),
+        ("a call at the tie", vec![top, tie], vec![top, late, tie, below], vec![late, below]),
+        ("after it", vec![top, tie], vec![top, tie, late, below], vec![late, below]),
         (
             "an unreadable item at the tie",
-            vec![&top, &tie, &odd],
-            vec![&top, &tie, &late, &odd, &below],
-            vec![&late, &below],
+            vec![top, tie, odd],
+            vec![top, tie, late, odd, below],
+            vec![late, below],
         ),
         (
             "an unreadable item without a tie",
-            vec![&top, &odd],
-            vec![&top, &tie, &odd, &other, &below],
-            vec![&tie, &other, &below],
+            vec![top, odd],
+            vec![top, tie, odd, other, below],
+            vec![tie, other, below],
         ),
     ] {
-        let answers =
-            [(&first, 200), (&first, 400), (&second, 200), (&second, 400), (&second, 200)];
-        let mut answers = answers.into_iter().map(|(all, status)| match status {
-            400 => refused(400, "invalid_cursor"),
-            _ => {
-                let all: Vec<&str> = all.iter().map(|item| item.as_str()).collect();
-                items(&all.join(","), "c")
-            }
-        });
-        let mut flow = client().pages(ListCalls::new());
-        let mut seen = Vec::new();
+        let list = |all: &[&String]| {
+            items(&all.iter().map(|item| &***item).collect::<Vec<_>>().join(","), "c")
+        };
+        let cursor = || refused(400, "invalid_cursor");
         // The flow goes on until nothing is left to answer, and is refused there.
-        let service = |_: &_| answers.next().unwrap_or_else(|| refused(404, "resource_not_found"));
+        let end = refused(404, "resource_not_found");
+        let mut answers =
+            [list(&first), cursor(), list(&second), cursor(), list(&second), end].into_iter();
+        let (mut flow, mut seen) = (client().pages(ListCalls::new()), Vec::new());
+        let service = |_: &_| answers.next().unwrap();
         let result = follow(&mut flow, at(HOUR), service, |batch| {
             seen.extend(batch.calls.iter().map(json));
             seen.extend(batch.unreadable.iter().map(|item| item.json().get().to_owned()));
         });
         assert_eq!(result.unwrap_err().action(), Action::NotFound, "{row}");
-        let mut expected: Vec<&String> = first.iter().chain(&fresh).copied().collect();
-        let mut seen: Vec<&String> = seen.iter().collect();
+        let mut expected: Vec<String> = first.iter().chain(&fresh).copied().cloned().collect();
         expected.sort();
         seen.sort();
         assert_eq!(seen, expected, "{row}");
@@ -399,41 +373,32 @@ fn a_restarted_list_returns_nothing_again_at_ties() {
 /// D-24: a walk ends, also where the same page comes for ever under cursors that never repeat.
 #[test]
 fn pages_that_repeat_under_fresh_cursors_end_with_an_error() {
-    fn requests<T: FlowTask>(
-        mut flow: Flow<T>,
-        all: &str,
-        count: impl Fn(&T::Batch) -> usize,
-    ) -> (FlowError, u32, usize) {
+    fn end<T: FlowTask<Batch = Batch<T>>>(mut flow: Flow<T>, all: &str, row: &str, count: usize) {
         let (mut requests, mut handed) = (0, 0);
         let service = |_: &_| {
             requests += 1;
-            assert!(requests < 100_000, "{all}: a walk without an end");
+            assert!(requests < 100_000, "{row}: a walk without an end");
             items(all, &format!("c{requests}"))
         };
-        let result = follow(&mut flow, at(HOUR), service, |batch| handed += count(batch));
-        (result.err().unwrap(), requests, handed)
+        let result = follow(&mut flow, at(HOUR), service, |batch| {
+            handed += batch.calls.len() + batch.unreadable.len();
+        });
+        let error = result.err().unwrap();
+        assert!(matches!(error, FlowError::Paging(_)), "{row}: {error}");
+        assert!(requests <= 4 * (CallPages::MAX_EMPTY_PAGES + 10), "{row}: {requests}");
+        assert_eq!(handed, count, "{row}");
     }
     let json = |number: i64| json(&call(number));
     let cut = json(2).replace(r#""summary":null"#, r#""summary":0"#);
-    for (row, items, all) in [
+    for (row, items, count) in [
         ("nothing", String::new(), 0),
         ("one call", json(1), 1),
         ("two calls", format!("{},{}", json(2), json(1)), 2),
         ("an item that cannot be read", cut, 1),
         ("one without an id", "null".into(), 1),
     ] {
-        let client = client();
-        let pages = requests(client.pages(ListCalls::new()), &items, |batch| {
-            batch.calls.len() + batch.unreadable.len()
-        });
-        let sync = requests(client.sync(CallSync::new()), &items, |batch| {
-            batch.calls.len() + batch.unreadable.len()
-        });
-        for (task, (error, requests, handed)) in [("pages", pages), ("sync", sync)] {
-            assert!(matches!(error, FlowError::Paging(_)), "{row}, {task}: {error}");
-            assert!(requests <= 4 * (CallPages::MAX_EMPTY_PAGES + 10), "{row}, {task}: {requests}");
-            assert_eq!(handed, all, "{row}, {task}");
-        }
+        end(client().pages(ListCalls::new()), &items, row, count);
+        end(client().sync(CallSync::new()), &items, row, count);
     }
 }
 
@@ -511,11 +476,7 @@ fn a_state_of_unreadable_items_has_its_bound() {
 /// twice. The next flow needs no help of its host either.
 #[test]
 fn a_list_that_leads_astray_is_restarted() {
-    fn goes_round<T: FlowTask>(
-        mut flow: Flow<T>,
-        astray: u32,
-        ids: impl Fn(&T::Batch) -> Vec<i64>,
-    ) {
+    fn goes_round<T: FlowTask<Batch = Batch<T>>>(mut flow: Flow<T>, astray: u32) {
         let (mut pages, mut stored) = ([0; 2], Vec::new());
         let service = |request: &_| {
             let second = cursor(request) == Some("c");
@@ -528,24 +489,18 @@ fn a_list_that_leads_astray_is_restarted() {
             pages[usize::from(second)] += 1;
             page
         };
-        let result = follow(&mut flow, at(0), service, |batch| stored.extend(ids(batch)));
-        let result = result.map(drop);
+        let result = follow(&mut flow, at(0), service, |batch| stored.extend(batch.calls.clone()));
         let restarts = flow.progress().restarts;
         assert_eq!(restarts, (astray / 5).min(3), "{astray} astray");
         assert_eq!(pages[0], 1 + restarts, "{astray} astray");
         match astray {
-            20 => assert!(matches!(result, Err(FlowError::Paging(_))), "{result:?}"),
-            _ => assert_eq!((result, stored), (Ok(()), vec![5, 4, 3, 2]), "{astray} astray"),
+            20 => assert!(matches!(result, Err(FlowError::Paging(_))), "{astray} astray"),
+            _ => assert_eq!((result.err(), stored), (None, [5, 4, 3, 2].map(call).to_vec())),
         }
     }
-    let number = |call: &Call| call.id.as_str()[5..].parse().unwrap();
     for astray in [0, 4, 5, 15, 20] {
-        goes_round(client().pages(ListCalls::new()), astray, |batch| {
-            batch.calls.iter().map(number).collect()
-        });
-        goes_round(client().sync(CallSync::new()), astray, |batch| {
-            batch.calls.iter().map(number).collect()
-        });
+        goes_round(client().pages(ListCalls::new()), astray);
+        goes_round(client().sync(CallSync::new()), astray);
     }
 }
 
@@ -639,13 +594,7 @@ fn why_the_last_try_failed_is_there_for_a_log() {
     assert_eq!(flow.last_error(), Some(&lost));
     let until = waits(flow.next(RANDOM, at(0)));
     assert_eq!(flow.last_error(), Some(&lost), "while it waits");
-    let (_, ticket) = sent(flow.next(RANDOM, until));
-    flow.report(ticket, Ok::<_, &str>(refused(500, "internal_error")), until);
-    let FlowError::Client(error) = flow.last_error().unwrap() else { panic!() };
-    assert_eq!(error.code(), Some(&ErrorCode::InternalError));
-    let until = waits(flow.next(RANDOM, until));
-    let (_, ticket) = sent(flow.next(RANDOM, until));
-    flow.report(ticket, Ok::<_, &str>(page(&[1], None)), until);
+    batch_of(&mut flow, page(&[1], None), until);
     assert_eq!(flow.last_error(), None);
 }
 

@@ -63,14 +63,10 @@ fn walk(next: impl Fn(u64) -> u64, calls: usize) -> (u64, PagingError) {
     }
 }
 
-#[test]
-fn a_page_that_leads_to_itself_is_found_out_at_once() {
-    assert_eq!(walk(|_| 1, 1), (2, PagingError::Cycle));
-}
-
-/// Every cycle of up to 40 pages behind a tail of up to 40.
+/// Every cycle of up to 40 pages behind a tail of up to 40. A page that leads to itself is found out at once.
 #[test]
 fn every_cycle_is_found_out() {
+    assert_eq!(walk(|_| 1, 1), (2, PagingError::Cycle));
     for tail in 0..40 {
         for cycle in 1..40 {
             let next = |at| if at == tail + cycle { tail + 1 } else { at + 1 };

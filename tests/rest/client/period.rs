@@ -6,16 +6,13 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
-use call_assistant::rest::client::{CallPages, Client, Flow, ResponseHead, Retry, Step};
+use call_assistant::rest::client::{CallPages, Flow, ResponseHead, Retry, Step};
 use call_assistant::rest::{ListCalls, ParameterError};
 
+use super::flow::client;
 use super::world::{Manner, Service, handed};
 use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
 use support::simulation::seeds;
-
-fn client() -> Client {
-    Client::new("https://api.example.com", "service_live_kept-where-secrets-are").unwrap()
-}
 
 fn span(millis: i64) -> Duration {
     Duration::from_millis(millis.unsigned_abs())

@@ -2,17 +2,12 @@
 
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call, ListedCall};
-use call_assistant::rest::client::{
-    Action, Client, ClientErrorReason, ResponseHead, RetryAfter, testing,
-};
+use call_assistant::rest::client::{Action, ClientErrorReason, ResponseHead, RetryAfter, testing};
 use call_assistant::rest::{ErrorCode, GetAccount, GetCall, ListCalls};
 use http::Response;
 
 use crate::dice::at;
-
-fn client() -> Client {
-    Client::new("https://api.example.com", "service_test_kept-where-secrets-are").unwrap()
-}
+use crate::testing::client;
 
 fn parts(response: Response<Vec<u8>>) -> (http::response::Parts, Vec<u8>) {
     response.into_parts()

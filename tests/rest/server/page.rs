@@ -12,6 +12,8 @@ use call_assistant::rest::{CallFilter, ListCalls, Mode, ParameterError};
 use super::scenario::{account_id, get};
 use crate::{at, second, within};
 
+const ORDER: &str = "does not come after the one before it";
+
 fn call(id: &str, started: u64, created: u64) -> Call {
     Call::new(CallId::parse(id).unwrap(), second(started), second(created))
 }
@@ -54,7 +56,7 @@ fn query(list: &ListCalls) -> CallsQuery {
 
 /// The page that is made of these rows.
 fn page(list: &ListCalls, given: Vec<Call>) -> Result<CallList, RejectionReason> {
-    let response = granted(list).unwrap().answer(rows(given));
+    let response = query(list).answer(rows(given));
     let response = response.map_err(|rejection| rejection.reason().clone())?;
     Ok(CallList::from_json(response.body()).unwrap())
 }
@@ -95,14 +97,11 @@ fn ranges() {
 // D-9: bounds in the wrong order are an error, equal ones are empty.
 #[test]
 fn bounds_in_the_wrong_order() {
-    let reversed = list(50).with_filter(within(Some(at(101)), Some(at(100))));
-    assert_eq!(reversed.query(), Err(ParameterError::CreatedRange));
-    assert_eq!(
-        ParameterError::CreatedRange.to_string(),
-        "created_before is earlier than created_after"
-    );
-    assert!(within(Some(at(100)), Some(at(100))).selects_nothing());
-    assert!(!within(Some(at(100)), Some(at(101))).selects_nothing());
+    let bounds = |after, before| within(Some(at(after)), Some(at(before)));
+    assert_eq!(list(50).with_filter(bounds(101, 100)).query(), Err(ParameterError::CreatedRange));
+    let words = "created_before is earlier than created_after";
+    assert_eq!(ParameterError::CreatedRange.to_string(), words);
+    assert!(bounds(100, 100).selects_nothing() && !bounds(100, 101).selects_nothing());
     assert!(!CallFilter::new().selects_nothing());
 }
 
@@ -148,23 +147,20 @@ fn what_comes_after_a_position() {
 #[test]
 fn pages_and_their_ends() {
     let store = [call("c", 9, 1), call("b", 7, 2), call("a", 7, 3)];
-    for (limit, served, next) in [
-        (1, vec!["c"], Some(("c", 9))),
-        (2, vec!["c", "b"], Some(("b", 7))),
-        (3, vec!["c", "b", "a"], None),
-        (4, vec!["c", "b", "a"], None),
+    let filter = within(None, Some(second(50)));
+    for (limit, stored, served, next) in [
+        (1, 2, vec!["c"], Some(("c", 9))),
+        (2, 3, vec!["c", "b"], Some(("b", 7))),
+        (3, 3, vec!["c", "b", "a"], None),
+        (1, 0, vec![], None),
     ] {
-        let filter = within(None, Some(second(50)));
-        let list = list(limit).with_filter(filter.clone());
-        let page =
-            page(&list, store[..store.len().min(query(&list).rows_to_read())].to_vec()).unwrap();
+        let page = page(&list(limit).with_filter(filter.clone()), store[..stored].to_vec());
+        let page = page.unwrap();
         assert_eq!(ids(&page), served, "{limit}");
         assert_eq!(page.has_more, Some(next.is_some()), "{limit}");
         let next = next.map(|(id, started)| after(id, started, &filter));
         assert_eq!(page.next_cursor, next, "{limit}");
     }
-    let empty = page(&list(1), vec![]).unwrap();
-    assert_eq!((ids(&empty), empty.has_more), (vec![], Some(false)));
 }
 
 // A store that gives something else is found out, and nothing is served.
@@ -173,57 +169,30 @@ fn wrong_rows_are_not_served() {
     let filter = within(Some(second(10)), Some(second(20)));
     let next = list(2).with_cursor(after("m", 5, &filter));
     let first = list(2).with_filter(filter);
-    let good = |id, started| call(id, started, 15);
-    let out_of_order = |row| format!("OutOfOrder {{ row: {row} }}");
-    for (label, list, rows, reason) in [
-        ("another direction", &first, vec![good("a", 1), good("b", 2)], out_of_order(1)),
-        ("another direction of ids", &first, vec![good("a", 1), good("b", 1)], out_of_order(1)),
-        (
-            "a collation that ignores case",
-            &first,
-            vec![good("b", 1), good("A", 1), good("a", 1)],
-            out_of_order(2),
-        ),
-        ("a row twice", &first, vec![good("b", 1), good("a", 1), good("a", 1)], out_of_order(2)),
-        ("the cursor forgotten", &next, vec![good("z", 9)], out_of_order(0)),
-        ("the cursor's id forgotten", &next, vec![good("n", 5)], out_of_order(0)),
-        ("the cursor inclusive", &next, vec![good("m", 5)], out_of_order(0)),
-        ("a row twice after it", &next, vec![good("l", 5), good("l", 5)], out_of_order(1)),
-        (
-            "created_after forgotten",
-            &first,
-            vec![call("a", 1, 9)],
-            "OutsideFilter { row: 0 }".to_owned(),
-        ),
-        (
-            "created_before inclusive",
-            &first,
-            vec![good("b", 2), call("a", 1, 20)],
-            "OutsideFilter { row: 1 }".to_owned(),
-        ),
-        (
-            "the row beyond the page",
-            &first,
-            vec![good("c", 3), good("b", 2), call("a", 1, 21)],
-            "OutsideFilter { row: 2 }".to_owned(),
-        ),
-        (
-            "no LIMIT",
-            &first,
-            vec![good("d", 4), good("c", 3), good("b", 2), good("a", 1)],
-            "TooMany { rows: 4, asked: 3 }".to_owned(),
-        ),
+    let given = |rows: &[(&str, u64, u64)]| {
+        rows.iter().map(|(id, started, created)| call(id, *started, *created)).collect()
+    };
+    let filters = "is outside created_after and created_before";
+    for (label, list, rows, row, reason) in [
+        ("another direction", &first, &[("a", 1, 15), ("b", 2, 15)][..], 1, ORDER),
+        ("another direction of ids", &first, &[("a", 1, 15), ("b", 1, 15)], 1, ORDER),
+        ("a collation", &first, &[("b", 1, 15), ("A", 1, 15), ("a", 1, 15)], 2, ORDER),
+        ("a row twice", &first, &[("b", 1, 15), ("a", 1, 15), ("a", 1, 15)], 2, ORDER),
+        ("the cursor forgotten", &next, &[("z", 9, 15)], 0, ORDER),
+        ("the cursor's id forgotten", &next, &[("n", 5, 15)], 0, ORDER),
+        ("the cursor inclusive", &next, &[("m", 5, 15)], 0, ORDER),
+        ("created_after forgotten", &first, &[("a", 1, 9)], 0, filters),
+        ("created_before inclusive", &first, &[("b", 2, 15), ("a", 1, 20)], 1, filters),
+        ("beyond the page", &first, &[("c", 3, 15), ("b", 2, 15), ("a", 1, 21)], 2, filters),
     ] {
-        let refused = page(list, rows).unwrap_err();
-        assert_eq!(format!("{refused:?}"), format!("Rows({reason})"), "{label}");
+        let refused = page(list, given(rows)).unwrap_err();
+        assert_eq!(refused.to_string(), format!("row {row} {reason}"), "{label}");
     }
-    let four = [("d", 4), ("c", 3), ("b", 2), ("a", 1)].map(|(id, started)| good(id, started));
-    let Err(RejectionReason::Rows(reason)) = page(&first, four.to_vec()) else { panic!() };
-    assert_eq!(reason.to_string(), "store gave 4 rows, 3 were asked for");
-    let Err(RejectionReason::Rows(reason)) = page(&first, vec![call("a", 1, 9)]) else { panic!() };
-    assert!(reason.to_string().starts_with("row 0 is outside created_after and created_before"));
+    let four = given(&[("d", 4, 15), ("c", 3, 15), ("b", 2, 15), ("a", 1, 15)]);
+    let refused = page(&first, four).unwrap_err();
+    assert_eq!(refused.to_string(), "store gave 4 rows, 3 were asked for", "no LIMIT");
     // The edges themselves are good.
-    let edges = vec![call("l", 5, 10), call("z", 4, 19)];
+    let edges = given(&[("l", 5, 10), ("z", 4, 19)]);
     assert_eq!(ids(&page(&next, edges).unwrap()), ["l", "z"]);
 }
 
@@ -233,32 +202,32 @@ fn a_part_of_a_page_leads_on_from_its_place() {
     let filter = within(None, Some(second(50)));
     let first = list(2).with_filter(filter.clone());
     let later = list(2).with_cursor(after("m", 5, &filter));
-    let part = |list: &ListCalls, given: Vec<Call>, (id, started): (&str, u64)| {
+    let part = |list: &ListCalls, given: &[Call], (id, started): (&str, u64)| {
         let place = (second(started), CallId::parse(id).unwrap());
-        let response = granted(list).unwrap().answer_part(rows(given), place);
-        let response = response.map_err(|rejection| format!("{:?}", rejection.reason()))?;
+        let response = query(list).answer_part(rows(given.to_vec()), place);
+        let response = response.map_err(|rejection| rejection.reason().to_string())?;
         Ok::<_, String>(CallList::from_json(response.body()).unwrap())
     };
-    let [c, b, a] = [call("c", 9, 1), call("b", 7, 2), call("a", 6, 3)];
+    let calls = [call("c", 9, 1), call("b", 7, 2), call("a", 6, 3)];
     for (given, place, served, next) in [
-        (vec![], ("m", 5), vec![], ("m", 5)),
-        (vec![c.clone()], ("m", 5), vec!["c"], ("m", 5)),
-        (vec![c.clone(), b.clone()], ("b", 7), vec!["c", "b"], ("b", 7)),
+        (0, ("m", 5), vec![], ("m", 5)),
+        (1, ("m", 5), vec!["c"], ("m", 5)),
+        (2, ("b", 7), vec!["c", "b"], ("b", 7)),
         // A page that is full ends with its last row.
-        (vec![c.clone(), b.clone(), a], ("m", 5), vec!["c", "b"], ("b", 7)),
+        (3, ("m", 5), vec!["c", "b"], ("b", 7)),
     ] {
-        let page = part(&first, given, place).unwrap();
+        let page = part(&first, &calls[..given], place).unwrap();
         assert_eq!(ids(&page), served, "{place:?}");
         assert_eq!(page.has_more, Some(true), "{place:?}");
         assert_eq!(page.next_cursor, Some(after(next.0, next.1, &filter)), "{place:?}");
     }
-    for (label, list, given, place, row) in [
-        ("where the page begins", &later, vec![], ("m", 5), 0),
-        ("in front of the page", &later, vec![], ("z", 9), 0),
-        ("in front of a row", &first, vec![c], ("d", 9), 1),
+    for (label, list, given, place) in [
+        ("where the page begins", &later, 0, ("m", 5)),
+        ("in front of the page", &later, 0, ("z", 9)),
+        ("in front of a row", &first, 1, ("d", 9)),
     ] {
-        let refused = part(list, given, place).unwrap_err();
-        assert_eq!(refused, format!("Rows(OutOfOrder {{ row: {row} }})"), "{label}");
+        let refused = part(list, &calls[..given], place).unwrap_err();
+        assert_eq!(refused, format!("row {given} {ORDER}"), "{label}");
     }
 }
 
@@ -281,18 +250,10 @@ fn filters_of_the_next_request() {
     ] {
         let filter = within(cursors.0, cursors.1);
         let next = list(100).with_filter(within(asked.0, asked.1));
-        let next = next.with_cursor(after("m", 5, &filter));
-        match granted(&next) {
-            Ok(query) => {
-                assert!(good, "{cursors:?} {asked:?}");
-                let (started_at, id) = query.after().unwrap();
-                assert_eq!((started_at, id.as_str()), (second(5), "m"));
-                assert_eq!(*query.filter(), filter, "{cursors:?} {asked:?}");
-            }
-            Err(reason) => {
-                assert!(!good, "{cursors:?} {asked:?}");
-                assert_eq!(reason, RejectionReason::Cursor(CursorError::Filters));
-            }
-        }
+        let granted = granted(&next.with_cursor(after("m", 5, &filter)));
+        let read = granted.map(|query| (query.after().unwrap().0, query.filter().clone()));
+        let refused = RejectionReason::Cursor(CursorError::Filters);
+        let expected = if good { Ok((second(5), filter)) } else { Err(refused) };
+        assert_eq!(read, expected, "{cursors:?} {asked:?}");
     }
 }

@@ -98,14 +98,6 @@ fn an_idle_window_is_forgotten() {
     }
 }
 
-#[test]
-fn a_refusal_reads_well() {
-    let mut window = Window::new();
-    window.check(quota(1), at(0)).unwrap();
-    let exceeded = window.check(quota(1), at(SECOND / 2)).unwrap_err();
-    assert_eq!(exceeded.to_string(), "the quota is used up, a request is admitted in 59.5s");
-}
-
 // A clock that steps back: room neither appears nor stays away for long.
 #[test]
 fn clocks_step_back() {

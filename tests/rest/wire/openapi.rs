@@ -210,23 +210,11 @@ fn the_order_of_refusals_is_told_as_it_is() {
     let document = document();
     let told = document["info"]["description"].as_str().unwrap();
     let told = told.split("\n\n").find(|paragraph| paragraph.contains("one order")).unwrap();
-    let codes = [
-        "404",
-        "405",
-        "401",
-        "429",
-        "account_closed",
-        "subscription_inactive",
-        "plan_upgrade_required",
-        "insufficient_scope",
-        "invalid_parameter",
-        "invalid_cursor",
-        "404",
-    ];
     let mut rest = told;
-    for (word, code) in codes.iter().zip(crate::server::order::codes()) {
+    for code in crate::server::order::codes() {
+        // A status that several codes have says too little.
         let status = code.status().unwrap().as_u16().to_string();
-        assert!(*word == status || *word == code.as_str(), "{word} for {code}");
+        let word = if ["400", "402", "403"].contains(&&*status) { code.as_str() } else { &status };
         rest = rest.split_once(word).unwrap_or_else(|| panic!("{word} in {told}")).1;
     }
 }
@@ -384,15 +372,11 @@ fn examples_of_answers_parse_back() {
     let document = document();
     for of in Operation::ALL.iter().copied() {
         let content = &operation(&document, of)["responses"]["200"]["content"]["application/json"];
-        let example = content["example"].to_string();
+        let example = content["example"].to_string().into_bytes();
         let (name, again) = match of {
-            Operation::GetAccount => {
-                ("Account", Account::from_json(example.as_bytes()).unwrap().to_json())
-            }
-            Operation::ListCalls => {
-                ("CallList", CallList::from_json(example.as_bytes()).unwrap().to_json())
-            }
-            Operation::GetCall => ("Call", Call::from_json(example.as_bytes()).unwrap().to_json()),
+            Operation::GetAccount => ("Account", Account::from_json(&example).unwrap().to_json()),
+            Operation::ListCalls => ("CallList", CallList::from_json(&example).unwrap().to_json()),
+            Operation::GetCall => ("Call", Call::from_json(&example).unwrap().to_json()),
             other => panic!("{other}"),
         };
         assert_eq!(content["schema"]["$ref"], format!("#/components/schemas/{name}"));
