@@ -36,17 +36,11 @@ fn wait(retry: &Retry, failure: &ClientError, tried: u32, random: [u8; 8]) -> Op
 #[test]
 fn which_statuses_are_worth_another_try() {
     for status in 100..1000_u16 {
-        let expected = match status {
-            408 | 425 | 429 => true,
-            501 | 505 => false,
-            500..600 => true,
-            _ => false,
-        };
+        let expected = matches!(status, 408 | 425 | 429 | 500 | 502..=504 | 506..600);
         let failure = answered(status);
         assert_eq!(failure.action() == Action::Retry, expected, "{status}");
         assert_eq!(wait(&Retry::new(), &failure, 1, LEAST).is_some(), expected, "{status}");
     }
-    assert_eq!(ClientError::no_response("reset").action(), Action::Retry);
     assert_eq!(answered(0).action(), Action::Retry);
 }
 
@@ -69,15 +63,7 @@ fn which_codes_are_worth_another_try() {
 fn the_backoff_doubles_and_only_stretches() {
     let retry = Retry::new().with_tries(u32::MAX);
     let failure = answered(500);
-    for (tried, least) in [
-        (1, 500),
-        (2, 1_000),
-        (3, 2_000),
-        (4, 4_000),
-        (7, 30_000),
-        (40, 30_000),
-        (u32::MAX, 30_000),
-    ] {
+    for (tried, least) in [(1, 500), (2, 1_000), (4, 4_000), (7, 30_000), (u32::MAX, 30_000)] {
         let least = Duration::from_millis(least);
         assert_eq!(wait(&retry, &failure, tried, LEAST), Some(least));
         let most = wait(&retry, &failure, tried, MOST).unwrap();
@@ -179,14 +165,13 @@ fn turns_can_be_taken_ahead() {
 #[test]
 fn a_stored_pace_is_checked_when_it_is_read() {
     let mut pace = Pace::shared(Quota::ACCOUNT, u32::MAX);
-    for paced in [Pace::new(Quota::READS), pace.clone(), {
-        let _ = pace.turn(at(0));
-        pace.clone()
-    }] {
+    let before = pace.clone();
+    let _ = pace.turn(at(0));
+    let text = serde_json::to_string(&pace).unwrap();
+    for paced in [Pace::new(Quota::READS), before, pace] {
         let text = serde_json::to_string(&paced).unwrap();
         assert_eq!(serde_json::from_str::<Pace>(&text).unwrap(), paced);
     }
-    let text = serde_json::to_string(&pace).unwrap();
     for (part, wrong, expected) in [
         (r#""secs":86400"#, r#""secs":86401"#, "gap is more than a day"),
         (r#""free_at":"2026"#, r#""free_at":"2025"#, "free_at is not at latest or after it"),

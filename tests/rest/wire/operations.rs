@@ -79,39 +79,22 @@ fn the_table_is_the_specifications() {
 #[test]
 fn paths_lead_to_operations_or_nowhere() {
     use Operation::{GetAccount, GetCall, ListCalls};
-    let rows = [
-        ("/v1/account", Some(GetAccount)),
-        ("/v1/calls", Some(ListCalls)),
-        ("/v1/calls/call_1", Some(GetCall)),
+    for (operation, paths) in [
         // Each segment is decoded once, after the path was split.
-        ("/v1/%61ccount", Some(GetAccount)),
-        ("/%761/c%61lls", Some(ListCalls)),
-        ("/v1/calls/a%2Fb", Some(GetCall)),
-        ("/v1/calls/%2e%2e", Some(GetCall)),
-        ("/v1/calls/..", Some(GetCall)),
-        ("/v1/%2561ccount", None),
-        ("/v1%2Fcalls", None),
-        ("/v1/%zzaccount", None),
-        ("/v1/account/", None),
-        ("/v1/calls/", None),
-        ("/v1/calls/a/", None),
-        ("/v1/calls/a/b", None),
-        ("//v1/calls", None),
-        ("/v1//calls", None),
-        ("/v1/Calls", None),
-        ("/V1/calls", None),
-        ("/v2/calls", None),
-        ("/v1/account/a", None),
-        ("/v1", None),
-        ("/", None),
-        ("", None),
-        ("*", None),
-        ("v1/calls", None),
-    ];
-    for (path, operation) in rows {
-        assert_eq!(Operation::from_path(path), operation, "{path}");
-        if operation.is_none() {
-            for method in ["GET", "POST", "OPTIONS"] {
+        (Some(GetAccount), &["/v1/account", "/v1/%61ccount"][..]),
+        (Some(ListCalls), &["/v1/calls", "/%761/c%61lls"]),
+        (
+            Some(GetCall),
+            &["/v1/calls/call_1", "/v1/calls/a%2Fb", "/v1/calls/%2e%2e", "/v1/calls/.."],
+        ),
+        (None, &["/v1/%2561ccount", "/v1%2Fcalls", "/v1/%zzaccount"]),
+        (None, &["/v1/account/", "/v1/calls/", "/v1/calls/a/", "/v1/calls/a/b", "/v1/account/a"]),
+        (None, &["//v1/calls", "/v1//calls", "/v1/Calls", "/V1/calls", "/v2/calls"]),
+        (None, &["/v1", "/", "", "*", "v1/calls"]),
+    ] {
+        for path in paths {
+            assert_eq!(Operation::from_path(path), operation, "{path}");
+            for method in ["GET", "POST", "OPTIONS"].into_iter().filter(|_| operation.is_none()) {
                 let refused = get(path).with(|it| it.method = method).refused();
                 let expected = (RejectionReason::UnknownPath, ErrorCode::ResourceNotFound);
                 assert_eq!(refused, expected, "{method} {path}");
@@ -146,46 +129,30 @@ fn parameters_of_other_operations_are_ignored() {
 /// LIST-2, D-5, D-6.
 #[test]
 fn limits_are_read_strictly() {
-    let form = || Err("LimitForm");
-    let range = || Err("LimitRange");
-    let rows = [
-        ("", Ok(50)),
-        ("limit=1", Ok(1)),
-        ("limit=50", Ok(50)),
-        ("limit=100", Ok(100)),
-        ("limit=%31%30", Ok(10)),
-        ("li%6Dit=7", Ok(7)),
-        ("limit=0", range()),
-        ("limit=101", range()),
-        ("limit=256", range()),
-        ("limit=99999999999999999999999999", range()),
-        ("limit=007", form()),
-        ("limit=00", form()),
-        ("limit=+7", form()),
-        ("limit=%2B7", form()),
-        ("limit=-1", form()),
-        ("limit=7+", form()),
-        ("limit=1e1", form()),
-        ("limit=7.0", form()),
-        ("limit=0x7", form()),
-        ("limit=%D9%A7", form()),
-        ("limit=7=7", form()),
-        ("limit=", Err(r#"Empty { parameter: "limit" }"#)),
-        ("limit", Err(r#"Empty { parameter: "limit" }"#)),
-        ("limit=%2", Err(r#"Encoding { parameter: "limit" }"#)),
-        ("limit=%ff", Err(r#"NotUtf8 { parameter: "limit" }"#)),
-        ("limit=7&limit=7", Err(r#"Repeated { parameter: "limit" }"#)),
-    ];
-    for (query, expected) in rows {
-        let read = ListCalls::from_query(query);
-        let seen = read.as_ref().map(|list| list.limit).map_err(|error| format!("{error:?}"));
-        assert_eq!(seen, expected.map_err(str::to_owned), "{query}");
-        if let Err(error) = read {
+    for (query, limit) in
+        [("", 50), ("limit=1", 1), ("limit=100", 100), ("limit=%31%30", 10), ("li%6Dit=7", 7)]
+    {
+        assert_eq!(ListCalls::from_query(query).unwrap().limit, limit, "{query}");
+    }
+    for (expected, queries) in [
+        (
+            "LimitRange",
+            &["limit=0", "limit=101", "limit=256", "limit=99999999999999999999999999"][..],
+        ),
+        ("LimitForm", &["limit=007", "limit=00", "limit=+7", "limit=%2B7", "limit=-1", "limit=7+"]),
+        ("LimitForm", &["limit=1e1", "limit=7.0", "limit=0x7", "limit=%D9%A7", "limit=7=7"]),
+        (r#"Empty { parameter: "limit" }"#, &["limit=", "limit"]),
+        (r#"Encoding { parameter: "limit" }"#, &["limit=%2"]),
+        (r#"NotUtf8 { parameter: "limit" }"#, &["limit=%ff"]),
+        (r#"Repeated { parameter: "limit" }"#, &["limit=7&limit=7"]),
+    ] {
+        for query in queries {
+            let error = ListCalls::from_query(query).unwrap_err();
+            assert_eq!(format!("{error:?}"), expected, "{query}");
             assert!(error.to_string().starts_with("limit "), "{query}: {error}");
             assert_eq!(error.parameter(), Some("limit"), "{query}");
         }
     }
-    assert_eq!(ParameterError::LimitRange.to_string(), "limit is not from 1 to 100");
 }
 
 /// LIST-5, D-5, D-8, D-9.
@@ -216,66 +183,52 @@ fn instants_are_read_whole_and_named_when_wrong() {
         let error = Timestamp::parse(decoded).unwrap_err();
         format!("Timestamp {{ parameter: {parameter:?}, error: {error:?} }}")
     };
-    let rows = [
-        (
-            "created_after=2026-03-05T10:00:00+00:00",
-            wrong("created_after", "2026-03-05T10:00:00 00:00"),
-        ),
-        ("created_before=2026-03-05T10:00:00", wrong("created_before", "2026-03-05T10:00:00")),
-        ("created_before=2026-03-05+10:00:00Z", wrong("created_before", "2026-03-05 10:00:00Z")),
-        ("created_after=", r#"Empty { parameter: "created_after" }"#.to_owned()),
-        ("created_after=%C3", r#"NotUtf8 { parameter: "created_after" }"#.to_owned()),
-        ("created_before=%C", r#"Encoding { parameter: "created_before" }"#.to_owned()),
-        (
-            "created_after=2026-03-05T10:00:00Z&created_after=2026-03-05T10:00:00Z",
-            r#"Repeated { parameter: "created_after" }"#.to_owned(),
-        ),
-        (
-            "created_after=2026-03-05T10:00:00.000000001Z&created_before=2026-03-05T10:00:00Z",
-            "CreatedRange".to_owned(),
-        ),
-    ];
-    for (query, expected) in rows {
-        let error = ListCalls::from_query(query).unwrap_err();
+    let of = |name, parameter| format!("{name} {{ parameter: {parameter:?} }}");
+    let (after, before) = ("created_after", "created_before");
+    let day = "created_after=2026-03-05T10:00:00";
+    for (query, expected) in [
+        (format!("{day}+00:00"), wrong(after, "2026-03-05T10:00:00 00:00")),
+        (day.replace(after, before), wrong(before, "2026-03-05T10:00:00")),
+        (format!("{before}=2026-03-05+10:00:00Z"), wrong(before, "2026-03-05 10:00:00Z")),
+        (format!("{after}="), of("Empty", after)),
+        (format!("{after}=%C3"), of("NotUtf8", after)),
+        (format!("{before}=%C"), of("Encoding", before)),
+        (format!("{day}Z&{day}Z"), of("Repeated", after)),
+        (format!("{day}.000000001Z&{before}=2026-03-05T10:00:00Z"), "CreatedRange".into()),
+    ] {
+        let error = ListCalls::from_query(&query).unwrap_err();
         assert_eq!(format!("{error:?}"), expected, "{query}");
         let name = error.parameter().unwrap();
         assert!(error.to_string().starts_with(name), "{error}");
         assert!(!error.to_string().contains("05T10"), "no value is repeated: {error}");
     }
-    assert_eq!(ParameterError::CreatedRange.parameter(), Some("created_before"));
-    let hint = ListCalls::from_query("created_after=2026-03-05T10:00:00+00:00").unwrap_err();
+    assert_eq!(ParameterError::CreatedRange.parameter(), Some(before));
+    let hint = ListCalls::from_query(&format!("{day}+00:00")).unwrap_err();
     assert!(hint.to_string().contains("write + as %2B"), "{hint}");
 }
 
 /// D-5: what is unknown is named, and anything that is hardly a name is not shown.
 #[test]
 fn unknown_parameters_are_named_but_never_leak() {
-    let error = |query: &str| ListCalls::from_query(query).unwrap_err();
     let of_list = "expected limit, cursor, created_after or created_before";
     let (secret, longest) = (format!("limit=5&{}", key().reveal()), "n".repeat(32));
-    for (query, named) in [
-        ("limit=5&created_afer=2026-07-24T10:00:00Z", Ok("created_afer")),
-        ("Limit=5", Ok("Limit")),
-        ("limit[]=5", Ok("limit[]")),
-        ("&&call_id=5", Ok("call_id")),
-        (&format!("{longest}=6"), Ok(&longest)),
-        (&format!("{longest}n=6"), Err(1)),
-        (&secret, Err(2)),
-        ("=5", Err(1)),
-        ("limit;=5", Err(1)),
-        ("%zz=5", Err(1)),
-        ("%00", Err(1)),
-        ("a b=5", Err(1)),
-        ("\u{e9}=5", Err(1)),
+    let (full, long) = (format!("{longest}=6"), format!("{longest}n=6"));
+    for (named, queries) in [
+        ("created_afer", &["limit=5&created_afer=2026-07-24T10:00:00Z"][..]),
+        ("Limit", &["Limit=5"]),
+        ("limit[]", &["limit[]=5"]),
+        ("call_id", &["&&call_id=5"]),
+        (&longest, &[&full]),
+        ("number 2 of the query", &[&secret]),
+        ("number 1 of the query", &[&long, "=5", "limit;=5", "%zz=5", "%00", "a b=5", "\u{e9}=5"]),
     ] {
-        let shown = match named {
-            Ok(name) => format!("unknown parameter {name}: {of_list}"),
-            Err(position) => format!("unknown parameter number {position} of the query: {of_list}"),
-        };
-        assert_eq!(error(query).to_string(), shown, "{query}");
-        assert_eq!(error(query).parameter(), None, "{query}");
+        for query in queries {
+            let error = ListCalls::from_query(query).unwrap_err();
+            assert_eq!(error.to_string(), format!("unknown parameter {named}: {of_list}"));
+            assert_eq!(error.parameter(), None, "{query}");
+        }
     }
-    let unknown = error("limit=5&limt=6");
+    let unknown = ListCalls::from_query("limit=5&limt=6").unwrap_err();
     let ParameterError::Unknown { name, position, .. } = unknown else { panic!("{unknown}") };
     assert_eq!((name.as_deref(), position), (Some("limt"), 2));
 }
@@ -308,8 +261,7 @@ fn cursors_are_taken_as_they_are() {
 #[test]
 fn call_ids_are_decoded_once() {
     let long = "x".repeat(255);
-    let encoded = "%78".repeat(255);
-    let rows = [
+    for (segment, id) in [
         ("call_1", "call_1"),
         ("a%2Fb", "a/b"),
         ("%2561", "%61"),
@@ -317,28 +269,25 @@ fn call_ids_are_decoded_once() {
         ("a%2Bb", "a+b"),
         ("..", ".."),
         ("%3F%23", "?#"),
-        (&encoded, &long),
-    ];
-    for (segment, id) in rows {
+        (&"%78".repeat(255), &long),
+    ] {
         assert_eq!(read_call_id(segment), Ok(CallId::parse(id).unwrap()), "{segment}");
     }
 
-    let rows = [
-        ("%", r#"Encoding { parameter: "call_id" }"#),
-        ("%2", r#"Encoding { parameter: "call_id" }"#),
-        ("a%g0", r#"Encoding { parameter: "call_id" }"#),
-        ("a%0g", r#"Encoding { parameter: "call_id" }"#),
-        ("%ff", r#"NotUtf8 { parameter: "call_id" }"#),
-        (&"x".repeat(256), "CallIdLength"),
-        (&"%C3%A9".repeat(128), "CallIdLength"),
-    ];
-    for (segment, expected) in rows {
-        let reason = read_call_id(segment).unwrap_err();
-        assert_eq!(reason.code(), ErrorCode::InvalidParameter, "{segment}");
-        let RejectionReason::Parameter(error) = reason else { panic!("{segment}: {reason}") };
-        assert_eq!(format!("{error:?}"), expected, "{segment}");
-        assert!(error.to_string().starts_with("call_id "), "{segment}: {error}");
-        assert_eq!(error.parameter(), Some("call_id"), "{segment}");
+    let (long, escaped) = (long + "x", "%C3%A9".repeat(128));
+    for (expected, segments) in [
+        (r#"Encoding { parameter: "call_id" }"#, &["%", "%2", "a%g0", "a%0g"][..]),
+        (r#"NotUtf8 { parameter: "call_id" }"#, &["%ff"]),
+        ("CallIdLength", &[&long, &escaped]),
+    ] {
+        for segment in segments {
+            let reason = read_call_id(segment).unwrap_err();
+            assert_eq!(reason.code(), ErrorCode::InvalidParameter, "{segment}");
+            let RejectionReason::Parameter(error) = reason else { panic!("{segment}: {reason}") };
+            assert_eq!(format!("{error:?}"), expected, "{segment}");
+            assert!(error.to_string().starts_with("call_id "), "{segment}: {error}");
+            assert_eq!(error.parameter(), Some("call_id"), "{segment}");
+        }
     }
 
     // Text that is no id is nobody's id, which is no fault of the request's form.
@@ -418,56 +367,29 @@ fn base_urls_are_what_every_parser_agrees_on() {
     const PATH: &str = "has a path with an empty segment, one of dots, or malformed encoding";
     let long = format!("https://{}", "a".repeat(2048));
     let long_host = format!("{host}c");
-    let rows = [
-        ("", SCHEME),
-        ("api.example.com", SCHEME),
-        ("https:api.example.com", SCHEME),
-        ("https:/api.example.com", SCHEME),
-        ("ftp://api.example.com", SCHEME),
-        ("//api.example.com", SCHEME),
-        ("https://", HOST),
-        ("https:///v1", HOST),
-        ("https://a..b", HOST),
-        ("https://h%6Fst", HOST),
-        ("https://0x7f.1", HOST),
-        ("https://127.1", HOST),
-        ("https://0177.0.0.1", HOST),
-        ("https://2130706433", HOST),
-        ("https://a.1", HOST),
-        ("https://a.0x7f", HOST),
-        ("https://a.0Xg", HOST),
-        (&long_host, HOST),
-        ("https://[::1", HOST),
-        ("https://[::g]", HOST),
-        ("https://[::1]x", HOST),
-        ("https://h:", PORT),
-        ("https://h:0", PORT),
-        ("https://h:080", PORT),
-        ("https://h:65536", PORT),
-        ("https://h:8o", PORT),
-        ("https://h:1:2", HOST),
-        ("https://user:pass@h", USER_INFO),
-        ("https://@h", USER_INFO),
-        ("https://h?x", "has a query"),
-        ("https://h/?", "has a query"),
-        ("https://h/#", "has a fragment"),
-        ("https://h//", PATH),
-        ("https://h/a//b", PATH),
-        ("https://h/a/../b", PATH),
-        ("https://h/.", PATH),
-        ("https://h/%2E%2e/b", PATH),
-        ("https://h/%", PATH),
-        ("https://h/[a]", PATH),
-        (" https://h", "has a byte at 0 that is not allowed in a URL"),
-        ("https://h\\b", "has a byte at 9 that is not allowed in a URL"),
-        ("https://h\n", "has a byte at 9 that is not allowed in a URL"),
-        ("https://b\u{fc}cher.example", "has a byte at 9 that is not allowed in a URL"),
-        (&long, "has 2056 bytes, more than 2048"),
-    ];
-    for (text, error) in rows {
-        let refused = BaseUrl::parse(text).unwrap_err();
-        assert_eq!(refused.to_string(), format!("base URL {error}"), "{text}");
-        assert_eq!(text.parse::<BaseUrl>(), Err(refused), "{text}");
+    for (error, texts) in [
+        (SCHEME, &["", "api.example.com", "https:api.example.com", "https:/api.example.com"][..]),
+        (SCHEME, &["ftp://api.example.com", "//api.example.com"]),
+        (HOST, &["https://", "https:///v1", "https://a..b", "https://h%6Fst", &long_host]),
+        (HOST, &["https://0x7f.1", "https://127.1", "https://0177.0.0.1", "https://2130706433"]),
+        (HOST, &["https://a.1", "https://a.0x7f", "https://a.0Xg", "https://h:1:2"]),
+        (HOST, &["https://[::1", "https://[::g]", "https://[::1]x"]),
+        (PORT, &["https://h:", "https://h:0", "https://h:080", "https://h:65536", "https://h:8o"]),
+        (USER_INFO, &["https://user:pass@h", "https://@h"]),
+        ("has a query", &["https://h?x", "https://h/?"]),
+        ("has a fragment", &["https://h/#"]),
+        (PATH, &["https://h//", "https://h/a//b", "https://h/a/../b", "https://h/."]),
+        (PATH, &["https://h/%2E%2e/b", "https://h/%", "https://h/[a]"]),
+        ("has a byte at 0 that is not allowed in a URL", &[" https://h"]),
+        ("has a byte at 9 that is not allowed in a URL", &["https://h\\b", "https://h\n"]),
+        ("has a byte at 9 that is not allowed in a URL", &["https://b\u{fc}cher.example"]),
+        ("has 2056 bytes, more than 2048", &[&long]),
+    ] {
+        for text in texts {
+            let refused = BaseUrl::parse(text).unwrap_err();
+            assert_eq!(refused.to_string(), format!("base URL {error}"), "{text}");
+            assert_eq!(text.parse::<BaseUrl>(), Err(refused), "{text}");
+        }
     }
 }
 
