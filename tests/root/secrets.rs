@@ -20,7 +20,7 @@ use http::StatusCode;
 
 use crate::ping;
 
-fn debug(value: &impl Debug) -> String {
+fn debug(value: &(impl Debug + ?Sized)) -> String {
     format!("{value:?} {value:#?}")
 }
 
@@ -110,17 +110,12 @@ fn exchanges() -> Vec<String> {
     let mut printed = vec![debug(&cursors), debug(&RateWindows::new(10))];
     printed.push(error(&cursors.open(&account_id(), Mode::Live, KEY).unwrap_err()));
     for path in ["/v1/account", "/v1/calls", "/v1/calls/call_1", "/v1/calls/%"] {
-        let head = RequestHead::new("GET", path, None)
-            .with_host(b"h")
-            .with_authorization(bearer.as_bytes());
+        let head = RequestHead::new("GET", path, None).with_host(b"h");
+        let head = head.with_authorization(bearer.as_bytes());
         let received = || Received::new(&head, request_id()).unwrap();
         let unknown = received().identify(None, now()).unwrap_err();
-        printed.extend([
-            debug(&head),
-            debug(&received()),
-            error(&unknown),
-            debug(unknown.reason()),
-        ]);
+        printed.extend([debug(&head), debug(&received()), error(&unknown)]);
+        printed.push(debug(unknown.reason()));
         let identified = || received().identify(Some(&stored()), now()).unwrap();
         printed.extend([debug(&identified()), debug(identified().credential_id())]);
         let admitted = || identified().admit(&mut RateWindows::new(1), now()).unwrap();
@@ -228,18 +223,9 @@ fn answers_that_echo() -> Vec<String> {
         let attempt = delivery.begin(&endpoint, now()).unwrap();
         let outcome = Outcome::Answered(StatusCode::BAD_GATEWAY);
         let report = delivery.finish(&attempt, outcome, now()).unwrap();
-        let entry = LogEntry::new(
-            &EndedAttempt {
-                delivery: (),
-                endpoint: (),
-                attempt,
-                outcome,
-                at: now(),
-                response: Some(bytes),
-            },
-            &report,
-            &delivery,
-        );
+        let (at, response) = (now(), Some(bytes));
+        let ended = EndedAttempt { delivery: (), endpoint: (), attempt, outcome, at, response };
+        let entry = LogEntry::new(&ended, &report, &delivery);
         printed.extend([debug(&Excerpt::new(bytes)), debug(&entry)]);
     }
     printed
@@ -296,36 +282,32 @@ fn errors_of_a_secret() -> Vec<String> {
         for json in [
             format!(r#"{{"id":{{"{secret}":1}}}}"#),
             format!(r#"{{"{secret}":1,"id":7}}"#),
-            format!(
-                r#"{{"id":"acct_1","business_name":null,"timezone":"UTC","livemode":"{secret}"}}"#
-            ),
+            format!(r#"{{"id":"acct_1","timezone":"UTC","livemode":"{secret}"}}"#),
             format!(r#"{{"id":"evt_1","type":"ping","created_at":"{secret}"}}"#),
             format!(r#"{{"data":[{{"id":"call_1","started_at":"{secret}"}}]}}"#),
             format!(r#""{secret}""#),
             secret.to_owned(),
         ] {
             let bytes = json.as_bytes();
+            let list = CallList::from_json(bytes);
+            let item = |page: CallList| page.unreadable().next().unwrap().error().clone();
             let wrong = [
                 Account::from_json(bytes).unwrap_err(),
                 Call::from_json(bytes).unwrap_err(),
-                CallList::from_json(bytes).map_or_else(
-                    |error| error,
-                    |page| page.unreadable().next().unwrap().error().clone(),
-                ),
+                list.map_or_else(|error| error, item),
                 Event::from_bytes_verified_earlier(bytes).unwrap_err(),
             ];
             printed.extend(wrong.iter().map(error));
             printed.extend(wrong.iter().map(|wrong| debug(&wrong.kind())));
-            let signer = Signer::new(SigningSecret::parse(SIGNING).unwrap());
-            let signature = signer.sign(bytes, now());
+            let of_ours = SigningSecret::parse(SIGNING).unwrap();
+            let signature = Signer::new(of_ours.clone()).sign(bytes, now());
             let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
-            let verifier = Verifier::new(SigningSecret::parse(SIGNING).unwrap());
+            let verifier = Verifier::new(of_ours);
             let verified = verifier.verify_parts(headers, bytes, now()).unwrap();
             printed.push(error(&verified.event().unwrap_err()));
         }
         let text = format!(r#"{{"digest":"{secret}"}}"#);
-        let wrong = serde_json::from_str::<StoredKey>(&text).unwrap_err();
-        printed.push(error(&wrong));
+        printed.push(error(&serde_json::from_str::<StoredKey>(&text).unwrap_err()));
     }
     printed
 }

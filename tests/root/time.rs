@@ -30,81 +30,45 @@ fn each_text_of_the_corpus_is_its_instant() {
 // D-8
 #[test]
 fn a_second_60_that_is_none_is_explained() {
-    for text in [
-        "2016-12-31T23:58:60Z",
-        "2016-12-31T22:59:60Z",
-        "2016-12-31T23:59:60+01:00",
-        "2016-12-31T23:59:60-00:01",
-        "2017-01-01T00:00:60Z",
-    ] {
-        let error = Timestamp::parse(text).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "second 60 exists at 23:59:60 UTC only, not here: at byte 17"
-        );
+    for text in ["2016-12-31T23:58:60Z", "2016-12-31T22:59:60Z", "2016-12-31T23:59:60+01:00"] {
+        let error = Timestamp::parse(text).unwrap_err().to_string();
+        assert_eq!(error, "second 60 exists at 23:59:60 UTC only, not here: at byte 17", "{text}");
     }
 }
 
 // D-8, with the message that says to write %2B, and the rows on `time` in the list of hazards. No
-// message repeats the text.
+// message repeats the text. The corpus has more texts that are refused.
 #[test]
 fn what_is_refused_says_what_is_wrong_and_where() {
+    let space = "expected Z or an offset, found a space (in a query, write + as %2B)";
+    let fraction = "expected at most 9 digits in a fraction, found another";
     for (text, reason, at) in [
         ("", "expected a digit", 0),
-        ("now", "expected a digit", 0),
-        (" 2026-07-24T10:00:00Z", "expected a digit", 0),
-        ("+2026-07-24T10:00:00Z", "expected a digit", 0),
         ("226-07-24T10:00:00Z", "expected a digit", 3),
         ("12026-07-24T10:00:00Z", "expected '-'", 4),
-        ("20260724T100000Z", "expected '-'", 4),
-        ("2026-7-24T10:00:00Z", "expected a digit", 6),
-        ("2026-00-24T10:00:00Z", "expected a month from 01 to 12", 5),
         ("2026-13-24T10:00:00Z", "expected a month from 01 to 12", 5),
-        ("2026-07-00T10:00:00Z", "expected a day of that month", 8),
-        ("2026-07-32T10:00:00Z", "expected a day of that month", 8),
         ("2026-02-29T10:00:00Z", "expected a day of that month", 8),
         ("1900-02-29T10:00:00Z", "expected a day of that month", 8),
-        ("2026-07-24", "expected 'T'", 10),
         ("2026-07-24 10:00:00Z", "expected 'T'", 10),
-        ("2026-07-24_10:00:00Z", "expected 'T'", 10),
         ("2026-07-24T24:00:00Z", "expected an hour from 00 to 23", 11),
         ("2026-07-24T10:60:00Z", "expected a minute from 00 to 59", 14),
         ("2026-07-24T10:00Z", "expected ':'", 16),
         ("2026-07-24T10:00:61Z", "expected a second from 00 to 59", 17),
-        ("2026-07-24T10:00:0", "expected a digit", 18),
         ("2026-07-24T10:00:00.Z", "expected a digit after the point", 20),
-        ("2026-07-24T10:00:00.+00:00", "expected a digit after the point", 20),
+        ("2026-07-24T10:00:00.1234567890Z", fraction, 29),
         ("2026-07-24T10:00:00,5Z", "expected Z or an offset like +01:00", 19),
-        (
-            "2026-07-24T10:00:00.1234567890Z",
-            "expected at most 9 digits in a fraction, found another",
-            29,
-        ),
-        ("2026-07-24T10:00:00", "expected Z or an offset like +01:00", 19),
         ("2026-07-24T10:00:00.5", "expected Z or an offset like +01:00", 21),
-        (
-            "2026-07-24T10:00:00 00:00",
-            "expected Z or an offset, found a space (in a query, write + as %2B)",
-            19,
-        ),
-        (
-            "2026-07-24T10:00:00.25 02:00",
-            "expected Z or an offset, found a space (in a query, write + as %2B)",
-            22,
-        ),
-        ("2026-07-24T10:00:00\u{2212}01:00", "expected Z or an offset like +01:00", 19),
-        ("2026-07-24T10:00:00+", "expected a digit", 20),
-        ("2026-07-24T10:00:00+1:00", "expected a digit", 21),
+        ("2026-07-24T10:00:00 00:00", space, 19),
+        ("2026-07-24T10:00:00.25 02:00", space, 22),
         ("2026-07-24T10:00:00+0100", "expected ':'", 22),
         ("2026-07-24T10:00:00+24:00", "expected an hour from 00 to 23", 20),
         ("2026-07-24T10:00:00-23:60", "expected a minute from 00 to 59", 23),
         ("2026-07-24T10:00:00+01:00:00", "unexpected text after the offset", 25),
         ("2026-07-24T10:00:00Z ", "unexpected text after the offset", 20),
-        ("2026-07-24T10:00:00ZZ", "unexpected text after the offset", 20),
         ("9999-12-31T23:59:59-01:00", "expected a year from 0000 to 9999 in UTC", 0),
-        ("9999-12-31T23:59:60-00:01", "second 60 exists at 23:59:60 UTC only, not here:", 17),
         ("0000-01-01T00:00:00+01:00", "expected a year from 0000 to 9999 in UTC", 0),
         ("0000-01-01T00:59:60+01:00", "expected a year from 0000 to 9999 in UTC", 0),
+        ("9999-12-31T23:59:60-00:01", "second 60 exists at 23:59:60 UTC only, not here:", 17),
     ] {
         let error = Timestamp::parse(text).unwrap_err();
         assert_eq!(error.to_string(), format!("{reason} at byte {at}"), "{text}");
