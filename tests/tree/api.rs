@@ -100,10 +100,8 @@ fn a_compatible_version_breaks_no_user() {
 #[test]
 fn versions_are_compatible_as_cargo_takes_them() {
     for (before, now, expected) in [
-        ("0.1.0", "0.1.0", true),
         ("0.1.0", "0.1.7", true),
         ("0.1.0", "0.2.0", false),
-        ("0.1.0", "1.0.0", false),
         ("0.9.0", "1.9.0", false),
         ("1.0.0", "1.4.2", true),
         ("1.0.0", "2.0.0", false),
@@ -149,20 +147,11 @@ fn any_removal_and_any_new_case_of_a_closed_type_is_found() {
 /// Other crates' types in signatures bind users to their versions.
 #[test]
 fn public_signatures_mention_four_crates() {
-    const MAY: [&str; 9] = [
-        "call_assistant",
-        "core",
-        "alloc",
-        "std",
-        "http",
-        "serde",
-        "serde_core",
-        "serde_json",
-        "url",
-    ];
+    const LANGUAGE: [&str; 3] = ["core", "alloc", "std"];
+    const MAY: [&str; 6] = ["call_assistant", "http", "serde", "serde_core", "serde_json", "url"];
     for line in api().unwrap_or_default() {
         for named in crates(&line) {
-            assert!(MAY.contains(&named), "{named} in {line}");
+            assert!(LANGUAGE.contains(&named) || MAY.contains(&named), "{named} in {line}");
         }
     }
 }
