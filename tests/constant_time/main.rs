@@ -22,13 +22,11 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use call_assistant::Product;
-use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
-use call_assistant::rest::server::KeyDigest;
-use call_assistant::rest::server::{Cursor, CursorError, CursorKeys};
+use call_assistant::rest::server::{Cursor, CursorError, CursorKeys, KeyDigest};
 use call_assistant::rest::{ApiKey, Mode};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError};
+use call_assistant::{Product, Timestamp};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 const BODY: &[u8] = br#"{"id":"evt_1"}"#;
@@ -184,15 +182,9 @@ fn of_marked_secrets() {
 
     println!();
     let [first, second] = secrets.each_ref().map(|secret| secret.reveal().as_bytes());
-    for bytes in [
-        first,
-        second,
-        key.reveal().as_bytes(),
-        same_key.reveal().as_bytes(),
-        stored[0].as_bytes(),
-        stored[1].as_bytes(),
-        &cursor_key[..],
-    ] {
+    let [key_text, same_text] = [&key, &same_key].map(|key| key.reveal().as_bytes());
+    let [one, other] = stored.each_ref().map(|digest| &digest.as_bytes()[..]);
+    for bytes in [first, second, key_text, same_text, one, other, &cursor_key[..]] {
         println!("mark {:p} {}", bytes.as_ptr(), bytes.len());
     }
     println!("go");
@@ -286,11 +278,8 @@ impl Cursors {
             text[at] = if text[at] == b'A' { b'B' } else { b'A' };
             String::from_utf8(text).unwrap()
         };
-        let others = [
-            digit(right.len() - 22),
-            digit(right.len() - 3),
-            keys.seal(&other, Mode::Live, &cursor),
-        ];
+        let theirs = keys.seal(&other, Mode::Live, &cursor);
+        let others = [digit(right.len() - 22), digit(right.len() - 3), theirs];
         Self { account, right, others }
     }
 }

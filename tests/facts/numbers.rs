@@ -19,18 +19,10 @@ use crate::texts;
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// A number, or several in a row, and the sentences that say it. In a sentence `#` stands for a number, `#d` for a
-/// duration such as `7 h 12 min`, and `#l` for a list of at least three durations. A sentence goes over the ends
-/// of lines. Case, punctuation and the marks of comments do not count.
-struct Fact {
-    name: &'static str,
-    values: Vec<u64>,
-    sentences: &'static [&'static str],
-}
-
-fn fact(name: &'static str, values: &[u64], sentences: &'static [&'static str]) -> Fact {
-    Fact { name, values: values.to_vec(), sentences }
-}
+/// A number, or several in a row, and the sentences that say it, with semicolons between. In a sentence `#` stands
+/// for a number, `#d` for a duration such as `7 h 12 min`, and `#l` for a list of at least three durations. A sentence
+/// goes over the ends of lines. Case, punctuation and the marks of comments do not count.
+type Fact = (Vec<u64>, &'static str);
 
 fn facts() -> Vec<Fact> {
     let seconds = |span: Duration| span.as_secs();
@@ -38,154 +30,59 @@ fn facts() -> Vec<Fact> {
     let warn: Vec<u64> = FAILURES_TO_WARN.iter().map(|count| (*count).into()).collect();
     let remind: Vec<u64> = REMINDER_DAYS.iter().map(|days| (*days).into()).collect();
     let len = |len: usize| u64::try_from(len).unwrap();
-    let first_failures = [FIRST_FAILURES_TO_SUSPECT.into(), seconds(SUSPECT_SPAN)];
+    let suspect = [FIRST_FAILURES_TO_SUSPECT.into(), seconds(SUSPECT_SPAN)];
     let [limit, most] = [ListCalls::DEFAULT_LIMIT, ListCalls::MAX_LIMIT].map(len);
     vec![
         // DEL-4 to DEL-6
-        fact(
-            "MAX_ATTEMPTS",
-            &[MAX_ATTEMPTS.into()],
-            &["delivery has # attempts", "attempts of a delivery #", "# attempts in all"],
-        ),
-        fact("RETRY_WAITS", &waits, &["waits of #l", "again after #l"]),
-        fact("LONGEST_DELIVERY", &[seconds(LONGEST_DELIVERY)], &["begins late #d"]),
-        fact(
-            "ATTEMPT_TIMEOUT",
-            &[seconds(ATTEMPT_TIMEOUT)],
-            &["no answer within #d", "longest attempt #d", "after #d without the head"],
-        ),
-        fact(
-            "ATTEMPT_LEASE",
-            &[seconds(ATTEMPT_LEASE)],
-            &["lease of #d", "sender that began it #d", "committed before the request for #d"],
-        ),
+        (vec![MAX_ATTEMPTS.into()], "delivery has # attempts; attempts of a delivery #"),
+        (vec![MAX_ATTEMPTS.into()], "# attempts in all"),
+        (waits, "waits of #l; again after #l"),
+        (vec![seconds(LONGEST_DELIVERY)], "begins late #d"),
+        (vec![seconds(ATTEMPT_TIMEOUT)], "no answer within #d; longest attempt #d"),
+        (vec![seconds(ATTEMPT_TIMEOUT)], "after #d without the head"),
+        (vec![seconds(ATTEMPT_LEASE)], "lease of #d; sender that began it #d"),
+        (vec![seconds(ATTEMPT_LEASE)], "committed before the request for #d"),
         // DEL-7
-        fact(
-            "FAILURES_TO_DISABLE",
-            &[FAILURES_TO_DISABLE.into()],
-            &[
-                "by # failed deliveries",
-                "# failed deliveries in a row",
-                "the # failed delivery in a row",
-                "# deliveries that failed",
-                "a 410 or # failures",
-                "by # failures",
-                "after # failures each",
-                "row that disable an endpoint #",
-                "the # failure in a row",
-            ],
-        ),
-        fact("FAILURES_TO_WARN", &warn, &["owner of an endpoint #, # and #", "failing #, # or #"]),
-        fact(
-            "FIRST_FAILURES_TO_SUSPECT and SUSPECT_SPAN",
-            &first_failures,
-            &["first attempts of # deliveries in a row failed over at least #d"],
-        ),
-        fact(
-            "FIRST_FAILURES_TO_SUSPECT",
-            &first_failures[..1],
-            &["first attempts fail that make an endpoint suspect #"],
-        ),
-        fact("SUSPECT_SPAN", &first_failures[1..], &["FIRST_FAILURES_TO_SUSPECT #d"]),
-        fact("REMINDER_DAYS", &remind, &["after # day and after #", "a disabled endpoint # and #"]),
+        (vec![FAILURES_TO_DISABLE.into()], "by # failed deliveries; # failed deliveries in a row"),
+        (vec![FAILURES_TO_DISABLE.into()], "the # failed delivery in a row"),
+        (vec![FAILURES_TO_DISABLE.into()], "# deliveries that failed; a 410 or # failures"),
+        (vec![FAILURES_TO_DISABLE.into()], "by # failures; after # failures each"),
+        (vec![FAILURES_TO_DISABLE.into()], "row that disable an endpoint #"),
+        (vec![FAILURES_TO_DISABLE.into()], "the # failure in a row"),
+        (warn, "owner of an endpoint #, # and #; failing #, # or #"),
+        (suspect.to_vec(), "first attempts of # deliveries in a row failed over at least #d"),
+        (suspect[..1].to_vec(), "first attempts fail that make an endpoint suspect #"),
+        (suspect[1..].to_vec(), "FIRST_FAILURES_TO_SUSPECT #d"),
+        (remind, "after # day and after #; a disabled endpoint # and #"),
         // DEL-9
-        fact(
-            "RETENTION",
-            &[seconds(RETENTION)],
-            &[
-                "kept for #d",
-                "the event is #d old",
-                "no delivery of the last #d",
-                "#d after the event",
-                "#d from the event",
-                "manual attempt for #d",
-                "the #d of retention",
-            ],
-        ),
-        fact(
-            "InboxEntry::RETENTION",
-            &[seconds(InboxEntry::RETENTION)],
-            &[
-                "timestamptz now interval #d",
-                "handled_at now interval #d",
-                "a processed event #d",
-                "rows are deleted after #d",
-            ],
-        ),
+        (vec![seconds(RETENTION)], "kept for #d; the event is #d old; no delivery of the last #d"),
+        (vec![seconds(RETENTION)], "#d after the event; #d from the event; manual attempt for #d"),
+        (vec![seconds(RETENTION)], "the #d of retention"),
+        (vec![seconds(InboxEntry::RETENTION)], "timestamptz now interval #d"),
+        (vec![seconds(InboxEntry::RETENTION)], "handled_at now interval #d; a processed event #d"),
+        (vec![seconds(InboxEntry::RETENTION)], "rows are deleted after #d"),
         // EVT-8, SIG-3 to SIG-5
-        fact("ActiveClaim::LEASE", &[seconds(ActiveClaim::LEASE)], &["claim on it lasts #d"]),
-        fact(
-            "Verifier::TOLERANCE",
-            &[seconds(Verifier::TOLERANCE)],
-            &[
-                "now #d either way",
-                "more than #d from now",
-                "tolerance is #d",
-                "may differ by #d",
-                "unless another one is set #d",
-            ],
-        ),
-        fact(
-            "Verifier::TOLERANCE, without its unit",
-            &[seconds(Verifier::TOLERANCE)],
-            &[
-                "TOLERANCE_SECONDS #",
-                "const Tolerance #",
-                "None tolerance #",
-                "1000 tolerance #",
-                "int tolerance #",
-                "time.now.to_i tolerance #",
-            ],
-        ),
-        fact("Signer::MAX_SECRETS", &[len(Signer::MAX_SECRETS)], &["newest first at most #"]),
-        fact("Signer::OVERLAP", &[seconds(Signer::OVERLAP)], &["signs too for a while #d"]),
-        fact(
-            "SigningSecret::MAX_LEN",
-            &[len(SigningSecret::MAX_LEN)],
-            &["visible ascii at most # bytes"],
-        ),
-        fact("EndpointUrl::MAX_LEN", &[len(EndpointUrl::MAX_LEN)], &["urls of at most # bytes"]),
+        (vec![seconds(ActiveClaim::LEASE)], "claim on it lasts #d"),
+        (vec![seconds(Verifier::TOLERANCE)], "now #d either way; more than #d from now"),
+        (vec![seconds(Verifier::TOLERANCE)], "tolerance is #d; may differ by #d"),
+        (vec![seconds(Verifier::TOLERANCE)], "unless another one is set #d"),
+        (vec![seconds(Verifier::TOLERANCE)], "TOLERANCE_SECONDS #; const Tolerance #"),
+        (vec![seconds(Verifier::TOLERANCE)], "None tolerance #; 1000 tolerance #; int tolerance #"),
+        (vec![seconds(Verifier::TOLERANCE)], "time.now.to_i tolerance #"),
+        (vec![len(Signer::MAX_SECRETS)], "newest first at most #"),
+        (vec![seconds(Signer::OVERLAP)], "signs too for a while #d"),
+        (vec![len(SigningSecret::MAX_LEN)], "visible ascii at most # bytes"),
+        (vec![len(EndpointUrl::MAX_LEN)], "urls of at most # bytes"),
         // LIST-2, LIST-6, RES-1, RATE-1
-        fact(
-            "ListCalls::MAX_LIMIT and DEFAULT_LIMIT",
-            &[most, limit],
-            &["limit list 1 to # ascii digits #", "maximum # default #"],
-        ),
-        fact(
-            "ListCalls::MAX_LIMIT",
-            &[most],
-            &["calls in the response 1 to #", "calls on a page 1 to #", "but not one from 1 to #"],
-        ),
-        fact(
-            "CursorKeys::MAX_LEN",
-            &[len(CursorKeys::MAX_LEN)],
-            &["without padding at most # bytes"],
-        ),
-        fact(
-            "MAX_ID_LEN",
-            &[len(MAX_ID_LEN)],
-            &["any text of 1 to # bytes", "path 1 to # bytes", "longest id # bytes"],
-        ),
-        fact(
-            "Quota::ACCOUNT",
-            &[Quota::ACCOUNT.per_minute().into()],
-            &["v1/account account read #"],
-        ),
-        fact(
-            "Quota::READS",
-            &[Quota::READS.per_minute().into()],
-            &["v1/calls calls read #", "call_id calls read #"],
-        ),
-        fact(
-            "Retry::MAX_RETRY_AFTER",
-            &[seconds(Retry::MAX_RETRY_AFTER)],
-            &["an http date #d at most", "that is honoured #d"],
-        ),
-        fact(
-            "Retry::MAX_RETRY_AFTER, without its unit",
-            &[seconds(Retry::MAX_RETRY_AFTER)],
-            &["min int seconds #", "math.min number seconds #"],
-        ),
+        (vec![most, limit], "limit list 1 to # ascii digits #; maximum # default #"),
+        (vec![most], "calls in the response 1 to #; calls on a page 1 to #"),
+        (vec![most], "but not one from 1 to #"),
+        (vec![len(CursorKeys::MAX_LEN)], "without padding at most # bytes"),
+        (vec![len(MAX_ID_LEN)], "any text of 1 to # bytes; path 1 to # bytes; longest id # bytes"),
+        (vec![Quota::ACCOUNT.per_minute().into()], "v1/account account read #"),
+        (vec![Quota::READS.per_minute().into()], "v1/calls calls read #; call_id calls read #"),
+        (vec![seconds(Retry::MAX_RETRY_AFTER)], "an http date #d at most; that is honoured #d"),
+        (vec![seconds(Retry::MAX_RETRY_AFTER)], "min int seconds #; math.min number seconds #"),
     ]
 }
 
@@ -207,32 +104,11 @@ fn words(text: &str) -> Vec<Word<'_>> {
 }
 
 fn number(word: &str) -> Option<u64> {
-    const WORDS: [&str; 21] = [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-        "twenty",
-    ];
+    const WORDS: &str = "zero one two three four five six seven eight nine ten eleven twelve \
+                         thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty";
     let word = word.to_lowercase();
     let digits = word.trim_end_matches("th").replace('_', "");
-    let by_name = || WORDS.iter().position(|name| *name == word);
+    let by_name = || WORDS.split(' ').position(|name| name == word);
     let tens = |word: &str| match word {
         "thirty" | "thirtieth" => Some(30),
         "twentieth" => Some(20),
@@ -306,8 +182,8 @@ fn each_text_says_the_numbers_of_the_library() {
     let (facts, texts) = (facts(), texts());
     let texts: Vec<_> = texts.iter().map(|(file, text)| (file, words(text))).collect();
     let mut wrong = Vec::new();
-    for Fact { name, values, sentences } in &facts {
-        for sentence in *sentences {
+    for (values, sentences) in &facts {
+        for sentence in sentences.split("; ") {
             let mut found = 0;
             for (file, words) in &texts {
                 let mut at = 0;
@@ -319,15 +195,14 @@ fn each_text_says_the_numbers_of_the_library() {
                     found += 1;
                     if numbers != *values {
                         let line = words[at].line;
-                        wrong.push(format!(
-                            "{file}:{line}: {sentence:?} says {numbers:?}, and {name} is {values:?}"
-                        ));
+                        let told = format!("{sentence:?} says {numbers:?}, not {values:?}");
+                        wrong.push(format!("{file}:{line}: {told}"));
                     }
                     at += len;
                 }
             }
             if found == 0 {
-                wrong.push(format!("no text says {sentence:?} of {name}: remove the sentence"));
+                wrong.push(format!("no text says {sentence:?}: remove the sentence"));
             }
         }
     }
