@@ -8,7 +8,7 @@ use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::client::{
     Action, Batch, CallPages, CallSync, Client, ClientError, Flow, FlowError, FlowTask, Progress,
-    Retry, Step, Ticket,
+    Retry, Step, Ticket, testing,
 };
 use call_assistant::rest::{GetAccount, GetCall, ListCalls};
 use http::{Request, Response};
@@ -48,26 +48,20 @@ fn answer<T: FlowTask>(
 
 #[track_caller]
 fn sent<T: FlowTask>(step: Step<'_, T>) -> (Request<()>, Ticket) {
-    match step {
-        Step::Send { request, ticket, .. } => (request, ticket),
-        other => panic!("{other:?} where a request is due"),
-    }
+    let Step::Send { request, ticket, .. } = step else { panic!("{step:?}, and no request") };
+    (request, ticket)
 }
 
 #[track_caller]
 fn waits<T: FlowTask>(step: Step<'_, T>) -> Timestamp {
-    match step {
-        Step::Wait(until) => until,
-        other => panic!("{other:?} where a wait is due"),
-    }
+    let Step::Wait(until) = step else { panic!("{step:?}, and no wait") };
+    until
 }
 
 #[track_caller]
 fn stopped<T: FlowTask>(step: Step<'_, T>) -> FlowError {
-    match step {
-        Step::Done(Err(error)) => error,
-        other => panic!("{other:?} where the flow should stop"),
-    }
+    let Step::Done(Err(error)) = step else { panic!("{step:?}, and no error") };
+    error
 }
 
 /// Sends the request that is due, answers it, and returns what is to be stored.
@@ -79,14 +73,13 @@ fn batch_of<T: FlowTask>(
 ) -> &T::Batch {
     let (_, ticket) = sent(flow.next(RANDOM, now));
     answer(flow, ticket, response, now);
-    match flow.next(RANDOM, now) {
-        Step::Store(batch) => batch,
-        other => panic!("{other:?} where a batch is due"),
-    }
+    let step = flow.next(RANDOM, now);
+    let Step::Store(batch) = step else { panic!("{step:?}, and no batch") };
+    batch
 }
 
 /// Follows a flow to its end: every request is answered, and every batch is stored.
-fn follow<T: FlowTask>(
+pub(super) fn follow<T: FlowTask>(
     flow: &mut Flow<T>,
     mut now: Timestamp,
     mut service: impl FnMut(&Request<()>) -> Response<Vec<u8>>,
@@ -169,9 +162,7 @@ fn what_may_help_is_tried_again_and_nothing_else() {
 fn retry_after_is_waited_for() {
     let mut flow = client().fetch(GetAccount);
     let (_, ticket) = sent(flow.next(RANDOM, at(0)));
-    let mut limited = refused(429, "rate_limit_exceeded");
-    limited.headers_mut().insert("retry-after", 17.into());
-    answer(&mut flow, ticket, limited, at(0));
+    answer(&mut flow, ticket, testing::rate_limited(17), at(0));
     assert_eq!(waits(flow.next(RANDOM, at(0))), at(17_500));
     // A clock that is set back makes nobody wait longer.
     assert_eq!(waits(flow.next(RANDOM, at(-HOUR))), at(-HOUR + 17_500));
@@ -247,10 +238,8 @@ fn a_sync_continues_from_what_was_stored_meanwhile() {
     let taken = CallSync::new().take_call(&call(3)).unwrap();
     flow.continue_from(taken.clone());
     answer(&mut flow, ticket, page(&[3, 2, 1], None), now);
-    match flow.next(RANDOM, now) {
-        Step::Store(batch) => assert_eq!(batch.calls, [call(2), call(1)]),
-        other => panic!("{other:?}"),
-    }
+    let Step::Store(batch) = flow.next(RANDOM, now) else { panic!() };
+    assert_eq!(batch.calls, [call(2), call(1)]);
     // While a batch is to be stored: its page is asked for again.
     flow.continue_from(taken.take_call(&call(2)).unwrap());
     flow.stored(); // of nothing
@@ -442,9 +431,7 @@ fn a_state_that_moved_keeps_the_wait() {
     for waited in [false, true] {
         let mut flow = client().sync(CallSync::new());
         let (_, ticket) = sent(flow.next(RANDOM, at(0)));
-        let mut limited = refused(429, "rate_limit_exceeded");
-        limited.headers_mut().insert("retry-after", "60".parse().unwrap());
-        answer(&mut flow, ticket, limited, at(0));
+        answer(&mut flow, ticket, testing::rate_limited(60), at(0));
         if waited {
             waits(flow.next(RANDOM, at(0)));
         }
@@ -562,24 +549,6 @@ fn a_list_that_was_stored_as_done_is_done() {
     assert!(matches!(flow.next(RANDOM, at(0)), Step::Done(Ok(()))));
 }
 
-/// What an earlier flow has begun says nothing of the calls written since.
-#[test]
-fn a_sync_that_was_left_half_way_ends_up_to_date() {
-    let mut flow = client().sync(CallSync::new());
-    let batch = batch_of(&mut flow, page(&[3, 2], Some("c")), at(HOUR));
-
-    let mut resumed = client().sync(batch.next.clone());
-    let (mut stored, mut asked) = (Vec::new(), Vec::new());
-    let service = |request: &_| {
-        let rest = cursor(request) == Some("c");
-        asked.push(rest);
-        if rest { page(&[1], None) } else { page(&[5, 3, 2, 1], None) }
-    };
-    follow(&mut resumed, at(2 * HOUR), service, |batch| stored.extend_from_slice(&batch.calls))
-        .unwrap();
-    assert_eq!((stored, asked), (vec![call(1), call(5)], vec![true, false]));
-}
-
 #[test]
 fn why_the_last_try_failed_is_there_for_a_log() {
     let mut flow = client().pages(ListCalls::new());
@@ -598,8 +567,7 @@ fn why_the_last_try_failed_is_there_for_a_log() {
 fn progress_says_how_far_it_is() {
     let mut flow = client().sync(CallSync::since(at(0)));
     assert_eq!(flow.progress().wanted, Some(at(0)));
-    let (_, ticket) = sent(flow.next(RANDOM, at(HOUR)));
-    answer(&mut flow, ticket, page(&[30, 20], Some("c")), at(HOUR));
+    batch_of(&mut flow, page(&[30, 20], Some("c")), at(HOUR));
     let Progress { pages, calls, failures, reached, .. } = flow.progress();
     assert_eq!((pages, calls, failures, reached), (1, 2, 0, Some(at(20 * SECOND))));
 }

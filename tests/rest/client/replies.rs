@@ -70,18 +70,6 @@ fn the_three_requests() {
     assert_eq!(client.url(&dots).unwrap_err(), ParameterError::CallIdDots);
 }
 
-/// KEY-6: a new key is checked, and then takes the old one's place.
-#[test]
-fn a_client_changes_its_key_and_nothing_else() {
-    let text = KEY.replace("d41d8cd9", "0cc175b9");
-    let client = client().with_key(text.parse().unwrap());
-    assert_eq!(client.authorization(), format!("Bearer {text}"));
-    assert_eq!(client.key().reveal(), text);
-    let request = client.request(&GetAccount).unwrap();
-    assert_eq!(request.headers()["authorization"], format!("Bearer {text}"));
-    assert_eq!(request.uri(), "https://api.example.com/public/v1/account");
-}
-
 /// One error type for both texts, and a way in for values that were parsed already.
 #[test]
 fn a_client_is_made_of_two_texts_or_two_values() {

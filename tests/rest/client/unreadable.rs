@@ -175,33 +175,6 @@ fn ids_are_kept_instead_of_a_date_that_nobody_believes() {
     }
 }
 
-/// D-91: what one false date on the first page bounds is nothing, whatever is on the page beside it.
-#[test]
-fn a_first_page_of_false_dates_bounds_nothing() {
-    let now = at(1_000 * SECOND);
-    // An hour ahead, or in the year 9999, alone or with what a slow clock has not reached.
-    for (row, ahead, others) in [
-        ("an hour ahead, alone", 4_600, vec![]),
-        ("the year 9999, alone", 251_634_988_800, vec![]),
-        ("the year 9999, by a slow clock", 251_634_988_800, vec![call(2, 1_890, 1_900)]),
-    ] {
-        let mut shown = vec![call(1, 1_895, ahead)];
-        shown.extend(others);
-        let list = page(&shown.iter().collect::<Vec<_>>(), None);
-        let step = CallSync::new().apply(&list, None, now).unwrap();
-        // It began before all of them, and shows two minutes later.
-        shown.push(call(3, 500, 1_100));
-        let list = page(&shown.iter().collect::<Vec<_>>(), None);
-        let later = at(1_120 * SECOND);
-        let event = stored(&step.next).take_call(&shown[shown.len() - 1]);
-        assert!(event.is_some(), "{row}");
-        let step = stored(&step.next).apply(&list, None, later).unwrap();
-        assert_eq!(fresh(&step), ["call_003"], "{row}");
-        let again = stored(&step.next).apply(&list, None, later).unwrap();
-        assert_eq!(fresh(&again), Vec::<&str>::new(), "{row}");
-    }
-}
-
 /// D-78: the largest of the first page is the watermark once the clock has passed it.
 #[test]
 fn a_slow_clock_catches_up() {

@@ -120,18 +120,16 @@ impl Scenario {
 
     #[track_caller]
     pub(crate) fn calls_query(&mut self) -> CallsQuery {
-        match self.authorized() {
-            Ok(Authorized::Calls(query)) => query,
-            other => panic!("{other:?} where calls are asked for"),
-        }
+        let authorized = self.authorized();
+        let Ok(Authorized::Calls(query)) = authorized else { panic!("{authorized:?}") };
+        query
     }
 
     #[track_caller]
     pub(crate) fn call_query(&mut self) -> CallQuery {
-        match self.authorized() {
-            Ok(Authorized::Call(query)) => query,
-            other => panic!("{other:?} where a call is asked for"),
-        }
+        let authorized = self.authorized();
+        let Ok(Authorized::Call(query)) = authorized else { panic!("{authorized:?}") };
+        query
     }
 
     /// Goes all the way, with a host that does its part.

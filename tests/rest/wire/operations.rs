@@ -202,7 +202,9 @@ fn instants_are_read_whole_and_named_when_wrong() {
         assert!(error.to_string().starts_with(name), "{error}");
         assert!(!error.to_string().contains("05T10"), "no value is repeated: {error}");
     }
-    assert_eq!(ParameterError::CreatedRange.parameter(), Some(before));
+    let range = ParameterError::CreatedRange;
+    assert_eq!(range.parameter(), Some(before));
+    assert_eq!(range.to_string(), "created_before is earlier than created_after");
     let hint = ListCalls::from_query(&format!("{day}+00:00")).unwrap_err();
     assert!(hint.to_string().contains("write + as %2B"), "{hint}");
 }
