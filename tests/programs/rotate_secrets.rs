@@ -3,6 +3,7 @@ use http::StatusCode;
 
 use crate::program::list_calls::list_calls;
 use crate::program::rotate_secrets::{api_key, cursor_keys, signing_secret};
+use crate::program::serve_api::database;
 use crate::service::Service;
 
 #[test]
@@ -39,11 +40,7 @@ fn a_walk_goes_on_while_cursor_keys_change() {
         })
         .map(|calls| calls.len())
     };
-    let before = one_key(old);
+    let before = database::cursor_keys(old);
     assert_eq!(walk([&before, &verifies, &signs]).unwrap(), 120);
     assert_eq!(walk([&verifies, &signs, &alone]).unwrap(), 120, "signed by the new key");
-}
-
-fn one_key(old: [u8; 32]) -> CursorKeys {
-    crate::program::serve_api::database::cursor_keys(old)
 }

@@ -155,18 +155,15 @@ fn errors_never_show_a_value() {
 #[test]
 fn a_field_is_named_only_if_it_is_written_like_one() {
     let longest = "a".repeat(40);
-    for (name, shown) in [
-        ("snake_case_9", "snake_case_9"),
-        (&longest, &longest),
-        (&format!("{longest}a"), "?"),
-        ("", "?"),
-        ("+4712", "?"),
-        ("4712", "?"),
-        ("Kari", "?"),
-    ] {
-        let text = format!("{{\"{name}\": }}");
-        let error = Call::from_json(text.as_bytes()).unwrap_err();
-        assert_eq!(error.field(), Some(shown), "{name}");
+    let named = |name: &str| {
+        let error = Call::from_json(format!("{{\"{name}\": }}").as_bytes()).unwrap_err();
+        error.field().map(str::to_owned)
+    };
+    for name in ["snake_case_9", &longest] {
+        assert_eq!(named(name).as_deref(), Some(name));
+    }
+    for name in [&format!("{longest}a"), "", "+4712", "4712", "Kari"] {
+        assert_eq!(named(name).as_deref(), Some("?"), "{name}");
     }
 }
 
@@ -186,25 +183,21 @@ fn an_object_is_nothing_but_an_object() {
 
 #[test]
 fn what_stands_behind_or_before_the_value_is_refused() {
-    for (text, kind) in [
-        (format!("{CALL}x"), ParseErrorKind::Syntax),
-        (format!("{CALL}-"), ParseErrorKind::Syntax),
-        (format!("{CALL}{CALL}"), ParseErrorKind::Syntax),
-        (format!("\u{feff}{CALL}"), ParseErrorKind::Syntax),
-        (String::new(), ParseErrorKind::Truncated),
-        (" \n\t".into(), ParseErrorKind::Truncated),
-    ] {
-        assert_eq!(Call::from_json(text.as_bytes()).unwrap_err().kind(), kind, "{text}");
+    let read = |text: &str| Call::from_json(text.as_bytes());
+    for around in ["CALLx", "CALL-", "CALLCALL", "\u{feff}CALL"] {
+        let error = read(&around.replace("CALL", CALL)).unwrap_err();
+        assert_eq!(error.kind(), ParseErrorKind::Syntax, "{around}");
     }
-    let spaced = format!(" \r\n{CALL}\n");
-    assert_eq!(Call::from_json(spaced.as_bytes()), Call::from_json(CALL.as_bytes()));
+    for nothing in ["", " \n\t"] {
+        assert_eq!(read(nothing).unwrap_err().kind(), ParseErrorKind::Truncated, "{nothing:?}");
+    }
+    assert_eq!(read(&format!(" \r\n{CALL}\n")), read(CALL));
 }
 
 #[test]
 fn what_is_not_utf_8_is_refused_with_its_place() {
     let mut text = CALL.as_bytes().to_vec();
-    let at = CALL.find("Private").unwrap();
-    text[at] = 0xff;
+    text[CALL.find("Private").unwrap()] = 0xff;
     let error = Call::from_json(&text).unwrap_err();
     assert_eq!(error.kind(), ParseErrorKind::NotUtf8);
     assert_eq!(error.to_string(), "not UTF-8 at line 3 column 33");

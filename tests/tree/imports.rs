@@ -164,16 +164,9 @@ fn circles(read: &Crate) -> BTreeMap<String, String> {
     }
     let mut reaches: BTreeSet<(&str, &str)> = uses.keys().map(|(a, b)| (&**a, &**b)).collect();
     for middle in folder_of.keys() {
-        let from: Vec<&str> = folder_of
-            .keys()
-            .map(|room| &**room)
-            .filter(|room| reaches.contains(&(room, middle)))
-            .collect();
-        for to in
-            folder_of.keys().filter(|room| reaches.contains(&(middle, room))).collect::<Vec<_>>()
-        {
-            reaches.extend(from.iter().map(|from| (*from, &**to)));
-        }
+        let to: Vec<_> = reaches.iter().filter(|way| way.0 == middle).map(|way| way.1).collect();
+        let from: Vec<_> = reaches.iter().filter(|way| way.1 == middle).map(|way| way.0).collect();
+        reaches.extend(from.iter().flat_map(|from| to.iter().map(|to| (*from, *to))));
     }
     let mut found = BTreeMap::new();
     for room in folder_of.keys() {
