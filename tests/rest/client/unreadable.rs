@@ -4,7 +4,7 @@ use call_assistant::Timestamp;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::client::{Batch, CallSync};
 
-use super::sync::{call, fresh, page};
+use super::sync::{NOW, call, fresh, page};
 use crate::dice::{SECOND, at};
 
 fn with(items: &[&str], cursor: Option<&str>) -> CallList {
@@ -33,8 +33,6 @@ fn stored(sync: &CallSync) -> CallSync {
     assert_eq!(&read, sync, "{text}");
     read
 }
-
-const NOW: i64 = 10_000 * SECOND;
 
 /// Every way in which an item may be unreadable: it comes once, whole, with its reason, and neither
 /// the page nor the walk stops at it.

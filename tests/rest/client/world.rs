@@ -103,10 +103,9 @@ impl Service {
     }
 
     /// Of a hundred calls, dates so many ahead of when they show: by up to a time, or to the year
-    /// 9999. Returns how many.
-    pub(crate) fn date_ahead(&mut self, percent: u64, by: Option<i64>, dice: &mut Dice) -> usize {
+    /// 9999.
+    pub(crate) fn date_ahead(&mut self, percent: u64, by: Option<i64>, dice: &mut Dice) {
         const YEAR_9999: i64 = 251_634_988_800 * SECOND;
-        let mut dated = 0;
         for Written { call, visible } in &mut self.calls {
             if dice.chance(percent) {
                 let created = by.map_or(YEAR_9999, |by| *visible + SECOND + dice.span(by));
@@ -114,11 +113,9 @@ impl Service {
                 if dice.chance(30) {
                     call.started_at = at(created - SECOND);
                 }
-                dated += 1;
             }
         }
         self.sort();
-        dated
     }
 
     pub(crate) fn calls(&self) -> &[Written] {

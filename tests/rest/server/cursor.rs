@@ -257,6 +257,8 @@ fn keys_rotate() {
     renamed[1] = 8;
     assert_eq!(opens(&rotated, &URL_SAFE_NO_PAD.encode(renamed)), Err(CursorError::Digest));
 
+    let shown = "CursorKeys { first: CursorKey { id: 7, .. }, others: [CursorKey { id: 8, .. }] }";
+    assert_eq!(format!("{prepared:?}"), shown);
     for ring in [rotated, before] {
         let taken = ring.with_key(7, [4; 32]).unwrap_err();
         assert_eq!(
