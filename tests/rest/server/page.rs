@@ -18,10 +18,6 @@ fn call(id: &str, started: u64, created: u64) -> Call {
     Call::new(CallId::parse(id).unwrap(), second(started), second(created))
 }
 
-fn created(at: Timestamp) -> Call {
-    Call::new(CallId::parse("call_1").unwrap(), second(0), at)
-}
-
 fn row(call: Call) -> CallRow {
     CallRow { account_id: account_id(), mode: Mode::Live, call }
 }
@@ -86,7 +82,8 @@ fn ranges() {
         (early, early, [false; 5]),
     ] {
         let filter = within(after, before);
-        let found = [99, 100, 199, 200, 201].map(|nanos| filter.matches(&created(at(nanos))));
+        let created = |nanos| Call::new(CallId::parse("call_1").unwrap(), second(0), at(nanos));
+        let found = [99, 100, 199, 200, 201].map(|nanos| filter.matches(&created(nanos)));
         assert_eq!(found, inside, "{filter:?}");
         let query = query(&list(100).with_filter(filter.clone()));
         assert_eq!(*query.filter(), filter);
