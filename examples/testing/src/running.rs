@@ -119,9 +119,14 @@ impl Running {
         self.ended()
     }
 
+    /// Returns its number.
+    pub fn id(&self) -> u32 {
+        self.child.lock().unwrap().id()
+    }
+
     /// Sends a signal. The shell has `kill` where nothing else does.
     pub fn signal(&self, name: &str) {
-        let id = self.child.lock().unwrap().id().to_string();
+        let id = self.id().to_string();
         let mut shell = Command::new("sh");
         assert!(shell.args(["-c", "kill -$0 $1", name, &id]).status().unwrap().success());
     }
@@ -139,7 +144,7 @@ impl Running {
 
     /// Returns its peak memory in KiB, where the system tells.
     pub fn peak_memory(&self) -> Option<u64> {
-        let id = self.child.lock().unwrap().id();
+        let id = self.id();
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
         let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
         line.split_whitespace().nth(1)?.parse().ok()

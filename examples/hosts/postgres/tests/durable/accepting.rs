@@ -1,16 +1,12 @@
 //! Accepting events, in both hosts' stores.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant_postgres::clock;
 use call_assistant_postgres::queue::{Accepted, accept};
 use call_assistant_service::store::{Store, Tables};
 use host::data;
 use serde_json::{Value, json};
 
+use crate::support::ping_of;
 use crate::support::receiver::Reply;
 use crate::support::service::Service;
 
@@ -45,7 +41,7 @@ async fn no_store_accepts_an_event_for_another_accounts_endpoint() {
         let mut tables = memory.lock();
         let (number, _) = tables.endpoint(&format!("we_{n}")).unwrap();
         let stored = deliveries(&tables);
-        let accepted = tables.accept(&ping(account, now), Some(number), now);
+        let accepted = tables.accept(&ping_of(account, &n.to_string(), now), Some(number), now);
         let accepted = accepted.map(|sent| sent.len()).map_err(drop);
         assert_eq!(accepted, expected, "memory, {account} for we_{n}");
         let more = expected.unwrap_or_default();
@@ -62,12 +58,11 @@ async fn no_store_accepts_an_event_for_another_accounts_endpoint() {
         let number = i32::try_from(number).unwrap();
         let events = "SELECT count(*) FROM events";
         let stored = service.count(events).await;
-        let event = ping(account, now);
-        let accept = service
-            .world
-            .database
-            .change(async |change| accept(change, &event, Some(number), None, now).await);
-        let accepted = match accept.await {
+        let event = ping_of(account, &n.to_string(), now);
+        let database = &service.world.database;
+        let accepted =
+            database.change(async |change| accept(change, &event, Some(number), None, now).await);
+        let accepted = match accepted.await {
             Ok(Accepted::New(ids)) => Ok(ids.len()),
             Ok(Accepted::Again) => panic!("{account} for {n} was accepted before"),
             Err(error) => {
@@ -80,14 +75,4 @@ async fn no_store_accepts_an_event_for_another_accounts_endpoint() {
         let more = i64::from(expected.is_ok());
         assert_eq!(service.count(events).await, stored + more, "PostgreSQL, {account} for {n}");
     }
-}
-
-/// An event of an account.
-fn ping(account: &str, now: Timestamp) -> EventBody {
-    static MADE: AtomicU64 = AtomicU64::new(0);
-    let nth = MADE.fetch_add(1, Ordering::Relaxed).to_string();
-    let id = EventId::derived(&[account, "ping", &nth]);
-    let account = AccountId::parse(account).unwrap();
-    let version = ApiVersion::parse("2026-01-15").unwrap();
-    NewEvent::new(id, account, version, Origin::voice(), now).ping("Hello.").unwrap()
 }

@@ -31,7 +31,6 @@ use host::rows::{
 };
 use host::store::plan::Plan;
 use http::StatusCode;
-use serde_json::json;
 use testing::store::{Calm, EndpointRow, Place, Store, Time};
 use tokio::runtime;
 use tokio::sync::mpsc;
@@ -467,7 +466,7 @@ impl World {
         let shard = |path: &String| queue::shard_of(path.trim_start_matches("/endpoints/"));
         let shards = paths.iter().map(|path| shard(path).cast_unsigned()).collect();
         for path in &paths {
-            service.api.ask("POST", &format!("{path}/recover"), &json!({}), 202);
+            service.post(&format!("{path}/recover"), 202);
         }
         let options =
             format!("-c deadlock_timeout={} -c lock_timeout=0 -c statement_timeout=0", DEADLOCK.0);

@@ -7,30 +7,23 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+use call_assistant_postgres::clock;
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
-use call_assistant_postgres::queue::accept;
 use rcgen::{CertificateParams, KeyPair};
-use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::json;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use crate::clocks;
-use crate::migrating::log_in;
 use crate::sending::LEAST;
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::running::File;
-use crate::support::service::{DAMAGE, Service};
-use crate::support::{Running, shifted};
-
-const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
+use crate::support::running::{File, request};
+use crate::support::service::{DAMAGE, SENDER, Service};
+use crate::support::{Running, ping_of, shifted};
 
 /// How often to look, and how many times: each look stands for a minute of the rules.
 const EVERY: Duration = Duration::from_millis(500);
@@ -43,8 +36,8 @@ const MORE_LOOKS: usize = 54;
 const BEGIN: usize = 4;
 
 /// The processes that are looked at, and what was seen.
-struct Recording {
-    name: &'static str,
+struct Recording<'a> {
+    name: String,
     /// The alerts that have to fire.
     fires: &'static [&'static str],
     /// Those that may fire too.
@@ -55,18 +48,17 @@ struct Recording {
     /// A pattern of a line that is in a log.
     says: Option<&'static str>,
     most: usize,
-    targets: BTreeMap<&'static str, Target>,
+    targets: BTreeMap<&'static str, Target<'a>>,
     looks: Vec<BTreeMap<&'static str, Option<String>>>,
 }
 
 /// One process, asked on one connection as a monitoring system does.
-struct Target {
-    address: String,
-    log: Arc<Mutex<String>>,
+struct Target<'a> {
+    process: &'a Running,
     stream: Option<BufReader<TcpStream>>,
 }
 
-impl Target {
+impl Target<'_> {
     fn look(&mut self) -> Option<String> {
         let seen = self.ask();
         if seen.is_none() {
@@ -77,12 +69,12 @@ impl Target {
 
     fn ask(&mut self) -> Option<String> {
         if self.stream.is_none() {
-            let stream = TcpStream::connect(&self.address).ok()?;
+            let stream = TcpStream::connect(self.process.monitoring()).ok()?;
             stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
             self.stream = Some(BufReader::new(stream));
         }
         let stream = self.stream.as_mut()?;
-        let head = format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", self.address);
+        let head = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
         stream.get_mut().write_all(head.as_bytes()).ok()?;
         let (mut length, mut line) = (0, String::new());
         while stream.read_line(&mut line).ok()? > 2 {
@@ -97,15 +89,16 @@ impl Target {
     }
 }
 
-impl Recording {
-    fn new(name: &'static str, fires: &'static [&'static str]) -> Self {
+impl<'a> Recording<'a> {
+    /// Is named as the test. Some alerts have to fire, and others may.
+    fn new(fires: &'static [&'static str], may_fire: &'static [&'static str]) -> Self {
         let (targets, looks) = (BTreeMap::new(), Vec::new());
-        Self { name, fires, may_fire: &[], row: None, says: None, most: LOOKS, targets, looks }
+        let name = thread::current().name().unwrap().rsplit(':').next().unwrap().to_owned();
+        Self { name, fires, may_fire, row: None, says: None, most: LOOKS, targets, looks }
     }
 
-    fn of(mut self, instance: &'static str, process: &Running) -> Self {
-        let (address, log) = (process.monitoring().to_owned(), process.written());
-        self.targets.insert(instance, Target { address, log, stream: None });
+    fn of(mut self, instance: &'static str, process: &'a Running) -> Self {
+        self.targets.insert(instance, Target { process, stream: None });
         self
     }
 
@@ -124,25 +117,27 @@ impl Recording {
         Self { most, ..self }
     }
 
-    /// Has alerts that may fire too.
-    fn may_fire(self, may_fire: &'static [&'static str]) -> Self {
-        Self { may_fire, ..self }
-    }
-
     /// The lines about failures and shards so far.
     fn said(&self) -> Vec<String> {
-        let logs = self.targets.iter().map(|(name, target)| (name, target.log.lock().unwrap()));
+        let logs = self.targets.iter().map(|(name, target)| (name, target.process.log()));
         let mut said = Vec::new();
         for (name, log) in logs {
-            let told = log.lines().filter_map(|line| line.split_once("Z "));
-            let told = told.map(|(_, line)| line).filter(|line| {
-                ["WARN ", "ERROR", "INFO  shards", "INFO  over"]
-                    .iter()
-                    .any(|of| line.starts_with(of))
-            });
+            let kinds = ["WARN ", "ERROR", "INFO  shards", "INFO  over"];
+            let told = log.lines().filter_map(|line| Some(line.split_once("Z ")?.1));
+            let told = told.filter(|line| kinds.iter().any(|of| line.starts_with(of)));
             said.extend(told.map(|line| format!("{name}: {line}")));
         }
         said
+    }
+
+    /// Looks, and does something when it begins.
+    async fn begin(self, mut step: impl AsyncFnMut()) {
+        self.run(async |look| {
+            if look == BEGIN {
+                step().await;
+            }
+        })
+        .await;
     }
 
     /// Looks, and does something before each look.
@@ -192,8 +187,8 @@ async fn one_endpoint_is_broken() {
     let well: Vec<String> = (0..6)
         .map(|n| service.endpoint_of("acct_2", &format!("/well{n}"), &[Reply::Status(204)]))
         .collect();
-    let senders = [(); 2].map(|()| service.world.start("sender", &SENDER));
-    let recording = Recording::new("one_endpoint_is_broken", &[])
+    let senders = [(); 2].map(|()| service.sender());
+    let recording = Recording::new(&[], &[])
         .row("one endpoint is suspect", "nothing: its owner is told")
         .of("api", &service.api)
         .of("sender-1", &senders[0])
@@ -213,14 +208,12 @@ async fn one_endpoint_is_broken() {
 #[ignore = "writes a file for another reader"]
 async fn the_database_is_away() {
     let mut service = Service::new().await;
-    let sender = service.world.start("sender", &SENDER);
-    let recording = Recording::new("the_database_is_away", &["StoreDown", "ApiFails"])
-        .may_fire(&["StoreOutOfReach"])
+    let sender = service.sender();
+    Recording::new(&["StoreDown", "ApiFails"], &["StoreOutOfReach"])
         .row("StoreDown", "Repair the database")
         .says("no connection to")
         .of("api", &service.api)
-        .of("sender", &sender);
-    recording
+        .of("sender", &sender)
         .run(async |look| {
             if look == BEGIN {
                 service.world.server.stop();
@@ -235,16 +228,15 @@ async fn the_database_is_away() {
 async fn all_senders_die() {
     let service = Service::new().await;
     let well = service.endpoint("/well", &[Reply::Status(204)]);
-    let mut sender = Some(service.world.start("sender", &SENDER));
-    let recording =
-        Recording::new("all_senders_die", &["NoSender", "WebhooksLate", "ProcessMissing"])
-            .row("NoSender", "start one")
-            .of("api", &service.api)
-            .of("sender", sender.as_ref().unwrap());
+    let sender = service.sender();
+    let recording = Recording::new(&["NoSender", "WebhooksLate", "ProcessMissing"], &[])
+        .row("NoSender", "start one")
+        .of("api", &service.api)
+        .of("sender", &sender);
     recording
         .run(async |look| {
             if look == BEGIN {
-                sender = None;
+                drop(sender.kill());
             }
             service.ping(&well);
         })
@@ -255,22 +247,16 @@ async fn all_senders_die() {
 #[ignore = "writes a file for another reader"]
 async fn one_sender_dies() {
     let service = Service::new().await;
-    let left = service.world.start("sender", &SENDER);
-    let mut dies = Some(service.world.start("sender", &SENDER));
-    let recording = Recording::new("one_sender_dies", &["SenderDied", "ProcessMissing"])
+    let left = service.sender();
+    let dies = service.sender();
+    let recording = Recording::new(&["SenderDied", "ProcessMissing"], &[])
         .row("SenderDied", "others have its shards")
         .says("a sender has vanished")
         .looks(MORE_LOOKS)
         .of("sender-1", &left)
-        .of("sender-2", dies.as_ref().unwrap());
+        .of("sender-2", &dies);
     service.becomes(LEAST, 32).await;
-    recording
-        .run(async |look| {
-            if look == BEGIN {
-                dies = None;
-            }
-        })
-        .await;
+    recording.begin(async || drop(dies.kill())).await;
 }
 
 // After a restart all leases have ended, and whoever is back first takes the shards of who is not.
@@ -278,26 +264,24 @@ async fn one_sender_dies() {
 #[ignore = "writes a file for another reader"]
 async fn the_database_restarts() {
     let mut service = Service::new().await;
-    let senders = [(); 2].map(|()| service.world.start("sender", &SENDER));
-    let recording = Recording::new("the_database_restarts", &[])
-        .may_fire(&["StoreDown", "StoreOutOfReach", "NoSender"])
+    let senders = [(); 2].map(|()| service.sender());
+    let recording = Recording::new(&[], &["StoreDown", "StoreOutOfReach", "NoSender"])
         .row("`shards` in a log has `taken_over`, and no log", "the shards are shared again")
         .says("taken_over=[1-9]")
         .looks(MORE_LOOKS)
         .of("sender-1", &senders[0])
         .of("sender-2", &senders[1]);
     service.becomes(LEAST, 32).await;
-    let late = Pid::from_raw(senders[1].id().cast_signed()).unwrap();
     recording
         .run(async |look| {
             if look == BEGIN {
                 service.world.server.stop();
             }
             if look == BEGIN + 12 {
-                kill_process(late, Signal::STOP).unwrap();
+                senders[1].signal("STOP");
                 service.world.server.launch().unwrap();
                 tokio::time::sleep(Duration::from_secs(2)).await;
-                kill_process(late, Signal::CONT).unwrap();
+                senders[1].signal("CONT");
             }
         })
         .await;
@@ -307,15 +291,10 @@ async fn the_database_restarts() {
 #[ignore = "writes a file for another reader"]
 async fn everything_dies() {
     let service = Service::new().await;
-    let mut sender = Some(service.world.start("sender", &SENDER));
-    let recording = Recording::new("everything_dies", &["NothingRuns", "ProcessMissing"])
-        .of("sender", sender.as_ref().unwrap());
-    recording
-        .run(async |look| {
-            if look == BEGIN {
-                sender = None;
-            }
-        })
+    let sender = service.sender();
+    Recording::new(&["NothingRuns", "ProcessMissing"], &[])
+        .of("sender", &sender)
+        .begin(async || drop(sender.kill()))
         .await;
 }
 
@@ -330,9 +309,8 @@ async fn many_endpoints_fail() {
         .collect();
     let more = ["--time-scale", "0.00001"];
     let sender = service.world.start("sender", &[&SENDER[..], &more].concat());
-    let fires = &["WebhooksFailing", "EndpointsDisabled"];
-    let recording = Recording::new("many_endpoints_fail", fires).of("sender", &sender);
-    recording
+    Recording::new(&["WebhooksFailing", "EndpointsDisabled"], &[])
+        .of("sender", &sender)
         .run(async |look| {
             if look == BEGIN {
                 let fail = "UPDATE endpoints SET first_failures = 5, first_failed_at = now()
@@ -361,10 +339,9 @@ async fn a_sender_has_no_files_left() {
             service.endpoint_of(&account, &format!("/silent-{account}-{n}"), &[Reply::Nothing])
         })
         .collect();
-    let sender = service.world.start("sender", &SENDER);
-    let fires = &["FilesExhausted", "WebhooksUnsent"];
-    let recording = Recording::new("a_sender_has_no_files_left", fires).of("sender", &sender);
-    recording
+    let sender = service.sender();
+    Recording::new(&["FilesExhausted", "WebhooksUnsent"], &[])
+        .of("sender", &sender)
         .run(async |look| {
             // Nearly all are open first. With none left, how many there are cannot be read either.
             if look == BEGIN {
@@ -387,9 +364,9 @@ async fn a_sender_has_no_files_left() {
 async fn writes_are_lost() {
     let service = Service::new().await;
     let well = service.endpoint("/well", &[Reply::Status(204)]);
-    let sender = service.world.start("sender", &SENDER);
-    let recording = Recording::new("writes_are_lost", &["SendersCollide"]).of("sender", &sender);
-    recording
+    let sender = service.sender();
+    Recording::new(&["SendersCollide"], &[])
+        .of("sender", &sender)
         .run(async |look| {
             if look == BEGIN {
                 let lose = "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS
@@ -409,23 +386,15 @@ async fn writes_are_lost() {
 async fn events_come_late() {
     let service = Service::new().await;
     service.endpoint("/well", &[Reply::Status(204)]);
-    let sender = service.world.start("sender", &SENDER);
-    let recording = Recording::new("events_come_late", &["DeliveriesSlow"]).of("sender", &sender);
-    let mut session = service.world.database.session().await.unwrap();
-    recording
+    let sender = service.sender();
+    Recording::new(&["DeliveriesSlow"], &[])
+        .of("sender", &sender)
         .run(async |look| {
-            let id = EventId::derived(&["acct_1", "ping", &look.to_string()]);
-            let (account, version) =
-                (AccountId::parse("acct_1").unwrap(), ApiVersion::parse("2026-01-15").unwrap());
-            let now = Timestamp::from(std::time::SystemTime::now()).floor_to_micros();
-            let then = now.saturating_sub(Duration::from_secs(15));
-            let event = NewEvent::new(id, account, version, Origin::voice(), then).ping("Hello.");
-            let change = session.transaction().await.unwrap();
-            accept(&change, &event.unwrap(), None, None, now).await.unwrap();
-            change.commit().await.unwrap();
+            let then = clock::now().saturating_sub(Duration::from_secs(15));
+            let event = ping_of("acct_1", &look.to_string(), then);
+            service.accept(&event, clock::now().floor_to_micros()).await;
         })
         .await;
-    session.keep();
 }
 
 // Somebody holds a lock on what customers and people ask for.
@@ -433,12 +402,10 @@ async fn events_come_late() {
 #[ignore = "writes a file for another reader"]
 async fn the_database_is_slow() {
     let service = Service::new().await;
-    let mut held = service.world.database.session().await.unwrap();
-    let recording = Recording::new("the_database_is_slow", &["ApiSlow", "PoolExhausted"])
-        .of("api", &service.api);
+    let mut held = None;
+    let recording = Recording::new(&["ApiSlow", "PoolExhausted"], &[]).of("api", &service.api);
     let (over, ask) = (AtomicBool::new(false), AtomicBool::new(false));
     let (over, ask) = (&over, &ask);
-    let change = held.transaction().await.unwrap();
     thread::scope(|scope| {
         for n in 0..32 {
             let api = &service.api;
@@ -447,30 +414,22 @@ async fn the_database_is_slow() {
                     match (ask.load(Ordering::Relaxed), n % 2) {
                         (false, _) => thread::sleep(EVERY),
                         (true, 0) => drop(api.get("/v1/calls?limit=1")),
-                        (true, _) => drop(crate::support::running::request(
-                            api.dashboard(),
-                            "GET",
-                            "/accounts/acct_1/overview",
-                            "",
-                            b"",
-                        )),
+                        (true, _) => {
+                            let path = "/accounts/acct_1/overview";
+                            drop(request(api.dashboard(), "GET", path, "", b""));
+                        }
                     }
                 }
             });
         }
-        let recorded = recording.run(async |look| {
-            if look == BEGIN {
-                let lock = "SET LOCAL idle_in_transaction_session_timeout = 0;
-                    LOCK TABLE alerts, keys IN ACCESS EXCLUSIVE MODE";
-                change.batch_execute(lock).await.unwrap();
-                ask.store(true, Ordering::Relaxed);
-            }
+        let recorded = recording.begin(async || {
+            let lock = "LOCK TABLE alerts, keys IN ACCESS EXCLUSIVE MODE";
+            held = Some(service.world.held(lock).await);
+            ask.store(true, Ordering::Relaxed);
         });
         tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(recorded));
         over.store(true, Ordering::Relaxed);
     });
-    change.rollback().await.unwrap();
-    held.keep();
 }
 
 // One loop is stuck, and the database answers all others.
@@ -478,24 +437,13 @@ async fn the_database_is_slow() {
 #[ignore = "writes a file for another reader"]
 async fn a_look_finds_the_queue_locked() {
     let service = Service::new().await;
-    let sender = service.world.start("sender", &SENDER);
-    let recording = Recording::new("a_look_finds_the_queue_locked", &["LoopStuck"])
+    let sender = service.sender();
+    let recording = Recording::new(&["LoopStuck"], &[])
         .row("LoopStuck", "find it in `pg_stat_activity`")
         .says("looking for deliveries error=")
         .of("sender", &sender);
-    let mut held = service.world.database.session().await.unwrap();
-    let change = held.transaction().await.unwrap();
-    recording
-        .run(async |look| {
-            if look == BEGIN {
-                let lock = "SET LOCAL idle_in_transaction_session_timeout = 0;
-                    LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE";
-                change.batch_execute(lock).await.unwrap();
-            }
-        })
-        .await;
-    change.rollback().await.unwrap();
-    held.keep();
+    let (mut held, lock) = (None, "LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE");
+    recording.begin(async || held = Some(service.world.held(lock).await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -507,11 +455,11 @@ async fn a_process_lacks_a_key() {
     command.env(VARIABLE, KeyRing::new_line(2));
     let sender = Running::of(command);
     service.ping(&well);
-    Recording::new("a_process_lacks_a_key", &["SecretsUnreadable", "WebhooksLate"])
+    Recording::new(&["SecretsUnreadable", "WebhooksLate"], &[])
         .row("SecretsUnreadable", "Give each process the whole ring")
         .says("the key ring lacks keys that are in use")
         .of("sender", &sender)
-        .run(async |_| {})
+        .begin(async || {})
         .await;
 }
 
@@ -521,14 +469,14 @@ async fn a_process_lacks_a_key() {
 async fn a_row_is_damaged() {
     let service = Service::new().await;
     let hurt = service.endpoint("/hurt", &[Reply::Status(204)]);
-    let sender = service.world.start("sender", &SENDER);
+    let sender = service.sender();
     service.run(DAMAGE).await;
     service.ping(&hurt);
-    Recording::new("a_row_is_damaged", &["RowsUnreadable", "WebhooksLate"])
+    Recording::new(&["RowsUnreadable", "WebhooksLate"], &[])
         .row("RowsUnreadable", "endpoints rotate ID`")
         .says("an endpoint cannot be read")
         .of("sender", &sender)
-        .run(async |_| {})
+        .begin(async || {})
         .await;
 }
 
@@ -537,17 +485,17 @@ async fn a_row_is_damaged() {
 async fn a_process_lacks_a_right() {
     let service = Service::new().await;
     service.run(include_str!("../../deploy/roles.sql")).await;
-    let url = log_in(&service.world, "call_assistant_api").await;
+    let url = service.world.log_in("call_assistant_api").await;
     // Its rights were granted by hand, so that it starts.
     for right in ["ALL ON ALL TABLES", "ALL ON ALL SEQUENCES"] {
         service.run(&format!("GRANT {right} IN SCHEMA public TO call_assistant_api_1")).await;
     }
     let sender = service.world.start("sender", &[&["--database", &url], &SENDER[..]].concat());
-    Recording::new("a_process_lacks_a_right", &["RightsLacking"])
+    Recording::new(&["RightsLacking"], &[])
         .row("RightsLacking", "`deploy/roles.sql`")
         .says("the login lacks a right: it is no member of call_assistant_sender")
         .of("sender", &sender)
-        .run(async |_| {})
+        .begin(async || {})
         .await;
 }
 
@@ -562,10 +510,10 @@ async fn a_clock_is_wrong() {
     let mut command = service.world.command("sender", &SENDER);
     shifted::shift(&mut command, &library, 20);
     let sender = Running::of(command);
-    Recording::new("a_clock_is_wrong", &["ClockWrong"])
+    Recording::new(&["ClockWrong"], &[])
         .row("ClockWrong", "Run NTP")
         .of("sender", &sender)
-        .run(async |_| {})
+        .begin(async || {})
         .await;
 }
 
@@ -578,22 +526,17 @@ async fn the_clock_of_the_database_is_wrong() {
         return;
     };
     let mut service = Service::new().await;
-    let senders = [0; 2].map(|_| service.world.start("sender", &SENDER));
+    let senders = [0; 2].map(|_| service.sender());
     let told = File::new("leader", "+45s\n");
-    let recording =
-        Recording::new("the_clock_of_the_database_is_wrong", &["DatabaseClockWrong", "NoSender"])
-            // The database restarts.
-            .may_fire(&["StoreOutOfReach"])
-            .row("DatabaseClockWrong", "database's server")
-            .says("one of the two is wrong")
-            .of("api", &service.api)
-            .of("sender-1", &senders[0])
-            .of("sender-2", &senders[1]);
+    let recording = Recording::new(&["DatabaseClockWrong", "NoSender"], &["StoreOutOfReach"])
+        .row("DatabaseClockWrong", "database's server")
+        .says("one of the two is wrong")
+        .of("api", &service.api)
+        .of("sender-1", &senders[0])
+        .of("sender-2", &senders[1]);
     recording
-        .run(async |look| {
-            if look == BEGIN {
-                clocks::fail_over(&mut service.world, &library, Path::new(told.path()));
-            }
+        .begin(async || {
+            clocks::fail_over(&mut service.world, &library, Path::new(told.path()));
         })
         .await;
 }
@@ -603,12 +546,11 @@ async fn the_clock_of_the_database_is_wrong() {
 #[ignore = "writes a file for another reader"]
 async fn the_database_goes_back() {
     let service = Service::new().await;
-    let sender = service.world.start("sender", &SENDER);
-    let recording = Recording::new("the_database_goes_back", &["DatabaseWentBack"])
+    let sender = service.sender();
+    Recording::new(&["DatabaseWentBack"], &[])
         .row("DatabaseWentBack", "failover.md#when-the-database-went-back")
         .says("the database went back")
-        .of("sender", &sender);
-    recording
+        .of("sender", &sender)
         .run(async |look| {
             if look == 2 * BEGIN {
                 service.run("UPDATE senders SET renewals = 0").await;
@@ -623,11 +565,10 @@ async fn the_database_goes_back() {
 async fn the_disk_is_full() {
     let service = Service::new().await;
     let well = service.endpoint("/well", &[Reply::Status(204)]);
-    let sender = service.world.start("sender", &SENDER);
-    Recording::new("the_disk_is_full", &["ApiFails", "LoopStuck", "NoSender"])
+    let sender = service.sender();
+    Recording::new(&["ApiFails", "LoopStuck", "NoSender"], &["WebhooksLate", "WritesWaiting"])
         .row("`No space left on device` in a log", "add disk")
         .says("No space left on device")
-        .may_fire(&["WebhooksLate", "WritesWaiting"])
         .of("api", &service.api)
         .of("sender", &sender)
         .run(async |look| {
@@ -654,18 +595,15 @@ async fn the_disk_is_full() {
 #[ignore = "writes a file for another reader"]
 async fn a_standby_is_away() {
     let service = Service::new().await;
-    let sender = service.world.start("sender", &SENDER);
-    Recording::new("a_standby_is_away", &["WritesWaiting"])
-        .may_fire(&["LoopStuck"])
+    let sender = service.sender();
+    Recording::new(&["WritesWaiting"], &["LoopStuck"])
         .row("WritesWaiting", "Start the standby")
         .says("leases error=")
         .of("api", &service.api)
         .of("sender", &sender)
-        .run(async |look| {
-            if look == BEGIN {
-                service.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'").await;
-                service.run("SELECT pg_reload_conf()").await;
-            }
+        .begin(async || {
+            service.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'").await;
+            service.run("SELECT pg_reload_conf()").await;
         })
         .await;
 }
@@ -678,16 +616,14 @@ async fn a_lever_is_forgotten() {
     let well = service.endpoint("/well", &[Reply::Status(204)]);
     let pause = json!({ "account_id": "acct_1", "per_second": 0 });
     service.api.ask("POST", "/levers", &pause, 201);
-    let sender = service.world.start("sender", &SENDER);
-    Recording::new("a_lever_is_forgotten", &["LeverForgotten"])
+    let sender = service.sender();
+    Recording::new(&["LeverForgotten"], &[])
         .row("LeverForgotten", "/undo`")
         .of("api", &service.api)
         .of("sender", &sender)
-        .run(async |look| {
-            if look == BEGIN {
-                service.ping(&well);
-                service.run("UPDATE levers SET set_at = now() - interval '25 hours'").await;
-            }
+        .begin(async || {
+            service.ping(&well);
+            service.run("UPDATE levers SET set_at = now() - interval '25 hours'").await;
         })
         .await;
 }
@@ -698,7 +634,7 @@ async fn a_lever_is_forgotten() {
 async fn a_day_is_kept() {
     let service = Service::new().await;
     service.run("SELECT add_day(((now() AT TIME ZONE 'UTC')::date - 35))").await;
-    Recording::new("a_day_is_kept", &["DayKept"]).of("api", &service.api).run(async |_| {}).await;
+    Recording::new(&["DayKept"], &[]).of("api", &service.api).begin(async || {}).await;
 }
 
 // The only process that reaches no database, beside one that does.
@@ -707,15 +643,10 @@ async fn a_day_is_kept() {
 async fn one_process_is_cut_off() {
     let mut service = Service::new().await;
     let cut = Service::new().await;
-    let recording = Recording::new("one_process_is_cut_off", &["StoreOutOfReach"])
+    Recording::new(&["StoreOutOfReach"], &[])
         .of("api-1", &cut.api)
-        .of("api-2", &service.api);
-    recording
-        .run(async |look| {
-            if look == BEGIN {
-                service.world.server.stop();
-            }
-        })
+        .of("api-2", &service.api)
+        .begin(async || service.world.server.stop())
         .await;
 }
 
@@ -741,8 +672,8 @@ async fn many_endpoints_of_one_customer_hang() {
             service.endpoint_of(&format!("acct_{n}"), &format!("/well{n}"), &[Reply::Status(204)])
         })
         .collect();
-    let sender = service.world.start("sender", &SENDER);
-    Recording::new("many_endpoints_of_one_customer_hang", &[])
+    let sender = service.sender();
+    Recording::new(&[], &[])
         .row("many endpoints are `suspect`", "then nothing")
         .of("api", &service.api)
         .of("sender", &sender)
@@ -760,23 +691,15 @@ async fn many_endpoints_of_one_customer_hang() {
 #[ignore = "writes a file for another reader"]
 async fn a_sender_stands_still() {
     let service = Service::new().await;
-    let (left, stuck) =
-        (service.world.start("sender", &SENDER), service.world.start("sender", &SENDER));
-    let pid = Pid::from_raw(stuck.id().cast_signed()).unwrap();
-    let recording = Recording::new("a_sender_stands_still", &["SenderDied", "ProcessMissing"])
+    let (left, stuck) = (service.sender(), service.sender());
+    let recording = Recording::new(&["SenderDied", "ProcessMissing"], &[])
         .row("SenderDied", "others have its shards")
         .says("a sender has vanished")
-        .of("sender-1", &left);
-    let recording = recording.of("sender-2", &stuck);
+        .of("sender-1", &left)
+        .of("sender-2", &stuck);
     service.becomes(LEAST, 32).await;
-    recording
-        .run(async |look| {
-            if look == BEGIN {
-                kill_process(pid, Signal::STOP).unwrap();
-            }
-        })
-        .await;
-    kill_process(pid, Signal::CONT).unwrap();
+    recording.begin(async || stuck.signal("STOP")).await;
+    stuck.signal("CONT");
 }
 
 // A backlog that a sender works off: of `BACKLOG_ROWS`, or of 20,000 deliveries.
@@ -798,17 +721,15 @@ async fn a_backlog_is_sent() {
         COMMIT"
     );
     let mut sender = None;
-    let recording = Recording::new("a_backlog_is_sent", &["WebhooksLate"])
-        .may_fire(&["NoSender"])
+    Recording::new(&["WebhooksLate"], &["NoSender"])
         .row("WebhooksLate", "a backlog ends by itself")
-        .of("api", &service.api);
-    recording
+        .of("api", &service.api)
         .run(async |look| {
             if look == BEGIN {
                 service.run(&many).await;
             }
             if look == BEGIN + 10 {
-                sender = Some(service.world.start("sender", &SENDER));
+                sender = Some(service.sender());
             }
         })
         .await;
@@ -834,7 +755,7 @@ async fn a_certificate_has_expired() {
     let ca = File::new("expired.pem", &leaf.pem());
     let flags = [&SENDER[..], &["--trust-ca", ca.path(), "--time-scale", "0.0001"]].concat();
     let sender = service.world.start("sender", &flags);
-    Recording::new("a_certificate_has_expired", &[])
+    Recording::new(&[], &[])
         .row("one endpoint is suspect", "nothing: its owner is told")
         .says("alert=failing")
         .of("api", &service.api)

@@ -6,19 +6,15 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use call_assistant::Timestamp;
-use private_server::Settings;
 use serde_json::json;
 
-use crate::levers::value;
 use crate::support::receiver::{Got, Reply};
 use crate::support::running::{File, eventually, request};
-use crate::support::service::Service;
+use crate::support::service::{DELIVERED, PENDING, SENDER, Service};
 use crate::support::{Running, World, shifted};
 
-const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
 const API: [&str; 1] = ["--allow-loopback-endpoints"];
 const DIFFERS: &str = "ahead of the database's, and one of the two is wrong";
-const DELIVERED: &str = "SELECT count(*) FROM ended WHERE status = 'delivered'";
 
 /// `None` where clocks cannot be shifted: then a test has nothing to look at.
 fn faketime() -> Option<impl Fn(&World, &str, &[&str], i64) -> Running> {
@@ -41,15 +37,16 @@ fn wrong_by(got: &Got) -> i64 {
 }
 
 fn readyz(process: &Running) -> u16 {
-    request(process.metrics(), "GET", "/readyz", "", b"").status
+    process.readyz().status
 }
 
-/// The value of a gauge.
-fn gauge(process: &Running, name: &str) -> f64 {
-    let text = request(process.metrics(), "GET", "/metrics", "", b"").text();
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
-    line.trim().parse().unwrap()
+/// Waits until a process is told that its clock is so far ahead of the database's.
+#[track_caller]
+fn is_ahead(process: &Running, seconds: i64) {
+    eventually("the clock's difference", || {
+        let ahead = process.value("clock_ahead_seconds")?;
+        ((ahead - seconds as f64).abs() < 2.0).then_some(())
+    });
 }
 
 /// One customer's sync: it asks from a minute before the newest call it has seen.
@@ -92,7 +89,7 @@ async fn wrong_clocks_lose_nothing_and_sign_nothing() {
     });
     for sender in &wrong {
         assert_eq!((&sender.first["ready"], readyz(sender)), (&json!(false), 503));
-        sender.logs(DIFFERS);
+        sender.logged(DIFFERS);
     }
     for sender in &near {
         assert_eq!((&sender.first["ready"], readyz(sender)), (&json!(true), 200));
@@ -166,7 +163,7 @@ async fn a_sender_rests_while_its_clock_is_wrong() {
     shifted::shift_as_told(&mut command, &library, told);
     let sender = Running::of(command);
     assert_eq!((&sender.first["ready"], readyz(&sender)), (&json!(true), 200));
-    let other = service.world.start("sender", &SENDER);
+    let other = service.sender();
     let half =
         "SELECT count(*) FROM shards WHERE expires_at > now() GROUP BY owner ORDER BY 1 LIMIT 1";
     service.becomes(half, 32).await;
@@ -178,15 +175,12 @@ async fn a_sender_rests_while_its_clock_is_wrong() {
         service.becomes(half, 64).await;
         let before = service.receiver.got("/").len();
         for _ in 0..10 {
-            service.api.ask("POST", "/accounts/acct_1/calls", &json!({}), 201);
+            service.post("/accounts/acct_1/calls", 201);
         }
-        service.becomes("SELECT count(*) FROM deliveries", 0).await;
+        service.becomes(PENDING, 0).await;
         assert_eq!(service.receiver.got("/").len(), before + 10, "{seconds}");
         for (process, seconds) in [(&sender, seconds), (&other, 0)] {
-            eventually("the clock's difference", || {
-                let ahead = gauge(process, "call_assistant_clock_ahead_seconds");
-                ((ahead - seconds as f64).abs() < 2.0).then_some(())
-            });
+            is_ahead(process, seconds);
         }
         eventually("it is said once", || {
             (sender.log().matches(DIFFERS).count() == round + 1).then_some(())
@@ -244,17 +238,15 @@ async fn failover(seconds: i64) {
     service.ping(&again);
     fail_over(&mut service.world, &library, told);
     for sender in &senders {
-        eventually("it rests", || {
-            let ahead = gauge(sender, "call_assistant_clock_ahead_seconds");
-            (readyz(sender) == 503 && (ahead + seconds as f64).abs() < 2.0).then_some(())
-        });
-        sender.logs(DIFFERS);
+        is_ahead(sender, -seconds);
+        eventually("it rests", || (readyz(sender) == 503).then_some(()));
+        sender.logged(DIFFERS);
     }
     service.becomes("SELECT count(*) FROM shards WHERE owner IS NULL", 64).await;
 
     // The API accepts, by the database's clock, and nothing begins.
     let before = service.receiver.got("/well").len() + service.receiver.got("/again").len();
-    let first = service.count("SELECT count(*) FROM deliveries").await;
+    let first = service.count(PENDING).await;
     for _ in 0..10 {
         // A connection from before the failover is found closed when it is used.
         eventually("a call is accepted", || {
@@ -263,13 +255,13 @@ async fn failover(seconds: i64) {
             (answer.status == 201).then_some(())
         });
     }
-    assert_eq!(request(service.api.monitoring(), "GET", "/readyz", "", b"").status, 200);
+    assert_eq!(readyz(&service.api), 200);
     tokio::time::sleep(Duration::from_secs(4)).await;
     let resting = service.receiver.got("/well").len() + service.receiver.got("/again").len();
     assert_eq!(resting, before);
-    let pending = service.count("SELECT count(*) FROM deliveries").await;
+    let pending = service.count(PENDING).await;
     assert!(pending >= first + 20, "{pending}, and {first} before");
-    service.api.logs(DIFFERS);
+    service.api.logged(DIFFERS);
 
     // What was accepted by a clock that was ahead is due by it, so it is late by as much.
     shifted::set(told, 0);
@@ -277,7 +269,7 @@ async fn failover(seconds: i64) {
         eventually("it goes on", || (readyz(sender) == 200).then_some(()));
     }
     let corrected = Instant::now();
-    service.becomes("SELECT count(*) FROM deliveries", 0).await;
+    service.becomes(PENDING, 0).await;
     let limit = Duration::from_secs(10 + seconds.max(0).unsigned_abs());
     assert!(corrected.elapsed() < limit, "{:?}", corrected.elapsed());
     let lost = "SELECT count(*) FROM ended WHERE status <> 'delivered'";
@@ -303,13 +295,13 @@ async fn an_api_process_warns_and_the_dead_are_forgotten() {
     let flags = [&API[..], &["--metrics", "127.0.0.1:0"]].concat();
     let wrong = shifted(&service.world, "api", &flags, -1200);
     assert_eq!((wrong.get("/v1/account").status, readyz(&wrong)), (200, 200));
-    wrong.logs(DIFFERS);
+    wrong.logged(DIFFERS);
     let key = wrong.ask("GET", "/accounts/acct_1/keys", &json!({}), 200)["data"][0].clone();
     let used = Timestamp::parse(key["last_used_at"].as_str().unwrap()).unwrap();
     let epoch = service.count("SELECT extract(epoch FROM now())::bigint").await;
     assert!((epoch - used.unix_seconds()).abs() < 30, "{key}");
 
-    let _sender = service.world.start("sender", &SENDER);
+    let _sender = service.sender();
     service.becomes("SELECT count(*) FROM senders WHERE id = 'long'", 0).await;
     assert_eq!(service.count("SELECT count(*) FROM senders WHERE id = 'just'").await, 1);
 }
@@ -318,23 +310,22 @@ async fn an_api_process_warns_and_the_dead_are_forgotten() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_that_is_wrong_drops_no_day() {
     let Some(shifted) = faketime() else { return };
-    let world = World::new(Settings::default()).await;
-    let session = world.database.session().await.unwrap();
+    let service = Service::new().await;
     let old = "(now() AT TIME ZONE 'UTC')::date - 33";
-    session.batch_execute(&format!("SELECT add_day({old})")).await.unwrap();
-    let sql = format!("SELECT to_regclass('events_' || to_char({old}, 'YYYYMMDD')) IS NULL");
-    let is_dropped = async || session.query_one(&sql, &[]).await.unwrap().get::<_, bool>(0);
+    service.run(&format!("SELECT add_day({old})")).await;
+    let days = format!(
+        "SELECT count(*) FROM pg_class WHERE relname = 'events_' || to_char({old}, 'YYYYMMDD')"
+    );
     let looks = |sender: &Running| {
-        let age = "loop_age_seconds{loop=\"days\"}";
-        eventually("a look for old days", || value(sender.metrics(), age));
+        eventually("a look for old days", || sender.value("loop_age_seconds{loop=\"days\"}"));
     };
     // By its own clock, the database's is ten days ahead.
-    let wrong = shifted(&world, "sender", &SENDER, -864_000);
+    let wrong = shifted(&service.world, "sender", &SENDER, -864_000);
     looks(&wrong);
-    assert!(!is_dropped().await);
-    let right = world.start("sender", &SENDER);
+    assert_eq!(service.count(&days).await, 1);
+    let right = service.sender();
     looks(&right);
-    assert!(is_dropped().await);
+    assert_eq!(service.count(&days).await, 0);
 }
 
 // D-80: what a command stores is by the database's clock, too.
@@ -343,10 +334,10 @@ async fn a_command_stores_no_time_of_its_own() {
     let Some(library) = shifted::faketime() else { return };
     let service = Service::new().await;
     let endpoint = service.endpoint("/", &[Reply::Status(204)]);
-    let record = || service.api.ask("POST", "/accounts/acct_1/calls", &json!({}), 201);
-    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    let record = || service.post("/accounts/acct_1/calls", 201);
+    service.post(&format!("{endpoint}/pause"), 200);
     record();
-    service.api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
+    service.post(&format!("{endpoint}/enable"), 200);
     let pending = record();
     let run = |role: &str, flags: &[&str]| {
         let mut command = service.world.command(role, flags);
@@ -382,12 +373,8 @@ async fn a_clock_that_is_set_back_refuses_nobody_for_longer() {
         assert_eq!(api.get("/v1/account").status, 200, "{nth}");
     }
     assert!(wait() <= 60);
-    let is_set = |seconds: f64| {
-        let ahead = gauge(&api, "call_assistant_clock_ahead_seconds");
-        ((ahead - seconds).abs() < 2.0).then_some(())
-    };
-    eventually("it is ahead", || is_set(1200.0));
+    is_ahead(&api, 1200);
     shifted::set(told, 0);
-    eventually("it is set back", || is_set(0.0));
+    is_ahead(&api, 0);
     assert!(wait() <= 60);
 }

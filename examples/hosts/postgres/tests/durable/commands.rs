@@ -1,7 +1,8 @@
 //! What operators do at a terminal.
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
@@ -9,55 +10,23 @@ use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
 use private_server::Settings;
 use serde_json::{Value, json};
 
-use crate::migrating::log_in;
 use crate::processes::help_texts;
 use crate::support::receiver::Reply;
-use crate::support::running::{File, eventually, request};
+use crate::support::running::{self, eventually, request};
 use crate::support::service::Service;
-use crate::support::{KEY, World, data};
-
-const LATER: &str = "2026-01-02T00:00:00Z";
-
-/// What a command printed and said, and how it ended.
-pub(crate) struct Said {
-    pub(crate) status: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
-
-pub(crate) fn run_with(world: &World, ring: &str, arguments: &[&str]) -> Said {
-    run_at(&world.server.url(), ring, arguments)
-}
-
-/// An empty ring is none.
-pub(crate) fn run_at(url: &str, ring: &str, arguments: &[&str]) -> Said {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
-    command.args(arguments).stdin(Stdio::null());
-    let command = match ring {
-        "" => command.env_remove(VARIABLE),
-        ring => command.env(VARIABLE, ring),
-    };
-    let command = command.env("DATABASE_URL", url);
-    let output = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Said { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
-}
-
-/// Runs a command that prints JSON.
-#[track_caller]
-pub(crate) fn json_of(world: &World, arguments: &[&str]) -> Value {
-    let said = run_with(world, &world.ring, &[arguments, &["--json"]].concat());
-    assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
-    serde_json::from_str(&said.out).unwrap()
-}
+use crate::support::{World, run_at, said};
 
 /// Runs a command that is refused with this status and these words.
 #[track_caller]
 fn refused(world: &World, arguments: &[&str], status: i32, words: &str) {
-    let said = run_with(world, &world.ring, arguments);
-    assert_eq!(said.status, Some(status), "{arguments:?}: {}", said.err);
+    let said = world.run(arguments);
+    assert_eq!((said.status, &*said.out), (Some(status), ""), "{arguments:?}: {}", said.err);
     assert!(said.err.contains(words), "{arguments:?}: {}", said.err);
-    assert_eq!(said.out, "", "{arguments:?}");
+}
+
+/// The words of a command line.
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,50 +34,49 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
     let service = Service::new().await;
     let world = &service.world;
     let made =
-        json_of(world, &["accounts", "create", "acct_new", "--timezone", "UTC", "--plan", "pro"]);
+        world.json_of(&["accounts", "create", "acct_new", "--timezone", "UTC", "--plan", "pro"]);
     assert_eq!((&made["id"], &made["plan"]), (&json!("acct_new"), &json!("pro")));
-    let accounts = json_of(world, &["accounts", "list"]);
-    let ids: Vec<&Value> =
-        accounts["data"].as_array().unwrap().iter().map(|account| &account["id"]).collect();
-    assert_eq!(ids, ["acct_1", "acct_2", "acct_3", "acct_4", "acct_new"]);
-    let list = run_with(world, &world.ring, &["accounts", "list"]).out;
+    let accounts = world.json_of(&["accounts", "list"]);
+    let ids = accounts["data"].as_array().unwrap().iter().map(|account| account["id"].as_str());
+    assert!(ids.eq(["acct_1", "acct_2", "acct_3", "acct_4", "acct_new"].map(Some)), "{accounts}");
+    let list = world.run(&["accounts", "list"]).out;
     assert_eq!(list.lines().count(), 6, "{list}");
     assert!(list.starts_with("id        plan"), "{list}");
-    let closing = json_of(world, &["accounts", "change", "acct_new", "--closing", "true"]);
+    let closing = world.json_of(&["accounts", "change", "acct_new", "--closing", "true"]);
     assert_eq!((&closing["closing"], &closing["plan"]), (&json!(true), &json!("pro")));
-    assert_eq!(json_of(world, &["accounts", "show", "acct_new"]), closing);
-    let moved = json_of(world, &["accounts", "change", "acct_new", "--timezone", "Asia/Tokyo"]);
+    assert_eq!(world.json_of(&["accounts", "show", "acct_new"]), closing);
+    let moved = world.json_of(&["accounts", "change", "acct_new", "--timezone", "Asia/Tokyo"]);
     assert_eq!((&moved["timezone"], &moved["closing"]), (&json!("Asia/Tokyo"), &json!(true)));
 
-    let key = json_of(world, &["keys", "create", "acct_1", "--name", "two", "--mode", "live"]);
+    let key = world.json_of(&["keys", "create", "acct_1", "--name", "two", "--mode", "live"]);
     let secret = key["secret"].as_str().unwrap();
     let bearer = format!("Authorization: Bearer {secret}\r\n");
     let ask = || request(service.api.api(), "GET", "/v1/account", &bearer, b"").status;
     assert_eq!(ask(), 200);
-    let keys = json_of(world, &["keys", "list", "acct_1"]);
+    let keys = world.json_of(&["keys", "list", "acct_1"]);
     assert_eq!(keys["data"].as_array().unwrap().len(), 2);
     assert!(!keys.to_string().contains(secret));
-    json_of(world, &["keys", "revoke", key["id"].as_str().unwrap()]);
+    world.json_of(&["keys", "revoke", key["id"].as_str().unwrap()]);
     assert_eq!(ask(), 401);
 
     let url = service.receiver.url("/made", &[Reply::Status(204)]);
     let create = ["endpoints", "create", "acct_1", "--url", &url];
-    let made = json_of(world, &[&create[..], &["--allow-loopback-endpoints"]].concat());
+    let made = world.json_of(&[&create[..], &["--allow-loopback-endpoints"]].concat());
     let id = made["id"].as_str().unwrap();
     assert!(made["secret"].as_str().unwrap().starts_with("whsec_"));
-    let shown = json_of(world, &["endpoints", "disable", id]);
+    let shown = world.json_of(&["endpoints", "disable", id]);
     assert_eq!((&shown["status"], &shown["reason"]), (&json!("disabled"), &json!("paused")));
     let skipped = format!("/endpoints/{id}");
     service.ping(&skipped);
-    let enabled = json_of(world, &["endpoints", "enable", id]);
+    let enabled = world.json_of(&["endpoints", "enable", id]);
     assert_eq!((&enabled["status"], &enabled["missed_count"]), (&json!("active"), &json!(1)));
-    assert_eq!(json_of(world, &["endpoints", "show", id])["status"], "active");
-    let listed = run_with(world, &world.ring, &["endpoints", "list", "acct_1"]).out;
+    assert_eq!(world.json_of(&["endpoints", "show", id])["status"], "active");
+    let listed = world.run(&["endpoints", "list", "acct_1"]).out;
     assert!(listed.contains(&url) && !listed.contains("whsec_"), "{listed}");
-    let text = run_with(world, &world.ring, &["endpoints", "show", id]).out;
+    let text = world.run(&["endpoints", "show", id]).out;
     assert!(text.contains(&format!("url                     {url}\n")), "{text}");
     // The new secret is first. After a leak no earlier one signs, whichever has leaked.
-    let run = |arguments: &[&str]| run_with(world, &world.ring, arguments).out;
+    let run = |arguments: &[&str]| world.run(arguments).out;
     run(&["endpoints", "rotate", id]);
     let rotated = run(&["endpoints", "rotate", id, "--previous", "0"]);
     assert!(rotated.starts_with("secret                  whsec_"), "{rotated}");
@@ -120,113 +88,63 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
         assert!(said.starts_with(told), "{said}");
     }
 
-    for (arguments, status, words) in [
-        (&["accounts", "create", "acct_new", "--timezone", "UTC"][..], 1, "already exists"),
-        (
-            &["accounts", "create", "acct_x", "--timezone", "Mars standard"],
-            2,
-            "timezone: not an IANA",
-        ),
-        (
-            &["accounts", "create", "acct_x", "--timezone", "Europe/Olso"],
-            2,
-            "timezone: the database",
-        ),
-        (
-            &["accounts", "change", "acct_1", "--timezone", "Europe/Olso"],
-            2,
-            "timezone: the database",
-        ),
-        (&["accounts", "create", "--timezone", "UTC"], 2, "missing ID"),
-        (
-            &["levers", "set", "--per-second", "1"],
-            2,
-            "expected one of --everything, --account, --endpoint",
-        ),
-        (&["levers", "set", "--everything"], 2, "missing --per-second"),
-        (
-            &["levers", "set", "--everything", "--per-second", "10001"],
-            2,
-            "per_second: expected a whole number from 0 to 10000",
-        ),
-        (
-            &["endpoints", "rotate", "whep_1", "--previous", "2h"],
-            2,
-            "--previous: expected one of 0, 1h, 24h, 7d",
-        ),
-        (
-            &["accounts", "change", "acct_1", "--closing", "yes"],
-            2,
-            "--closing: expected one of true, false",
-        ),
-        (&["accounts", "change", "acct_1", "--plan", "gold"], 2, "--plan: expected one of none,"),
-        (&["accounts", "show", "acct_none"], 1, "account not found"),
-        (&["accounts", "list", "acct_1"], 2, "too many arguments"),
-        (
-            &["keys", "create", "acct_1", "--name", "x", "--mode", "dead"],
-            2,
-            "--mode: expected one of live",
-        ),
-        (
-            &["keys", "create", "acct_1", "--name", "x", "--scopes", "account:read,call:read"],
-            2,
-            "--scopes: expected one of account:read, calls:read",
-        ),
-        (
-            &["accounts", "change", "acct_1"],
-            2,
-            "expected one of --timezone, --plan, --subscription-active, --closing",
-        ),
-        (&["accounts", "list", "--as", "owner"], 2, "--as: expected another name"),
-        (&["deliveries", "cancel", "acct_1", "--type", "call ended"], 2, "type: expected 1 to"),
-        (&["journal", "--after", "foo"], 2, "after: not a position"),
-        (&["erase", "--account", "acct 2", "--whole-account"], 2, "--account: "),
-        (&["recover", "--account", "acct 2"], 2, "--account: "),
-        (&["keys", "revoke", "cred_none"], 1, "key not found"),
-        (&["endpoints", "create", "acct_1", "--url", "http://127.0.0.1/"], 2, "accepts it"),
-        (&["endpoints", "disable", "whep_none"], 1, "endpoint not found"),
-        (
-            &["deliveries", "list", "acct_1", "--status", "gone,lost"],
-            2,
-            "--status: expected one of ",
-        ),
-        (
-            &["deliveries", "list", "acct_1", "--status", "failing,gone"],
-            2,
-            "status: failing cannot be combined",
-        ),
-        (&["deliveries", "export", "acct_none"], 1, "account not found"),
-        (&["keygen"], 2, "missing NUMBER"),
-        (&["keygen", "256"], 2, "NUMBER: expected 0 to 255"),
-        (
-            &["erase", "--account", "acct_1", "--number", "12345"],
-            2,
-            "--number: the number has fewer",
-        ),
-        (&["erase", "--account", "acct_1", "--contact", "c"], 2, "--contact: the id has fewer"),
-        (&["recover", "--account", "acct_none"], 1, "account not found"),
-        (
-            &["recover", "--all-accounts", "--from", LATER, "--until", "2026-01-01T00:00:00Z"],
-            2,
-            "--until: expected an instant after --from",
-        ),
+    let closing = "expected one of --timezone, --plan, --subscription-active, --closing";
+    let whom = "expected one of --everything, --account, --endpoint";
+    let rate = "per_second: expected a whole number from 0 to 10000";
+    let scopes = "--scopes: expected one of account:read, calls:read";
+    for (line, status, why) in [
+        ("accounts create acct_new --timezone UTC", 1, "already exists"),
+        ("accounts create acct_x --timezone Mars!", 2, "timezone: not an IANA"),
+        ("accounts create acct_x --timezone Europe/Olso", 2, "timezone: the database"),
+        ("accounts change acct_1 --timezone Europe/Olso", 2, "timezone: the database"),
+        ("accounts create --timezone UTC", 2, "missing ID"),
+        ("levers set --per-second 1", 2, whom),
+        ("levers set --everything", 2, "missing --per-second"),
+        ("levers set --everything --per-second 10001", 2, rate),
+        ("endpoints rotate whep_1 --previous 2h", 2, "--previous: expected one of 0, 1h, 24h, 7d"),
+        ("accounts change acct_1 --closing yes", 2, "--closing: expected one of true, false"),
+        ("accounts change acct_1 --plan gold", 2, "--plan: expected one of none,"),
+        ("accounts show acct_none", 1, "account not found"),
+        ("accounts list acct_1", 2, "too many arguments"),
+        ("keys create acct_1 --name x --mode dead", 2, "--mode: expected one of live"),
+        ("keys create acct_1 --name x --scopes account:read,call:read", 2, scopes),
+        ("accounts change acct_1", 2, closing),
+        ("accounts list --as owner", 2, "--as: expected another name"),
+        ("deliveries cancel acct_1 --type call·ended", 2, "type: expected 1 to"),
+        ("journal --after foo", 2, "after: not a position"),
+        ("erase --account acct·2 --whole-account", 2, "--account: "),
+        ("recover --account acct·2", 2, "--account: "),
+        ("keys revoke cred_none", 1, "key not found"),
+        ("endpoints create acct_1 --url http://127.0.0.1/", 2, "accepts it"),
+        ("endpoints disable whep_none", 1, "endpoint not found"),
+        ("deliveries list acct_1 --status gone,lost", 2, "--status: expected one of "),
+        ("deliveries list acct_1 --status failing,gone", 2, "status: failing cannot be combined"),
+        ("deliveries export acct_none", 1, "account not found"),
+        ("keygen", 2, "missing NUMBER"),
+        ("keygen 256", 2, "NUMBER: expected 0 to 255"),
+        ("erase --account acct_1 --number 12345", 2, "--number: the number has fewer"),
+        ("erase --account acct_1 --contact c", 2, "--contact: the id has fewer"),
+        ("recover --account acct_none", 1, "account not found"),
+        ("recover --all-accounts --from 2026-01-02 --until 2026-01-01", 2, "--until: expected an"),
     ] {
-        refused(world, arguments, status, words);
+        refused(world, &words(line), status, why);
     }
     // What is refused is not in the journal.
     let noted = "SELECT count(*) FROM journal WHERE account_id = 'acct_none'";
     assert_eq!(service.count(noted).await, 0);
 
-    let help = run_with(world, &world.ring, &["keys", "create", "--help"]).out;
+    let help = world.run(&["keys", "create", "--help"]).out;
     for words in ["account:read, calls:read", "live, test"] {
         assert!(help.contains(words), "{words}: {help}");
     }
 }
 
+/// A script branches on the status, so each command ends as the table of its help text says.
+///
 /// Customers, their callers and their receivers write what operators read: nothing of it moves a cursor, forges a line
 /// or turns what is read around, and JSON has the same values.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_command_and_no_line_of_a_log_prints_what_customers_wrote_raw() {
+async fn each_command_ends_with_a_status_of_the_table_and_prints_nothing_raw() {
     // What a terminal obeys, and what is refused on one line already.
     let (hostile, marks) = (
         "A\u{9b}2J\u{7f}\u{1b}[2J\u{202e}\u{2066}\u{200f}\u{61c}\u{2028}\nB",
@@ -249,35 +167,49 @@ async fn no_command_and_no_line_of_a_log_prints_what_customers_wrote_raw() {
     api.ask("POST", "/accounts/acct_1/calls", &call, 201);
     let sender = world.start("sender", &["--allow-loopback-endpoints", "--log-format", "json"]);
     service.becomes("SELECT count(*) FROM attempts", 1).await;
-    let delivery = &json_of(world, &["deliveries", "list", "acct_1"])["data"][0]["id"];
+    let delivery = &world.json_of(&["deliveries", "list", "acct_1"])["data"][0]["id"];
     let show = ["deliveries", "show", delivery.as_str().unwrap()];
-    let shown = json_of(world, &show).to_string();
+    let shown = world.json_of(&show).to_string();
     assert!(shown.contains('\u{202e}') && shown.contains("display_name"), "{shown:?}");
-    let accounts = json_of(world, &["accounts", "list"]);
+    let accounts = world.json_of(&["accounts", "list"]);
     let names = accounts["data"].as_array().unwrap().iter().map(|row| &row["business_name"]);
     assert!(names.into_iter().any(|name| name == marks), "{accounts}");
 
     let endpoint = endpoint.rsplit('/').next().unwrap();
-    let of_one: [&[&str]; 5] = [
-        &show,
-        &["accounts", "show", "acct_new"],
-        &["endpoints", "show", endpoint],
-        &["journal", "--lines"],
-        &["--\u{9b}2J"],
+    let of_one: [(&[&str], i32); 5] = [
+        (&show, 0),
+        (&["accounts", "show", "acct_new"], 0),
+        (&["endpoints", "show", endpoint], 0),
+        (&["journal", "--lines"], 0),
+        (&["--\u{9b}2J"], 2),
     ];
-    // Each command has a row in `ENDS`.
-    let ended = ENDS.iter().filter(|(_, over_one, _)| over_one.is_some());
-    for command in of_one.into_iter().chain(ended.map(|(command, ..)| *command)) {
-        for form in [&[][..], &["--json"]] {
-            let said = run_with(world, &world.ring, &[command, form].concat());
-            shows_nothing_raw(&format!("{command:?} {form:?}"), &(said.out + &said.err));
-        }
+    let of_one = of_one.map(|(command, status)| (command.to_vec(), status)).into_iter();
+    let ends = ENDS.iter().filter_map(|(line, over_one, _)| Some((words(line), (*over_one)?)));
+    for (command, status) in of_one.chain(ends) {
+        let ended = world.run(&command);
+        assert_eq!(ended.status, Some(status), "{command:?}: {}", ended.err);
+        shows_nothing_raw(&format!("{command:?}"), &(ended.out + &ended.err));
+        let json = world.run(&[&command[..], &["--json"]].concat());
+        shows_nothing_raw(&format!("{command:?} --json"), &(json.out + &json.err));
     }
-    for name in help_texts().keys() {
-        let words: Vec<&str> = name.split_whitespace().chain([hostile]).collect();
-        let said = run_with(world, &world.ring, &words);
-        assert_ne!(said.status, Some(0), "{name}: {}", said.out);
-        shows_nothing_raw(name, &(said.out + &said.err));
+    let nowhere = "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1";
+    for (line, _, over_none) in ENDS {
+        let Some(status) = over_none else { continue };
+        let ended = run_at(nowhere, &world.ring, &words(line));
+        assert_eq!(ended.status, Some(*status), "without one: {line}: {}", ended.err);
+    }
+    let helps = help_texts();
+    let (_, statuses) = helps["migrate"].split_once("\nExit status:\n").unwrap();
+    for (name, help) in helps {
+        assert!(help.contains(statuses.trim_end()), "{name}: {help}");
+        let is_group = help.contains("\nCommands:\n");
+        let has_row = ENDS.iter().any(|(line, ..)| line.starts_with(name));
+        assert!(is_group || has_row, "{name} has no row");
+        let unknown = world.run(&[&words(name)[..], &["--unknown"]].concat());
+        assert_eq!(unknown.status, Some(2), "{name}");
+        let refused = world.run(&[&words(name)[..], &[hostile]].concat());
+        assert_ne!(refused.status, Some(0), "{name}: {}", refused.out);
+        shows_nothing_raw(name, &(refused.out + &refused.err));
     }
     shows_nothing_raw("api", &api.log());
     shows_nothing_raw("sender", &sender.log());
@@ -285,12 +217,11 @@ async fn no_command_and_no_line_of_a_log_prints_what_customers_wrote_raw() {
 
 #[track_caller]
 fn shows_nothing_raw(what: &str, said: &str) {
+    let turns = ['\u{61c}', '\u{200e}', '\u{200f}'];
     let raw = |of: &char| match *of {
         '\n' => false,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            true
-        }
-        other => other.is_control(),
+        '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        other => other.is_control() || turns.contains(&other),
     };
     assert_eq!(said.chars().find(raw), None, "{what}: {said:?}");
 }
@@ -305,14 +236,10 @@ async fn deliveries_are_exported_without_what_their_events_say() {
     service.becomes("SELECT count(*) FROM ended", 1).await;
     let good = service.endpoint("/good", &[Reply::Status(204)]);
     // More than one page.
-    for _ in 0..3 {
-        service.ping(&good);
-    }
+    (0..3).for_each(|_| service.ping(&good));
     service.becomes("SELECT count(*) FROM ended", 4).await;
     let export = |flags: &[&str]| {
-        let arguments = [&["deliveries", "export", "acct_1"], flags].concat();
-        let said = run_with(world, &world.ring, &arguments);
-        assert_eq!(said.status, Some(0), "{}", said.err);
+        let said = world.done(&[&["deliveries", "export", "acct_1"], flags].concat());
         let rows = said.out.lines().map(|line| serde_json::from_str(line).unwrap());
         rows.collect::<Vec<Value>>()
     };
@@ -326,39 +253,39 @@ async fn deliveries_are_exported_without_what_their_events_say() {
     assert_eq!((found.len(), &found[0]["status"]), (1, &json!("gone")));
     // As on the page: what has failed, and is not delivered.
     assert_eq!(export(&["--status", "failing"]), found);
-    let listed = json_of(world, &["deliveries", "list", "acct_1", "--status", "gone"]);
+    let listed = world.json_of(&["deliveries", "list", "acct_1", "--status", "gone"]);
     assert_eq!(listed["data"][0]["id"], found[0]["id"]);
     let show = ["deliveries", "show", found[0]["id"].as_str().unwrap()];
-    assert_eq!(json_of(world, &show)["status"], "gone");
+    assert_eq!(world.json_of(&show)["status"], "gone");
     // A person reads what comes next, and a row for each attempt.
-    let text = run_with(world, &world.ring, &show).out;
+    let text = world.run(&show).out;
     assert!(text.starts_with("next ") && text.contains("none, nor by hand: "), "{text}");
     assert!(text.contains("\nnumber  began_at ") && text.contains("  HTTP 410  "), "{text}");
     assert!(!text.contains("payload") && !text.contains("next_at"), "{text}");
-    let listed = run_with(world, &world.ring, &["deliveries", "list", "acct_1"]).out;
+    let listed = world.run(&["deliveries", "list", "acct_1"]).out;
     assert!(listed.lines().next().unwrap().contains("  last      next"), "{listed}");
     assert!(listed.contains("  HTTP 410  -") && listed.contains("  HTTP 204  -"), "{listed}");
 
     // The endpoint needs attention, and says why in an alert.
-    let fleet = json_of(world, &["fleet"]);
+    let fleet = world.json_of(&["fleet"]);
     let id = gone.rsplit('/').next().unwrap();
     let row = &fleet["data"][0];
     assert_eq!((&row["endpoint_id"], &row["reason"]), (&json!(id), &json!("gone")), "{fleet}");
     assert_eq!((&row["waiting"], &row["missed"]), (&json!(0), &json!(1)), "{fleet}");
     assert_eq!(row["acknowledged_by"], Value::Null);
-    let shown = run_with(world, &world.ring, &["endpoints", "show", id]).out;
+    let shown = world.run(&["endpoints", "show", id]).out;
     assert!(shown.contains("\nlatest_failure          HTTP 410 at 20"), "{shown}");
     // A ping would be skipped: it is refused, and no event is stored.
     let events = service.count("SELECT count(*) FROM events").await;
     refused(world, &["endpoints", "ping", id], 1, "disabled (gone): nothing is sent to it; run");
     assert_eq!(service.count("SELECT count(*) FROM events").await, events);
-    let alerts = json_of(world, &["alerts", "list"]);
+    let alerts = world.json_of(&["alerts", "list"]);
     let alert = &alerts["data"][0];
     assert_eq!((&alert["endpoint_id"], &alert["severity"]), (&json!(id), &json!("critical")));
     let path = format!("/alerts/{}/acknowledge", alert["id"].as_str().unwrap());
     service.api.ask("POST", &path, &json!({ "by": "ada" }), 200);
-    assert_eq!(json_of(world, &["fleet"])["data"][0]["acknowledged_by"], "ada");
-    let shown = service.api.ask("GET", "/fleet", &json!({}), 200);
+    assert_eq!(world.json_of(&["fleet"])["data"][0]["acknowledged_by"], "ada");
+    let shown = service.show("/fleet");
     assert_eq!(shown["troubled"].as_array().unwrap().len(), 1, "{shown}");
     service.becomes("SELECT count(*) FROM gauge_hours", 1).await;
 }
@@ -368,11 +295,7 @@ async fn deliveries_are_exported_without_what_their_events_say() {
 async fn a_table_ends_and_says_where_it_goes_on() {
     let service = Service::new().await;
     let world = &service.world;
-    let run = |arguments: &[&str]| {
-        let said = run_with(world, &world.ring, arguments);
-        assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
-        said
-    };
+    let run = |arguments: &[&str]| world.done(arguments);
     let rows = |arguments: &[&str]| run(arguments).out.lines().count() - 1;
     let named = ["--timezone", "UTC", "--business-name", "Fjord Dental"];
     run(&[&["accounts", "create", "acct_5"], &named[..]].concat());
@@ -394,19 +317,17 @@ async fn a_table_ends_and_says_where_it_goes_on() {
     }
 
     let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
-    for _ in 0..102 {
-        service.ping(&endpoint);
-    }
+    (0..102).for_each(|_| service.ping(&endpoint));
     let test = ["endpoints", "ping", endpoint.rsplit('/').next().unwrap(), "--type", "call.ended"];
-    assert_eq!(json_of(world, &test)["type"], "call.ended");
+    assert_eq!(world.json_of(&test)["type"], "call.ended");
     let list = ["deliveries", "list", "acct_1"];
     assert_eq!(rows(&list), 100);
-    let all = json_of(world, &list);
+    let all = world.json_of(&list);
     let all = all["data"].as_array().unwrap();
     assert_eq!((all.len(), &all[0]["type"]), (103, &json!("call.ended")));
     let two = run(&[&list[..], &["--limit", "2"]].concat());
     let place = two.err.trim_end().strip_prefix("There may be more: --after ").unwrap();
-    let next = json_of(world, &[&list[..], &["--after", place, "--limit", "1"]].concat());
+    let next = world.json_of(&[&list[..], &["--after", place, "--limit", "1"]].concat());
     assert_eq!(next["data"], json!([all[2]]));
 
     // Days as people write them.
@@ -417,20 +338,20 @@ async fn a_table_ends_and_says_where_it_goes_on() {
         (["--from", "2026-03-01"], 103),
         (["--until", "2026-03-01 14:03"], 0),
     ] {
-        let found = json_of(world, &[&list[..], &flags].concat());
+        let found = world.json_of(&[&list[..], &flags].concat());
         assert_eq!(found["data"].as_array().unwrap().len(), count, "{flags:?}");
     }
     let soon = [&list[..], &["--from", "soon"]].concat();
     refused(world, &soon, 2, "--from: expected an instant, such as 2026-11-10T14:03:00Z; or a day");
     refused(world, &[&list[..], &["--limit", "0"]].concat(), 2, "--limit: ");
 
-    let newest = json_of(world, &["journal", "--newest", "--limit", "2"]);
-    let oldest = json_of(world, &["journal"]);
+    let newest = world.json_of(&["journal", "--newest", "--limit", "2"]);
+    let oldest = world.json_of(&["journal"]);
     let oldest = oldest["data"].as_array().unwrap();
     assert_eq!(newest["data"], json!([oldest[oldest.len() - 1], oldest[oldest.len() - 2]]));
 
     // The owner's link opens in a process with a token or without.
-    let made = json_of(world, &["accounts", "portal", "acct_1"]);
+    let made = world.json_of(&["accounts", "portal", "acct_1"]);
     let link = made["path"].as_str().unwrap().strip_prefix("/portal#link=").unwrap();
     let login = service.api.ask("POST", "/portal-login", &json!({ "link": link }), 200);
     assert_eq!(login["account_id"], "acct_1");
@@ -438,7 +359,7 @@ async fn a_table_ends_and_says_where_it_goes_on() {
         ("https://calls.example.com/", "https://calls.example.com/portal#link="),
         ("127.0.0.1:8081", "http://127.0.0.1:8081/portal#link="),
     ] {
-        let made = json_of(world, &["accounts", "portal", "acct_1", "--dashboard", dashboard]);
+        let made = world.json_of(&["accounts", "portal", "acct_1", "--dashboard", dashboard]);
         assert!(made["url"].as_str().unwrap().starts_with(begins), "{made}");
     }
 
@@ -448,7 +369,7 @@ async fn a_table_ends_and_says_where_it_goes_on() {
     for (id, at) in [("call_1", at), ("call_2", "2026-11-11T00:00:00Z")] {
         service.api.ask("POST", "/accounts/acct_1/calls", &call(id, at), 201);
     }
-    let count = |arguments: &[&str]| json_of(world, arguments)["data"].as_array().unwrap().len();
+    let count = |arguments: &[&str]| world.json_of(arguments)["data"].as_array().unwrap().len();
     let calls = ["calls", "list", "acct_1"];
     for (flags, calls_of) in [
         (&[][..], 2),
@@ -469,116 +390,80 @@ async fn a_table_ends_and_says_where_it_goes_on() {
     // A type that is not known, and finds nothing, may be misspelt.
     let known = "--type: nothing found; the known types are call.ended, ";
     for command in [&["deliveries", "list"][..], &["deliveries", "cancel"]] {
-        let said =
-            run_with(world, &world.ring, &[command, &["acct_1", "--type", "call.endd"]].concat());
-        assert_eq!(said.status, Some(0), "{command:?}: {}", said.err);
+        let said = world.done(&[command, &["acct_1", "--type", "call.endd"]].concat());
         assert!(said.err.contains(known), "{command:?}: {}", said.err);
     }
 }
 
 /// Commands, and how each ends: over a database, and where none answers. `None`: it runs until it is stopped, or needs
 /// no database.
-const ENDS: &[(&[&str], Option<i32>, Option<i32>)] = &[
-    (&["demo", "--data", "/nowhere"], Some(1), None),
-    (&["migrate"], Some(0), Some(3)),
-    (&["migrate", "--status"], Some(0), Some(3)),
-    (&["migrate", "--status", "--dry-run"], Some(2), Some(2)),
-    (&["api"], None, Some(3)),
-    (&["api", "--data", "/nowhere"], Some(1), Some(1)),
-    (&["sender"], None, Some(3)),
-    (&["sender", "--trust-ca", "/nowhere"], Some(2), Some(3)),
-    (&["all"], None, Some(3)),
-    (&["erase", "--account", "acct_1", "--contact", "contact_1"], Some(0), Some(3)),
-    (&["erase", "--account", "acct_none", "--whole-account"], Some(1), Some(3)),
-    (&["erase", "--account", "acct_1"], Some(2), Some(2)),
-    (&["recover", "--all-accounts"], Some(0), Some(3)),
-    (&["recover", "--account", "acct_none"], Some(1), Some(3)),
-    (&["rotate-keys"], Some(0), Some(3)),
-    (&["keygen", "1"], Some(0), Some(0)),
-    (&["keygen", "256"], Some(2), Some(2)),
-    (&["ring", "check"], Some(0), Some(3)),
-    (&["ring", "check", "--keys", "/nowhere"], Some(2), Some(2)),
+const ENDS: &[(&str, Option<i32>, Option<i32>)] = &[
+    ("demo --data /nowhere", Some(1), None),
+    ("migrate", Some(0), Some(3)),
+    ("migrate --status", Some(0), Some(3)),
+    ("migrate --status --dry-run", Some(2), Some(2)),
+    ("api", None, Some(3)),
+    ("api --data /nowhere", Some(1), Some(1)),
+    ("sender", None, Some(3)),
+    ("sender --trust-ca /nowhere", Some(2), Some(3)),
+    ("all", None, Some(3)),
+    ("erase --account acct_1 --contact contact_1", Some(0), Some(3)),
+    ("erase --account acct_none --whole-account", Some(1), Some(3)),
+    ("erase --account acct_1", Some(2), Some(2)),
+    ("recover --all-accounts", Some(0), Some(3)),
+    ("recover --account acct_none", Some(1), Some(3)),
+    ("rotate-keys", Some(0), Some(3)),
+    ("keygen 1", Some(0), Some(0)),
+    ("keygen 256", Some(2), Some(2)),
+    ("ring check", Some(0), Some(3)),
+    ("ring check --keys /nowhere", Some(2), Some(2)),
     // It has found what is wrong: nobody sends.
-    (&["doctor"], Some(1), Some(3)),
-    (&["journal"], Some(0), Some(3)),
-    (&["fleet"], Some(0), Some(3)),
-    (&["accounts", "list"], Some(0), Some(3)),
-    (&["accounts", "portal", "acct_none"], Some(1), Some(3)),
-    (&["alerts", "list"], Some(0), Some(3)),
-    (&["accounts", "show", "acct_1"], Some(0), Some(3)),
-    (&["accounts", "create", "acct_1", "--timezone", "UTC"], Some(1), Some(3)),
-    (&["accounts", "change", "acct_none", "--closing", "true"], Some(1), Some(3)),
-    (&["calls", "list", "acct_1"], Some(0), Some(3)),
-    (&["keys", "list", "acct_1"], Some(0), Some(3)),
-    (&["keys", "create", "acct_1", "--name", "", "--mode", "live"], Some(2), Some(3)),
-    (&["keys", "revoke", "cred_none"], Some(1), Some(3)),
-    (&["endpoints", "list", "acct_1"], Some(0), Some(3)),
-    (&["endpoints", "show", "whep_none"], Some(1), Some(3)),
-    (&["endpoints", "create", "acct_1", "--url", "http://127.0.0.1/"], Some(2), Some(3)),
-    (&["endpoints", "disable", "whep_none"], Some(1), Some(3)),
-    (&["endpoints", "enable", "whep_none"], Some(1), Some(3)),
-    (&["endpoints", "rotate", "whep_none"], Some(1), Some(3)),
-    (&["endpoints", "delete", "whep_none"], Some(1), Some(3)),
-    (&["endpoints", "ping", "whep_none"], Some(1), Some(3)),
-    (&["deliveries", "list", "acct_1"], Some(0), Some(3)),
-    (&["deliveries", "export", "acct_1"], Some(0), Some(3)),
-    (&["deliveries", "show", "dlv_none"], Some(1), Some(3)),
-    (&["deliveries", "redeliver", "dlv_none"], Some(1), Some(3)),
-    (&["deliveries", "cancel", "acct_none", "--type", "ping"], Some(1), Some(3)),
-    (&["levers", "list"], Some(0), Some(3)),
-    (&["levers", "set", "--account", "acct_none", "--per-second", "0"], Some(1), Some(3)),
-    (&["levers", "set", "--everything", "--per-second", "10001"], Some(2), Some(3)),
-    (&["levers", "undo", "lvr_9"], Some(1), Some(3)),
-    (&["senders", "list"], Some(0), Some(3)),
+    ("doctor", Some(1), Some(3)),
+    ("journal", Some(0), Some(3)),
+    ("fleet", Some(0), Some(3)),
+    ("accounts list", Some(0), Some(3)),
+    ("accounts portal acct_none", Some(1), Some(3)),
+    ("alerts list", Some(0), Some(3)),
+    ("accounts show acct_1", Some(0), Some(3)),
+    ("accounts create acct_1 --timezone UTC", Some(1), Some(3)),
+    ("accounts change acct_none --closing true", Some(1), Some(3)),
+    ("calls list acct_1", Some(0), Some(3)),
+    ("keys list acct_1", Some(0), Some(3)),
+    ("keys create acct_1 --name \u{7f} --mode live", Some(2), Some(3)),
+    ("keys revoke cred_none", Some(1), Some(3)),
+    ("endpoints list acct_1", Some(0), Some(3)),
+    ("endpoints show whep_none", Some(1), Some(3)),
+    ("endpoints create acct_1 --url http://127.0.0.1/", Some(2), Some(3)),
+    ("endpoints disable whep_none", Some(1), Some(3)),
+    ("endpoints enable whep_none", Some(1), Some(3)),
+    ("endpoints rotate whep_none", Some(1), Some(3)),
+    ("endpoints delete whep_none", Some(1), Some(3)),
+    ("endpoints ping whep_none", Some(1), Some(3)),
+    ("deliveries list acct_1", Some(0), Some(3)),
+    ("deliveries export acct_1", Some(0), Some(3)),
+    ("deliveries show dlv_none", Some(1), Some(3)),
+    ("deliveries redeliver dlv_none", Some(1), Some(3)),
+    ("deliveries cancel acct_none --type ping", Some(1), Some(3)),
+    ("levers list", Some(0), Some(3)),
+    ("levers set --account acct_none --per-second 0", Some(1), Some(3)),
+    ("levers set --everything --per-second 10001", Some(2), Some(3)),
+    ("levers undo lvr_9", Some(1), Some(3)),
+    ("senders list", Some(0), Some(3)),
 ];
-
-/// A script branches on the status, so each command ends as the table of its help text says.
-#[tokio::test(flavor = "multi_thread")]
-async fn each_command_ends_with_a_status_of_the_table() {
-    let service = Service::new().await;
-    let world = &service.world;
-    let nowhere = "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1";
-    for (arguments, over_one, over_none) in ENDS {
-        if let Some(status) = over_one {
-            let said = run_with(world, &world.ring, arguments);
-            assert_eq!(said.status, Some(*status), "{arguments:?}: {}", said.err);
-        }
-        if let Some(status) = over_none {
-            let said = run_at(nowhere, &world.ring, arguments);
-            assert_eq!(said.status, Some(*status), "without one: {arguments:?}: {}", said.err);
-        }
-    }
-    let helps = help_texts();
-    let (_, statuses) = helps["migrate"].split_once("\nExit status:\n").unwrap();
-    let statuses = statuses.trim_end();
-    for (name, help) in &helps {
-        assert!(help.contains(statuses), "{name}: {help}");
-        let is_group = help.contains("\nCommands:\n");
-        let has_row = ENDS.iter().any(|(arguments, ..)| arguments.join(" ").starts_with(name));
-        assert!(is_group || has_row, "{name} has no row");
-        let words: Vec<&str> = name.split_whitespace().chain(["--unknown"]).collect();
-        assert_eq!(run_with(world, &world.ring, &words).status, Some(2), "{name}");
-    }
-}
 
 /// What somebody has to mend is no reason to run a command again.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_database_refuses_ends_with_1_and_says_why() {
     let world = World::new(Settings::default()).await;
-    let session = world.database.session().await.unwrap();
+    let session = world.session().await;
     session.batch_execute(include_str!("../../deploy/roles.sql")).await.unwrap();
-    let url = log_in(&world, "call_assistant_operator").await;
-    for (change, words) in [
-        (
-            "REVOKE SELECT ON accounts, recoveries, endpoints FROM call_assistant_operator",
-            "the login lacks a right",
-        ),
-        (
-            "ALTER TABLE accounts RENAME TO a; ALTER TABLE recoveries RENAME TO r;
-             ALTER TABLE endpoints RENAME TO e",
-            "the schema is not this program's",
-        ),
-    ] {
+    let url = world.log_in("call_assistant_operator").await;
+    let revoke = "REVOKE SELECT ON accounts, recoveries, endpoints FROM call_assistant_operator";
+    let rename = "ALTER TABLE accounts RENAME TO a; ALTER TABLE recoveries RENAME TO r;
+        ALTER TABLE endpoints RENAME TO e";
+    let changes =
+        [(revoke, "the login lacks a right"), (rename, "the schema is not this program's")];
+    for (change, words) in changes {
         session.batch_execute(change).await.unwrap();
         for arguments in [&["accounts", "list"][..], &["recover", "--all-accounts"]] {
             let said = run_at(&url, &world.ring, arguments);
@@ -628,53 +513,38 @@ async fn what_cannot_be_printed_is_said_and_is_no_panic() {
     let service = Service::new().await;
     let world = &service.world;
     let empty = private_server::PrivateServer::start(Settings::default()).unwrap();
-    let run = |url: &str, arguments: &[&str], out: Stdio| {
+    let run = |url: &str, line: &str, out: Stdio| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
-        command.args(arguments).stdin(Stdio::null()).stdout(out);
-        let command = command.env(VARIABLE, &world.ring).env("DATABASE_URL", url);
-        let output = command.output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        command.args(words(line)).stdin(Stdio::null()).stdout(out);
+        said(command.env(VARIABLE, &world.ring).env("DATABASE_URL", url))
     };
     let (here, there) = (world.server.url(), empty.url());
-    for (url, arguments, status) in [
-        (&here, &["keygen", "1"][..], 0),
-        (&there, &["migrate", "--dry-run"], 0),
-        (&there, &["migrate", "--status"], 0),
-        (&here, &["erase", "--account", "acct_1", "--contact", "contact_1"], 0),
-        (&here, &["recover", "--all-accounts"], 0),
-        (&here, &["rotate-keys"], 0),
-        (&here, &["ring", "check"], 0),
-        (&here, &["ring", "check", "--json"], 0),
-        (&here, &["doctor"], 1),
-        (&here, &["doctor", "--json"], 1),
-        (&here, &["journal", "--lines"], 0),
-        (&here, &["accounts", "list"], 0),
-        (&here, &["accounts", "list", "--json"], 0),
-        (&here, &["accounts", "show", "acct_1"], 0),
+    for (url, line, status) in [
+        (&here, "keygen 1", 0),
+        (&there, "migrate --dry-run", 0),
+        (&there, "migrate --status", 0),
+        (&here, "erase --account acct_1 --contact contact_1", 0),
+        (&here, "recover --all-accounts", 0),
+        (&here, "rotate-keys", 0),
+        (&here, "ring check", 0),
+        (&here, "ring check --json", 0),
+        (&here, "doctor", 1),
+        (&here, "doctor --json", 1),
+        (&here, "journal --lines", 0),
+        (&here, "accounts list", 0),
+        (&here, "accounts list --json", 0),
+        (&here, "accounts show acct_1", 0),
     ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let (ended, said) = run(url, arguments, writer.into());
-        assert_eq!(ended, Some(status), "{arguments:?}: {said}");
-        assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+        let ended = run(url, line, writer.into());
+        assert_eq!(ended.status, Some(status), "{line}: {}", ended.err);
+        assert!(!ended.err.contains("panicked"), "{line}: {}", ended.err);
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let (ended, said) = run(url, arguments, full.into());
-        assert_eq!(ended, Some(1), "{arguments:?}: {said}");
-        assert!(said.contains("call-assistant-postgres: standard output: No space"), "{said}");
-    }
-}
-
-/// What a start had begun before it failed has not failed.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_start_that_fails_says_why_and_nothing_else() {
-    let world = World::new(Settings::default()).await;
-    let free = ["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"];
-    for (role, flags) in [("sender", &[][..]), ("all", &free)] {
-        let arguments = [&[role, "--trust-ca", "/nowhere"], flags].concat();
-        let said = run_with(&world, &world.ring, &arguments);
-        assert_eq!(said.status, Some(2), "{}", said.err);
-        assert!(said.err.starts_with("call-assistant-postgres: --trust-ca: "), "{}", said.err);
-        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+        let ended = run(url, line, full.into());
+        assert_eq!(ended.status, Some(1), "{line}: {}", ended.err);
+        let why = "call-assistant-postgres: standard output: No space";
+        assert!(ended.err.contains(why), "{line}: {}", ended.err);
     }
 }
 
@@ -684,21 +554,16 @@ async fn an_erasure_that_is_not_complete_ends_with_3_and_says_why() {
     const NUMBER: &str = "+4722334455";
     let service = Service::new().await;
     let world = &service.world;
-    let call = |id: &str| {
+    for id in ["call_1", "call_2", "call_3"] {
         let caller = json!({ "contact_id": null, "phone_number": NUMBER, "display_name": null });
-        service.api.ask(
-            "POST",
-            "/accounts/acct_1/calls",
-            &json!({ "id": id, "caller": caller }),
-            201,
-        );
-    };
-    ["call_1", "call_2", "call_3"].into_iter().for_each(call);
+        let call = json!({ "id": id, "caller": caller });
+        service.api.ask("POST", "/accounts/acct_1/calls", &call, 201);
+    }
     service.endpoint("/hook", &[Reply::Status(204)]);
     service.run("UPDATE calls SET body = body || 'x' WHERE id = 'call_2'").await;
     let by_number = ["--account", "acct_1", "--number", NUMBER];
     let run = |flags: &[&str]| {
-        let said = run_with(world, &world.ring, &[&["erase"], flags].concat());
+        let said = world.run(&[&["erase"], flags].concat());
         let found: Value = serde_json::from_str(&said.out).unwrap();
         assert!(!said.err.contains(NUMBER), "{}", said.err);
         (said.status, found["calls"].clone(), found["left"].clone(), said.err)
@@ -708,19 +573,15 @@ async fn an_erasure_that_is_not_complete_ends_with_3_and_says_why() {
     assert_eq!(err.matches("call_2").count(), 1, "{err}");
 
     // Somebody holds the row of an endpoint, and begins before the erasure does.
-    let held = world.database.session().await.unwrap();
-    held.batch_execute("BEGIN; SELECT FROM endpoints FOR UPDATE").await.unwrap();
+    let held = world.held("SELECT FROM endpoints FOR UPDATE").await;
     let whole = ["--account", "acct_1", "--whole-account"];
     let (status, _, left, err) = run(&whole);
     assert_eq!((status, left), (Some(3), json!("rows")), "{err}");
     held.batch_execute("ROLLBACK; BEGIN; SELECT pg_current_xact_id()").await.unwrap();
-    let mut child = world.command("erase", &whole).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-    let waits = said.find(|line| line.as_ref().unwrap().contains("waits for transactions"));
-    assert!(waits.is_some(), "it says what it waits for");
+    let erasing = running::Running::start(&mut world.command("erase", &whole));
+    erasing.logged("waits for transactions");
     held.batch_execute("COMMIT").await.unwrap();
-    held.keep();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(erasing.ended().code, Some(0));
     assert_eq!(service.count("SELECT count(*) FROM accounts WHERE id = 'acct_1'").await, 0);
 }
 
@@ -731,7 +592,7 @@ async fn sending_is_held_back_at_a_terminal() {
     let world = &service.world;
     let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
     let id = endpoint.rsplit('/').next().unwrap();
-    let eve = |arguments: &[&str]| json_of(world, &[arguments, &["--as", "eve"]].concat());
+    let eve = |arguments: &[&str]| world.json_of(&[arguments, &["--as", "eve"]].concat());
     let paused = eve(&["levers", "set", "--account", "acct_1", "--per-second", "0"]);
     assert_eq!((&paused["set_by"], &paused["per_second"]), (&json!("eve"), &json!(0)));
     eve(&["levers", "set", "--endpoint", id, "--per-second", "5"]);
@@ -743,18 +604,16 @@ async fn sending_is_held_back_at_a_terminal() {
     let listed = eve(&["levers", "list"]);
     let listed = listed["data"].as_array().unwrap();
     assert_eq!((listed.len(), &listed[2]), (3, &slower));
-    let text = run_with(world, &world.ring, &["levers", "list"]).out;
+    let text = world.run(&["levers", "list"]).out;
     assert!(text.starts_with("id ") && text.contains(id) && text.contains("everything"), "{text}");
     for lever in listed {
         let undo = ["levers", "undo", lever["id"].as_str().unwrap(), "--as", "eve"];
-        let said = run_with(world, &world.ring, &undo);
+        let said = world.run(&undo);
         assert!(said.status == Some(0) && said.out.starts_with("undone\n"), "{}", said.out);
     }
     refused(world, &["levers", "undo", stands], 1, "the lever is not set, or not any more");
 
-    for _ in 0..3 {
-        service.ping(&endpoint);
-    }
+    (0..3).for_each(|_| service.ping(&endpoint));
     let cancel = ["deliveries", "cancel", "acct_1", "--type", "ping"];
     assert_eq!(eve(&cancel), json!({ "cancelled": 3 }));
     assert_eq!(eve(&cancel), json!({ "cancelled": 0 }));
@@ -776,7 +635,7 @@ async fn sending_is_held_back_at_a_terminal() {
     }
     // What is set, and each process, is a line of `doctor`.
     let everything = eve(&["levers", "set", "--everything", "--per-second", "0"]);
-    let delivery = &json_of(world, &["deliveries", "list", "acct_1"])["data"][0]["id"];
+    let delivery = &world.json_of(&["deliveries", "list", "acct_1"])["data"][0]["id"];
     let words = format!(
         "Sending is held back: everything is paused by {0} of eve at {1}; `levers undo {0}` undoes it\n",
         everything["id"].as_str().unwrap(),
@@ -790,23 +649,23 @@ async fn sending_is_held_back_at_a_terminal() {
         &["deliveries", "list", "acct_1"],
         &["deliveries", "show", delivery.as_str().unwrap()],
     ] {
-        let said = run_with(world, &world.ring, command);
+        let said = world.run(command);
         assert_eq!((said.status, &said.err), (Some(0), &words), "{command:?}");
-        let said = run_with(world, &world.ring, &[command, &["--json"]].concat());
+        let said = world.run(&[command, &["--json"]].concat());
         assert_eq!((said.status, &*said.err), (Some(0), ""), "{command:?}");
     }
     eve(&["levers", "undo", other["id"].as_str().unwrap()]);
-    let doctor = run_with(world, &world.ring, &["doctor"]).out;
+    let doctor = world.run(&["doctor"]).out;
     let line = |words: &str| doctor.lines().any(|line| line.contains(words));
     assert!(line("warn  levers        everything is paused by lvr_"), "{doctor}");
     assert!(
         line("ok    process       sender sender-") && line("ok    process       api "),
         "{doctor}"
     );
-    let text = run_with(world, &world.ring, &["senders", "list"]).out;
+    let text = world.run(&["senders", "list"]).out;
     assert!(text.lines().next().unwrap().ends_with("  shards"), "{text}");
     assert!(text.lines().nth(1).unwrap().ends_with("  64") && !text.contains("-0.000"), "{text}");
-    let noted = run_with(world, &world.ring, &["journal", "--lines"]).out;
+    let noted = world.run(&["journal", "--lines"]).out;
     let of_eve = noted.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let of_eve = of_eve.filter(|row| row["by"] == "eve");
     let actions: Vec<String> =
@@ -835,7 +694,7 @@ async fn a_ring_that_lacks_a_key_is_found() {
         (&both, 0, json!({ "in_use": { "1": 2 }, "unreadable": 0, "outdated": 2 })),
         (&other, 1, json!({ "in_use": { "1": 2 }, "unreadable": 2, "outdated": 0 })),
     ] {
-        let said = run_with(world, ring, &["ring", "check", "--json"]);
+        let said = world.run_with(ring, &["ring", "check", "--json"]);
         let mut found: Value = serde_json::from_str(&said.out).unwrap();
         let named = found.as_object_mut().unwrap().remove("endpoints").unwrap();
         let named = named.as_array().unwrap();
@@ -846,66 +705,58 @@ async fn a_ring_that_lacks_a_key_is_found() {
         }
         assert_eq!(said.err.contains("Take no line out before"), status == 1, "{}", said.err);
     }
-    let rotated = run_with(world, &other, &["rotate-keys"]);
+    let rotated = world.run_with(&other, &["rotate-keys"]);
     assert_eq!(rotated.status, Some(1));
     assert_eq!(rotated.out, "");
     assert!(rotated.err.contains("lacks keys that are in use: 1"), "{}", rotated.err);
-    let rotated = run_with(world, &both, &["rotate-keys"]);
+    let rotated = world.run_with(&both, &["rotate-keys"]);
     assert_eq!(
         (rotated.status, rotated.out.as_str()),
         (Some(0), "{\"sealed\":2,\"unreadable\":0}\n")
     );
 
     // It looks, and changes nothing: it waits for nobody who does.
-    let mut held = world.database.session().await.unwrap();
-    let change = held.transaction().await.unwrap();
-    let lock =
-        "SET LOCAL idle_in_transaction_session_timeout = 0; SELECT FROM endpoints FOR UPDATE";
-    change.batch_execute(lock).await.unwrap();
-    let said = run_with(world, &both, &["ring", "check"]);
+    let _held = world.held("SELECT FROM endpoints FOR UPDATE").await;
+    let said = world.run_with(&both, &["ring", "check"]);
     assert_eq!((said.status, &*said.out), (Some(0), "every secret opens: key 2 seals 2\n"));
-    change.rollback().await.unwrap();
-    held.keep();
 }
 
 // Only what seals or opens needs the ring, and asks for the right one. Another file is no lost key.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_reads_no_secret_needs_no_ring() {
-    let world = World::new(Settings::default()).await;
-    let file = File::new("ring.json", &data(0).to_string());
-    let api = world.start("api", &["--data", file.path()]);
-    let url = json!({ "url": "https://hooks.example.com/" });
-    let made = api.ask("POST", "/accounts/acct_1/endpoints", &url, 201);
-    let id = made["id"].as_str().unwrap();
-    for arguments in [
-        &["endpoints", "create", "acct_1", "--url", "https://hooks.example.com/two"][..],
-        &["endpoints", "rotate", id],
-        &["rotate-keys"],
-        &["ring", "check"],
-        &["sender"],
+    let service = Service::new().await;
+    let world = &service.world;
+    let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
+    let id = endpoint.trim_start_matches("/endpoints/");
+    for line in [
+        "endpoints create acct_1 --url https://hooks.example.com/two",
+        "endpoints rotate ID",
+        "rotate-keys",
+        "ring check",
+        "sender",
     ] {
-        let said = run_with(&world, "", arguments);
-        assert_eq!(said.status, Some(2), "{arguments:?}: {}", said.err);
+        let said = world.run_with("", &words(&line.replace("ID", id)));
+        assert_eq!(said.status, Some(2), "{line}: {}", said.err);
         assert!(said.err.contains("give the ring of the running service"), "{}", said.err);
-        assert!(!said.err.contains("keygen"), "{arguments:?}: {}", said.err);
+        assert!(!said.err.contains("keygen"), "{line}: {}", said.err);
     }
-    for arguments in [
-        &["endpoints", "list", "acct_1"][..],
-        &["endpoints", "ping", id],
-        &["endpoints", "disable", id],
-        &["endpoints", "enable", id],
-        &["deliveries", "list", "acct_1"],
-        &["deliveries", "export", "acct_1"],
-        &["endpoints", "show", id],
+    for line in [
+        "endpoints list acct_1",
+        "endpoints ping ID",
+        "endpoints disable ID",
+        "endpoints enable ID",
+        "deliveries list acct_1",
+        "deliveries export acct_1",
+        "endpoints show ID",
     ] {
-        let said = run_with(&world, "", arguments);
-        assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
-        assert!(!said.err.contains("secrets"), "{arguments:?}: {}", said.err);
+        let said = world.run_with("", &words(&line.replace("ID", id)));
+        assert_eq!(said.status, Some(0), "{line}: {}", said.err);
+        assert!(!said.err.contains("secrets"), "{line}: {}", said.err);
         // It does not say that no replaced secret signs.
         assert!(!said.out.contains("previous_secrets_until  none"), "{}", said.out);
     }
     let line = |ring: &str| {
-        let out = run_with(&world, ring, &["doctor"]).out;
+        let out = world.run_with(ring, &["doctor"]).out;
         out.lines().find(|line| line.contains("  ring  ")).unwrap().to_owned()
     };
     assert!(line("").starts_with("warn  ring          not checked: "), "{}", line(""));
@@ -914,28 +765,26 @@ async fn a_command_that_reads_no_secret_needs_no_ring() {
     let told = line(&other);
     assert!(told.starts_with(&format!("fail  ring          {found}: ")), "{told}");
     assert!(!told.contains("delete") && !told.contains(id), "{told}");
-    let said = run_with(&world, &other, &["ring", "check"]);
+    let said = world.run_with(&other, &["ring", "check"]);
     assert_eq!((said.status, said.out), (Some(1), format!("{found}\n")));
-    assert!(
-        said.err.contains("nothing is damaged") && !said.err.contains("delete"),
-        "{}",
-        said.err
-    );
-    let said = run_with(&world, "", &["endpoints", "delete", id]);
+    let is_whole = said.err.contains("nothing is damaged") && !said.err.contains("delete");
+    assert!(is_whole, "{}", said.err);
+    let said = world.run_with("", &["endpoints", "delete", id]);
     assert_eq!(said.status, Some(0), "{}", said.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
-    let world = World::new(Settings::default()).await;
+    let service = Service::new().await;
+    let world = &service.world;
     let look = |ring: &str, flags: &[&str]| {
-        let said = run_with(&world, ring, &[&["doctor", "--json"], flags].concat());
+        let said = world.run_with(ring, &[&["doctor", "--json"], flags].concat());
         let found: Value = serde_json::from_str(&said.out).unwrap();
-        let checks = found["checks"].as_array().unwrap().iter().map(|check| {
-            let name = check["what"].as_str().unwrap().to_owned();
-            (name, (check["state"].as_str().unwrap().to_owned(), check["todo"].clone()))
-        });
-        (said.status, checks.collect::<std::collections::BTreeMap<_, _>>())
+        let text = |check: &Value, name: &str| check[name].as_str().unwrap().to_owned();
+        let checks = found["checks"].as_array().unwrap().iter();
+        let checks =
+            checks.map(|check| (text(check, "what"), (text(check, "state"), text(check, "todo"))));
+        (said.status, checks.collect::<BTreeMap<_, _>>())
     };
     // Nobody sends, and a server of tests survives no crash.
     let (status, found) = look(&world.ring, &["--backup"]);
@@ -953,14 +802,14 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
         ("leases", "fail"),
     ] {
         assert_eq!(found[what].0, state, "{what}: {found:?}");
-        assert_eq!(found[what].1 == "", state == "ok", "{what}: {found:?}");
+        assert_eq!(found[what].1.is_empty(), state == "ok", "{what}: {found:?}");
     }
+    let text = world.run(&["doctor"]).out;
+    let leases = text.lines().find(|line| line.contains("  leases  ")).unwrap();
+    assert!(leases.ends_with("64: start a `sender`: events of these shards wait"), "{leases}");
     // With a sender there are days and owners.
     let _sender = world.start("sender", &[]);
-    let file = File::new("doctor.json", &data(0).to_string());
-    let api = world.start("api", &["--data", file.path()]);
-    let url = json!({ "url": "https://hooks.example.com/" });
-    api.ask("POST", "/accounts/acct_1/endpoints", &url, 201);
+    service.endpoint("/hook", &[Reply::Status(204)]);
     eventually("owners and days", || {
         let (_, found) = look(&world.ring, &[]);
         let is = |what: &str| found[what].0 == "ok";
@@ -968,50 +817,21 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
     });
     let (_, found) = look(&KeyRing::new_line(2), &[]);
     assert_eq!(found["ring"].0, "fail");
-    let text = run_with(&world, &world.ring, &["doctor"]);
+    let text = world.run(&["doctor"]);
     assert!(text.out.contains("fail  fsync "), "{}", text.out);
     assert!(text.out.contains("ok    leases        shards without an owner: 0\n"), "{}", text.out);
 
     // What `migrate` cannot mend is not for it.
-    let session = world.database.session().await.unwrap();
-    session.batch_execute(r"UPDATE migrations SET digest = '\x00' WHERE number = 1").await.unwrap();
-    session.keep();
+    service.run(r"UPDATE migrations SET digest = '\x00' WHERE number = 1").await;
     let (status, found) = look(&world.ring, &[]);
     assert_eq!((status, found.len()), (Some(1), 1), "{found:?}");
     let todo = "use the version that has migrated it: no migration is edited";
-    assert_eq!(found["database"], ("fail".to_owned(), json!(todo)));
+    assert_eq!(found["database"], ("fail".to_owned(), todo.to_owned()));
 
     // A database that is not there is one line, and nothing behind it.
     let nowhere =
         ["doctor", "--database", "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1"];
-    let said = run_with(&world, &world.ring, &nowhere);
+    let said = world.run(&nowhere);
     assert_eq!((said.status, said.out.lines().count()), (Some(3), 1), "{}", said.out);
     assert!(said.out.starts_with("fail  database "), "{}", said.out);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_doctor_finds_that_no_sender_lives() {
-    let world = World::new(Settings::default()).await;
-    let leases = || {
-        let out = run_with(&world, &world.ring, &["doctor"]).out;
-        out.lines().find(|line| line.contains("  leases  ")).unwrap().to_owned()
-    };
-    assert!(leases().ends_with("64: start a `sender`: events of these shards wait"));
-    let _sender = world.start("sender", &[]);
-    eventually("it owns all", || leases().starts_with("ok").then_some(()));
-}
-
-// What is printed at the start is in the files of whoever collects logs.
-#[tokio::test(flavor = "multi_thread")]
-async fn no_process_prints_a_key_that_it_did_not_make() {
-    let world = World::new(Settings::default()).await;
-    let file = File::new("printed.json", &data(0).to_string());
-    for role in ["api", "all"] {
-        let mut process = world.start(role, &["--data", file.path()]);
-        assert_eq!(process.first["accounts"][0]["keys"][0]["name"], "one", "{role}");
-        process.ask_to_end();
-        process.ended();
-        let all = format!("{}{}", process.first, process.log());
-        assert!(!all.contains(KEY), "{role}: {all}");
-    }
 }

@@ -7,14 +7,10 @@ use std::time::{Duration, Instant};
 use private_server::PrivateServer;
 use serde_json::Value;
 
-use crate::levers::value;
 use crate::support::Running;
 use crate::support::receiver::Reply;
-use crate::support::running::{PATIENCE, eventually, request};
-use crate::support::service::Service;
-
-const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
-const PENDING: &str = "SELECT count(*) FROM deliveries";
+use crate::support::running::{PATIENCE, eventually};
+use crate::support::service::{PENDING, Service};
 
 /// Four tenants. Two answer once they are released, so that both have a backlog.
 struct Tenants {
@@ -65,7 +61,7 @@ impl Tenants {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_copy_is_restored_under_a_living_sender() {
     let mut tenants = Tenants::new().await;
-    let sender = tenants.service.world.start("sender", &SENDER);
+    let sender = tenants.service.sender();
     tenants.ping(0, 12);
     tenants.is_busy(0);
     let renewals = "SELECT max(renewals) FROM senders";
@@ -78,7 +74,7 @@ async fn an_older_copy_is_restored_under_a_living_sender() {
     let heard = format!("SELECT (({renewals}) > {before} + 3)::int::bigint");
     tenants.service.becomes(&heard, 1).await;
     eventually("all are planned", || {
-        value(sender.metrics(), "sender_planned").filter(|planned| *planned >= 34.0)
+        sender.value("sender_planned").filter(|planned| *planned >= 34.0)
     });
     restore_the_copy(&mut tenants.service);
 
@@ -89,7 +85,7 @@ async fn an_older_copy_is_restored_under_a_living_sender() {
     tenants.is_busy(3);
     tenants.service.receiver.release();
     tenants.each_has_its_own([12, 15, 15, 30]).await;
-    sender.logs("the database went back: ");
+    sender.logged("the database went back: ");
 }
 
 /// Waits until the API answers again.
@@ -107,9 +103,7 @@ async fn a_window_that_was_forgotten_admits_one_quota_more_at_most() {
     let mut service = Service::new().await;
     let admitted = |api: &Running, asked: usize| {
         // Its first answer may have to find the server.
-        eventually("ready", || {
-            (request(api.dashboard(), "GET", "/readyz", "", b"").status == 200).then_some(())
-        });
+        eventually("ready", || (api.readyz().status == 200).then_some(()));
         (0..asked).filter(|_| api.get("/v1/account").status == 200).count()
     };
     let began = Instant::now();

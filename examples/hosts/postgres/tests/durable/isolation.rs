@@ -8,9 +8,9 @@ use private_server::Settings;
 use serde_json::{Value, json};
 
 use crate::support::receiver::Reply;
-use crate::support::running::{File, eventually, request};
+use crate::support::running::request;
 use crate::support::service::Service;
-use crate::support::{KEY, World, data};
+use crate::support::{KEY, data};
 
 // A page of the dashboard that takes longer than it may: people who ask for it again and again get no
 // answer, and customers of the public API get theirs.
@@ -18,12 +18,8 @@ use crate::support::{KEY, World, data};
 async fn a_slow_page_of_the_dashboard_refuses_no_customer() {
     let service = Service::new().await;
     assert_eq!(service.api.get("/v1/account").status, 200);
-    let mut held = service.world.database.session().await.unwrap();
-    let change = held.transaction().await.unwrap();
     // The statement of the page waits, as one over a million rows works.
-    let lock = "SET LOCAL idle_in_transaction_session_timeout = 0;
-        LOCK TABLE alerts IN ACCESS EXCLUSIVE MODE";
-    change.batch_execute(lock).await.unwrap();
+    let held = service.world.held("LOCK TABLE alerts IN ACCESS EXCLUSIVE MODE").await;
 
     let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
     let mut refused = Vec::new();
@@ -52,24 +48,17 @@ async fn a_slow_page_of_the_dashboard_refuses_no_customer() {
     assert!(asked.into_inner() >= 16, "the page was asked for");
 
     // The server does not work on for who has gone.
-    eventually("the end of what was given up", || {
-        let waiting = "SELECT count(*) FROM pg_stat_activity
-            WHERE application_name = 'call-assistant' AND wait_event_type = 'Lock'";
-        let count = tokio::task::block_in_place(|| {
-            tokio::runtime::Handle::current().block_on(service.count(waiting))
-        });
-        (count == 0).then_some(())
-    });
-    change.rollback().await.unwrap();
-    held.keep();
-    service.api.ask("GET", "/accounts/acct_1/overview", &json!(null), 200);
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+        WHERE application_name = 'call-assistant' AND wait_event_type = 'Lock'";
+    service.becomes(waiting, 0).await;
+    held.batch_execute("ROLLBACK").await.unwrap();
+    service.show("/accounts/acct_1/overview");
 }
 
 // Requests that are looked up in one statement: a row that this version cannot read is a failure for who sent its
 // key or asked for it, and for nobody else.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_that_cannot_be_read_refuses_its_own_caller() {
-    let world = World::new(Settings::default()).await;
     let mut accounts = data(1);
     let bad_key = KEY.replace("0123", "4567");
     let bad = json!({ "id": "acct_2", "timezone": "UTC",
@@ -79,13 +68,10 @@ async fn a_row_that_cannot_be_read_refuses_its_own_caller() {
     bad_call["id"] = json!("acct_3");
     bad_call["keys"] = json!([{ "id": "cred_3", "name": "three", "secret": call_key }]);
     accounts["accounts"].as_array_mut().unwrap().extend([bad, bad_call]);
-    let file = File::new("unreadable.json", &accounts.to_string());
-    let api = world.start("api", &["--data", file.path()]);
-    let session = world.database.session().await.unwrap();
+    let service = Service::of(&accounts, Settings::default()).await;
     let sql = "UPDATE accounts SET plan = 'of a later version' WHERE id = 'acct_2';
         UPDATE calls SET body = '{}' WHERE account_id = 'acct_3' AND id = 'call_0'";
-    session.batch_execute(sql).await.unwrap();
-    session.keep();
+    service.run(sql).await;
 
     let nobody = KEY.replace("0123", "89ab");
     let (page, long_page) = ("/v1/calls?limit=1", "/v1/calls?limit=100");
@@ -103,11 +89,11 @@ async fn a_row_that_cannot_be_read_refuses_its_own_caller() {
                 (&call_key, "/v1/calls/call_0", 500),
                 (&call_key, "/v1/calls/call_1", 200),
             ] {
-                let api = &api;
+                let api = service.api.api();
                 scope.spawn(move || {
                     for n in 0..25 {
                         let authorization = format!("Authorization: Bearer {key}\r\n");
-                        let answer = request(api.api(), "GET", path, &authorization, b"");
+                        let answer = request(api, "GET", path, &authorization, b"");
                         let what = format!("request {n} for {path}: {}", answer.text());
                         assert_eq!(answer.status, status, "{what}");
                     }
@@ -130,15 +116,15 @@ async fn a_row_that_cannot_be_read_hides_no_other() {
     }
     for name in ["one", "two"] {
         let endpoint = service.endpoint(&format!("/{name}"), &[Reply::Status(204)]);
-        service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+        service.post(&format!("{endpoint}/pause"), 200);
         service.ping(&endpoint);
-        service.api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
-        service.api.ask("POST", &format!("{endpoint}/recover"), &json!({}), 202);
+        service.post(&format!("{endpoint}/enable"), 200);
+        service.post(&format!("{endpoint}/recover"), 202);
     }
     let list = |name: &str| ask("GET", &format!("/{name}"), json!(null), 200)["data"].take();
     let lists = ["keys", "calls", "endpoints", "deliveries", "recoveries"];
     let lists = lists.map(|name| (name, list(name)));
-    let accounts = service.api.ask("GET", "/accounts", &json!(null), 200)["data"].take();
+    let accounts = service.show("/accounts")["data"].take();
     service
         .run(
             "UPDATE keys SET id = 'no id' WHERE name = 'two';
@@ -155,9 +141,9 @@ async fn a_row_that_cannot_be_read_hides_no_other() {
     let overview = ask("GET", "/overview", json!(null), 200);
     let second = &lists[2].1[1]["id"];
     let is_two = |row: &Value| {
-        row["name"] == "two"
-            || [&row["id"], &row["endpoint_id"]].contains(&second)
-            || row["id"] == "two"
+        [&row["id"], &row["endpoint_id"], &row["name"]]
+            .iter()
+            .any(|of| *of == second || **of == "two")
     };
     for (name, before) in &lists {
         let (now, before) = (list(name), before.as_array().unwrap());
@@ -171,14 +157,14 @@ async fn a_row_that_cannot_be_read_hides_no_other() {
             assert_eq!(*now, json!({ "id": id, "unreadable": true }), "{name}");
             let what = name.replace("ies", "y").replace("s", "");
             let id = id.as_str().unwrap().replace("no id", "\"no id\"");
-            service.api.logs(&format!("a row of a list cannot be read {what}={id} error="));
+            service.api.logged(&format!("a row of a list cannot be read {what}={id} error="));
         }
         let shown: Vec<_> =
             overview[name].as_array().unwrap().iter().map(|row| &row["id"]).collect();
         let ids: Vec<_> = now.as_array().unwrap().iter().map(|row| &row["id"]).collect();
         assert_eq!(shown, ids, "{name}");
     }
-    let now = service.api.ask("GET", "/accounts", &json!(null), 200)["data"].take();
+    let now = service.show("/accounts")["data"].take();
     assert_eq!(now[1], json!({ "id": "acct_2", "unreadable": true }));
     assert_eq!((&now[0]["id"], &now[2]), (&accounts[0]["id"], &accounts[2]));
     // What is not in a list is refused as before.

@@ -3,36 +3,32 @@
 use std::collections::BTreeSet;
 
 use host::dashboard::ROUTES;
-use private_server::Settings;
 use serde_json::{Value, json};
 
-use crate::commands::{json_of, run_with};
 use crate::support::running::{Answer, File, eventually, request};
-use crate::support::{Running, World, data};
+use crate::support::service::Service;
 
 const ADA: &str = "Authorization: Bearer the-token-of-ada\r\n";
 const BOB: &str = "Authorization: Bearer the-token-of-bob\r\n";
 
+/// A process that knows two people.
 struct Host {
-    world: World,
-    api: Running,
-    _files: [File; 2],
+    service: Service,
+    _tokens: File,
 }
 
 impl Host {
     async fn new(name: &str) -> Self {
-        let world = World::new(Settings::default()).await;
         let tokens = "ada:operator:the-token-of-ada\nbob:reader:the-token-of-bob\n";
         let tokens = File::new(&format!("{name}-tokens"), tokens);
-        let accounts = File::new(&format!("{name}.json"), &data(1).to_string());
-        let flags = ["--data", accounts.path(), "--operator-token-file", tokens.path()];
-        let api = world.start("api", &flags);
-        Self { world, api, _files: [tokens, accounts] }
+        let mut service = Service::with_calls(1).await;
+        service.api = service.world.start("api", &["--operator-token-file", tokens.path()]);
+        Self { service, _tokens: tokens }
     }
 
     fn send(&self, headers: &str, method: &str, path: &str, body: &Value) -> Answer {
         let body = if method == "GET" { String::new() } else { body.to_string() };
-        request(self.api.dashboard(), method, path, headers, body.as_bytes())
+        request(self.service.api.dashboard(), method, path, headers, body.as_bytes())
     }
 
     #[track_caller]
@@ -65,12 +61,6 @@ impl Host {
         eventually(&format!("{count} rows after {after:?}"), || {
             Some(self.journal(after)).filter(|rows| rows.len() == count)
         })
-    }
-
-    async fn run(&self, sql: &str) {
-        let session = self.world.database.session().await.unwrap();
-        session.batch_execute(sql).await.unwrap();
-        session.keep();
     }
 }
 
@@ -118,42 +108,19 @@ async fn each_change_is_in_the_journal_with_who_made_it() {
     host.ask("POST", "/accounts/acct_1/portal", &json!({}));
     twice("DELETE", "/accounts/acct_1/portal", &json!({}));
     twice("DELETE", &endpoint, &json!({}));
-    host.ask("POST", "/accounts", &json!({ "id": "acct_2", "timezone": "UTC" }));
+    host.ask("POST", "/accounts", &json!({ "id": "acct_new", "timezone": "UTC" }));
     // What is refused was not done.
     assert_eq!(host.send(ADA, "POST", &format!("{endpoint}/pause"), &json!({})).status, 409);
 
-    let rows = host.journal("");
+    let rows = host.rows("", 25);
     let actions: Vec<&str> = rows.iter().map(|row| row["action"].as_str().unwrap()).collect();
-    assert_eq!(
-        actions,
-        [
-            "account.changed",
-            "key.created",
-            "key.revoked",
-            "endpoint.created",
-            "endpoint.changed",
-            "endpoint.rotated",
-            "endpoint.disabled",
-            "event.emitted",
-            "endpoint.enabled",
-            "delivery.redelivered",
-            "delivery.sent",
-            "recovery.started",
-            "recovery.paused",
-            "recovery.continued",
-            "recovery.cancelled",
-            "recoveries.started",
-            "lever.set",
-            "lever.set",
-            "lever.undone",
-            "deliveries.cancelled",
-            "call.recorded",
-            "link.made",
-            "links.revoked",
-            "endpoint.deleted",
-            "account.created",
-        ]
-    );
+    let expected = "\
+        account.changed key.created key.revoked endpoint.created endpoint.changed \
+        endpoint.rotated endpoint.disabled event.emitted endpoint.enabled delivery.redelivered \
+        delivery.sent recovery.started recovery.paused recovery.continued recovery.cancelled \
+        recoveries.started lever.set lever.set lever.undone deliveries.cancelled call.recorded \
+        link.made links.revoked endpoint.deleted account.created";
+    assert_eq!(actions.join(" "), expected);
     // An alert is taken note of in a test of its own, below.
     let found = actions.iter().copied().chain(["", "alert.acknowledged"]);
     let words: BTreeSet<&str> = ROUTES.iter().map(|route| route.journal).collect();
@@ -162,15 +129,12 @@ async fn each_change_is_in_the_journal_with_who_made_it() {
     for row in &rows {
         assert_eq!(row["by"], "ada", "{row}");
         let account = match row["action"].as_str().unwrap() {
-            "account.created" => json!("acct_2"),
+            "account.created" => json!("acct_new"),
             _ => json!("acct_1"),
         };
         assert_eq!(row["account_id"], account, "{row}");
     }
-    assert_eq!(
-        (&rows[0]["before"]["closing"], &rows[0]["after"]["closing"]),
-        (&json!(false), &json!(true))
-    );
+    assert_eq!([&rows[0]["before"], &rows[0]["after"]].map(|of| &of["closing"]), [false, true]);
     assert_eq!(rows[2]["target"], key["id"]);
     assert_eq!(rows[4]["before"]["url"], "https://hooks.example.com/one");
     assert_eq!(rows[4]["after"]["url"], "https://hooks.example.com/two");
@@ -201,28 +165,18 @@ async fn each_change_is_in_the_journal_with_who_made_it() {
 
 /// An alert is acknowledged by who is logged in, and not by whom the request names; and by its owner apart.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_looks_and_whoever_has_a_name_signs_with_it() {
-    let host = Host::new("reader").await;
-    for path in ["/accounts", "/accounts/acct_1/overview", "/journal", "/alerts?wait=0"] {
-        assert_eq!(host.send(BOB, "GET", path, &json!({})).status, 200, "{path}");
-    }
-    for (method, path) in [
-        ("PATCH", "/accounts/acct_1"),
-        ("POST", "/accounts/acct_1/portal"),
-        ("POST", "/alerts/alrt_1/acknowledge"),
-        ("POST", "/recoveries"),
-    ] {
-        assert_eq!(host.send(BOB, method, path, &json!({ "by": "ada" })).status, 403, "{path}");
-    }
-    assert_eq!(host.journal(""), [Value::Null; 0]);
-
+async fn whoever_has_a_name_signs_with_it() {
+    let host = Host::new("names").await;
+    assert_eq!(host.send(BOB, "POST", "/recoveries", &json!({})).status, 403, "bob only reads");
+    assert_eq!(host.send(BOB, "GET", "/journal", &json!({})).json()["data"], json!([]));
     let asked = json!({ "url": "https://hooks.example.com/" });
     host.ask("POST", "/accounts/acct_1/endpoints", &asked);
-    host.run(
-        r#"INSERT INTO alerts (endpoint, version, at, alert)
+    host.service
+        .run(
+            r#"INSERT INTO alerts (endpoint, version, at, alert)
            SELECT number, 1, now(), '{"kind":"disabled","reason":"gone"}' FROM endpoints"#,
-    )
-    .await;
+        )
+        .await;
     let alerts = host.ask("GET", "/accounts/acct_1/alerts", &json!({}));
     let id = alerts["data"][0]["id"].as_str().unwrap();
     let path = format!("/alerts/{id}/acknowledge");
@@ -247,9 +201,8 @@ async fn a_reader_looks_and_whoever_has_a_name_signs_with_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_left_out_however_late_it_is_committed() {
     let host = Host::new("late").await;
-    let session = host.world.database.session().await.unwrap();
     let insert = "INSERT INTO journal (by, action, target) VALUES ('x', 'late', 'x')";
-    session.batch_execute(&format!("BEGIN; {insert}")).await.unwrap();
+    let session = host.service.world.held(insert).await;
     host.ask("PATCH", "/accounts/acct_1", &json!({ "closing": true }));
     assert_eq!(host.journal(""), [Value::Null; 0], "one before it has not ended");
     session.batch_execute("COMMIT").await.unwrap();
@@ -263,12 +216,13 @@ async fn nothing_is_left_out_however_late_it_is_committed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_go_on_where_numbers_of_transactions_become_longer() {
     let host = Host::new("longer").await;
-    host.run(
-        "INSERT INTO journal (writer, by, action, target)
+    host.service
+        .run(
+            "INSERT INTO journal (writer, by, action, target)
          SELECT w::text::xid8, 'x', 'x', format('%s of %s', n, w)
          FROM unnest(ARRAY[9, 10, 99, 100]) AS w, generate_series(1, 7) AS n ORDER BY w, n",
-    )
-    .await;
+        )
+        .await;
     let expected: Vec<String> =
         [9, 10, 99, 100].iter().flat_map(|w| (1..=7).map(move |n| format!("{n} of {w}"))).collect();
     let (mut after, mut read) = (String::new(), Vec::new());
@@ -286,19 +240,15 @@ async fn pages_go_on_where_numbers_of_transactions_become_longer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_is_in_the_journal_and_an_erasure_empties_what_it_says() {
     let host = Host::new("terminal").await;
-    let world = &host.world;
+    let world = &host.service.world;
     let key = ["keys", "create", "acct_1", "--name", "two", "--mode", "live", "--as", "eve"];
-    json_of(world, &key);
-    let run = |arguments: &[&str]| {
-        let said = run_with(world, &world.ring, arguments);
-        assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
-        said.out
-    };
+    world.json_of(&key);
+    let run = |arguments: &[&str]| world.done(arguments).out;
     run(&["rotate-keys", "--as", "eve"]);
     run(&["recover", "--account", "acct_1", "--as", "eve"]);
     run(&["erase", "--account", "acct_1", "--number", "+4915100000", "--as", "eve"]);
     run(&["erase", "--account", "acct_1", "--call", "call_0", "--as", "eve"]);
-    run(&["accounts", "create", "acct_2", "--timezone", "UTC"]);
+    run(&["accounts", "create", "acct_new", "--timezone", "UTC"]);
     let lines = run(&["journal", "--lines"]);
     let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let shown: Vec<_> = rows
@@ -312,7 +262,7 @@ async fn a_terminal_is_in_the_journal_and_an_erasure_empties_what_it_says() {
             ("recoveries.started", "acct_1"),
             ("erase", "a caller, by a number"),
             ("erase", "the caller of call_0"),
-            ("account.created", "acct_2"),
+            ("account.created", "acct_new"),
         ]
     );
     assert!(rows[..5].iter().all(|row| row["by"] == "eve"), "{lines}");
@@ -331,7 +281,7 @@ async fn a_terminal_is_in_the_journal_and_an_erasure_empties_what_it_says() {
     }
     assert_eq!(kept[5]["after"]["plan"], "business");
 
-    let refused = run_with(world, &world.ring, &["rotate-keys", "--as", ""]);
+    let refused = world.run(&["rotate-keys", "--as", ""]);
     assert_eq!(refused.status, Some(2));
     assert!(refused.err.starts_with("--as: expected a name"), "{}", refused.err);
 }
@@ -346,7 +296,7 @@ async fn a_position_that_was_lost_is_refused_however_far_the_database_has_come()
     let (kept, lost) = (copied[0]["position"].as_str(), copied[1]["position"].as_str());
     let (kept, lost) = (kept.unwrap(), lost.unwrap());
     // As after a restore to an instant between both, and some work.
-    host.run("DELETE FROM journal WHERE id = (SELECT max(id) FROM journal)").await;
+    host.service.run("DELETE FROM journal WHERE id = (SELECT max(id) FROM journal)").await;
     host.ask("PATCH", "/accounts/acct_1", &json!({ "plan": "pro" }));
 
     host.rows(kept, 1);
@@ -354,7 +304,7 @@ async fn a_position_that_was_lost_is_refused_however_far_the_database_has_come()
     assert_eq!(refused.status, 409, "{}", refused.text());
     for print in ["--lines", "--json"] {
         let copies = ["journal", print, "--after", lost];
-        let said = run_with(&host.world, &host.world.ring, &copies);
+        let said = host.service.world.run(&copies);
         assert_eq!((said.status, said.out.as_str()), (Some(1), ""), "{}", said.err);
         assert!(said.err.contains("begin again without it"), "{}", said.err);
     }

@@ -1,50 +1,31 @@
 //! Events that are accepted by transactions that began before their endpoint was enabled, and end late.
 
-use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::DeliveryStatus;
 use call_assistant_postgres::clock;
 use call_assistant_postgres::queue::{Accepted, accept};
-use private_server::Settings;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::task::spawn_blocking;
 
 use crate::levers::has_looked;
 use crate::support::receiver::Reply;
-use crate::support::running::{self, File, eventually};
+use crate::support::running::{self, eventually};
 use crate::support::service::Service;
-use crate::support::{Running, World, data};
+use crate::support::{Running, ping_of};
 
 fn event(change: &str) -> EventBody {
-    let account = AccountId::parse("acct_1").unwrap();
-    let id = EventId::derived(&[account.as_str(), "ping", change]);
-    let version = ApiVersion::parse("2026-01-15").unwrap();
-    let now = clock::now().floor_to_micros();
-    NewEvent::new(id, account, version, Origin::voice(), now).ping(change).unwrap()
-}
-
-fn recovery(api: &Running, endpoint: &str) -> impl Fn() -> Value {
-    let started = api.ask("POST", &format!("{endpoint}/recover"), &json!({}), 202);
-    let path = format!("/recoveries/{}", started["id"].as_str().unwrap());
-    move || api.ask("GET", &path, &json!({}), 200)
+    ping_of("acct_1", change, clock::now())
 }
 
 // D-55, D-56: nobody waits for the transaction but the recovery, and that not for ever.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recovery_waits_for_what_began_before_it() {
-    let world = World::new(Settings::default()).await;
-    let file = File::new("late.json", &data(0).to_string());
-    let api = world.start("api", &["--data", file.path(), "--allow-loopback-endpoints"]);
-    let flags = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
-    let sender = world.start("sender", &flags);
-    let session = world.database.session().await.unwrap();
-
+    let service = Service::new().await;
+    let sender = service.sender();
     for (held_for_long, redelivered) in [(false, 1), (true, 0)] {
-        let made = json!({ "url": "http://127.0.0.1:9/" });
-        let made = api.ask("POST", "/accounts/acct_1/endpoints", &made, 201);
-        let endpoint = format!("/endpoints/{}", made["id"].as_str().unwrap());
-        api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
-        let mut relay = world.database.session().await.unwrap();
+        let endpoint = service.endpoint(&format!("/{held_for_long}"), &[Reply::Nothing]);
+        service.post(&format!("{endpoint}/pause"), 200);
+        let mut relay = service.world.session().await;
         let change = relay.transaction().await.unwrap();
         // The test holds it open for as long as a loaded machine takes.
         change.batch_execute("SET LOCAL idle_in_transaction_session_timeout = 0").await.unwrap();
@@ -52,14 +33,15 @@ async fn a_recovery_waits_for_what_began_before_it() {
         let accepted = accept(&change, &late, None, None, clock::now()).await.unwrap();
         assert!(matches!(accepted, Accepted::New(_)));
 
-        let enabled = api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
+        let enabled = service.post(&format!("{endpoint}/enable"), 200);
         assert_eq!(enabled["missed_deliveries"], json!([]), "it is not committed");
-        let shown = recovery(&api, &endpoint);
+        let started = service.post(&format!("{endpoint}/recover"), 202);
+        let path = format!("/recoveries/{}", started["id"].as_str().unwrap());
+        let shown = || service.show(&path);
         has_looked(&sender, "recoveries");
-        assert_eq!(shown()["status"], "running", "{made}");
+        assert_eq!(shown()["status"], "running");
         if held_for_long {
-            let hour = "UPDATE recoveries SET started_at = started_at - interval '1 hour'";
-            session.batch_execute(hour).await.unwrap();
+            service.run("UPDATE recoveries SET started_at = started_at - interval '1 hour'").await;
         } else {
             change.commit().await.unwrap();
         }
@@ -75,7 +57,7 @@ async fn a_recovery_waits_for_what_began_before_it() {
 async fn what_is_accepted_while_an_endpoint_is_enabled_is_told() {
     let service = Service::new().await;
     let endpoint = service.endpoint("/late", &[Reply::Status(204)]);
-    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    service.post(&format!("{endpoint}/pause"), 200);
     service
         .run(
             "CREATE FUNCTION waits() RETURNS trigger LANGUAGE plpgsql AS
@@ -83,9 +65,9 @@ async fn what_is_accepted_while_an_endpoint_is_enabled_is_told() {
             CREATE TRIGGER waits BEFORE UPDATE ON endpoints FOR EACH ROW EXECUTE FUNCTION waits()",
         )
         .await;
-    let gate = service.world.database.session().await.unwrap();
+    let gate = service.world.session().await;
     gate.batch_execute("SELECT pg_advisory_lock(7)").await.unwrap();
-    let mut relay = service.world.database.session().await.unwrap();
+    let mut relay = service.world.session().await;
 
     let (address, path) = (service.api.dashboard().to_owned(), format!("{endpoint}/enable"));
     let enabling = spawn_blocking(move || running::request(&address, "POST", &path, "", b"{}"));
@@ -108,7 +90,7 @@ async fn what_is_accepted_while_an_endpoint_is_enabled_is_told() {
 async fn a_slow_look_for_older_transactions_ends_in_time() {
     let service = Service::new().await;
     let endpoint = service.endpoint("/slow", &[Reply::Status(204)]);
-    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    service.post(&format!("{endpoint}/pause"), 200);
     service
         .run(
             "CREATE SCHEMA slow;
@@ -120,11 +102,7 @@ async fn a_slow_look_for_older_transactions_ends_in_time() {
     let slow = "options=-c%20search_path%3Dslow,pg_catalog,public";
     command.env("DATABASE_URL", format!("{}?{slow}", service.world.server.url()));
     let api = Running::of(command);
-    let mut relay = service.world.database.session().await.unwrap();
-    let change = relay.transaction().await.unwrap();
-    change.batch_execute("SET LOCAL idle_in_transaction_session_timeout = 0").await.unwrap();
-    change.query("SELECT pg_current_xact_id()", &[]).await.unwrap();
+    let _relay = service.world.held("SELECT pg_current_xact_id()").await;
     let enabled = api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
     assert_eq!(enabled["missed_count"], 0, "{enabled}");
-    change.rollback().await.unwrap();
 }

@@ -4,28 +4,10 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::commands::run_with;
 use crate::support::Running;
 use crate::support::receiver::Reply;
-use crate::support::running::{eventually, request};
-use crate::support::service::Service;
-
-const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
-const DELIVERED: &str = "SELECT count(*) FROM ended WHERE status = 'delivered'";
-
-/// The value of a metric.
-pub(crate) fn value(address: &str, name: &str) -> Option<f64> {
-    let text = request(address, "GET", "/metrics", "", b"").text();
-    let mut lines = text.lines();
-    lines.find_map(|line| line.strip_prefix(&format!("call_assistant_{name} "))?.parse().ok())
-}
-
-#[track_caller]
-pub(crate) fn shows(address: &str, name: &str, wanted: f64) {
-    eventually(&format!("{name} is {wanted}"), || {
-        value(address, name).filter(|value| *value == wanted)
-    });
-}
+use crate::support::running::eventually;
+use crate::support::service::{DELIVERED, PENDING, Service};
 
 /// Waits until a loop of a sender has looked at what is set: a look may have begun before, so until two
 /// have succeeded.
@@ -33,7 +15,7 @@ pub(crate) fn has_looked(sender: &Running, name: &str) {
     for _ in 0..2 {
         let began = Instant::now();
         eventually(&format!("a look of {name}"), || {
-            let age = value(sender.metrics(), &format!("loop_age_seconds{{loop=\"{name}\"}}"))?;
+            let age = sender.value(&format!("loop_age_seconds{{loop=\"{name}\"}}"))?;
             (age < began.elapsed().as_secs_f64()).then_some(())
         });
     }
@@ -47,48 +29,46 @@ fn set(service: &Service, asked: Value) -> String {
 
 #[track_caller]
 fn undo(service: &Service, path: &str) {
-    service.api.ask("POST", path, &json!({}), 200);
-    service.api.ask("POST", path, &json!({}), 409);
+    service.post(path, 200);
+    service.post(path, 409);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_paused_waits_for_its_end_and_nothing_else_does() {
     let service = Service::new().await;
     let got = |path| service.receiver.got(path).len();
-    let api = service.api.dashboard();
     let paused = service.endpoint("/paused", &[Reply::Status(204)]);
     let other = service.endpoint_of("acct_2", "/other", &[Reply::Status(204)]);
     let pause = set(&service, json!({ "account_id": "acct_1", "per_second": 0 }));
     // Also by a sender that starts later.
     for round in 1..=2 {
-        let sender = service.world.start("sender", &SENDER);
+        let sender = service.sender();
         for _ in 0..10 {
             service.ping(&paused);
             service.ping(&other);
         }
         service.becomes(DELIVERED, 10 * round).await;
-        shows(sender.metrics(), "sender_limited", 10.0 * round as f64);
+        sender.shows(&[("sender_limited", 10.0 * round as f64)]);
         assert_eq!((got("/paused"), got("/other")), (0, 10 * round as usize));
     }
     // The log of a sender says why nothing is sent, and says it once.
-    let sender = service.world.start("sender", &SENDER);
+    let sender = service.sender();
     let held = "a lever holds back sending lever=lvr_1 on=\"account acct_1\" per_second=0";
-    sender.logs(held);
+    sender.logged(held);
     for _ in 0..2 {
         has_looked(&sender, "levers");
     }
     assert_eq!(sender.log().matches("a lever holds").count(), 1, "{}", sender.log());
-    shows(api, "sending_paused", 1.0);
-    shows(api, "sender_held", 20.0);
-    shows(api, "sender_oldest_due_seconds", 0.0);
+    let held = [("sending_paused", 1.0), ("sender_held", 20.0), ("sender_oldest_due_seconds", 0.0)];
+    service.api.shows(&held);
     undo(&service, &pause);
     service.becomes(DELIVERED, 40).await;
-    sender.logs("a lever is undone lever=lvr_1");
+    sender.logged("a lever is undone lever=lvr_1");
     assert_eq!((got("/paused"), got("/other")), (20, 20), "each once");
 
-    shows(api, "sending_paused", 0.0);
+    service.api.shows(&[("sending_paused", 0.0)]);
     let said = r#"by="this machine" action=lever.set on="account acct_1" after="#;
-    service.api.logs(said);
+    service.api.logged(said);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,14 +91,10 @@ async fn who_sets_a_lever_is_told_what_stands() {
     };
     let paused = ask(0, &Value::Null, 201);
     let refused = ask(4, &Value::Null, 409);
-    let id = paused["id"].as_str().unwrap();
-    for words in
-        [id, "account acct_1 is paused", "this machine", paused["set_at"].as_str().unwrap()]
-    {
-        assert!(
-            refused["error"]["message"].as_str().unwrap().contains(words),
-            "{words}: {refused}"
-        );
+    let [id, set_at] = ["id", "set_at"].map(|name| paused[name].as_str().unwrap());
+    let message = refused["error"]["message"].as_str().unwrap();
+    for words in [id, "account acct_1 is paused", "this machine", set_at] {
+        assert!(message.contains(words), "{words}: {refused}");
     }
     ask(4, &json!("lvr_999"), 409);
     assert_eq!(ask(0, &Value::Null, 201), paused, "the same once more changes nothing");
@@ -126,14 +102,13 @@ async fn who_sets_a_lever_is_told_what_stands() {
     assert_ne!(throttled["id"], paused["id"]);
     ask(9, &paused["id"], 409);
     service.api.ask("POST", "/levers", &json!({ "per_second": 9, "instead_of": id }), 409);
-    shows(service.api.dashboard(), "sending_throttled", 1.0);
+    service.api.shows(&[("sending_throttled", 1.0)]);
 }
 
 /// A lever of what is gone would hold back nothing, and count as a pause that somebody has to undo.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_deleted_has_a_lever_and_the_journal_says_where_one_went() {
     let service = Service::new().await;
-    let world = &service.world;
     let by_owner = service.endpoint("/one", &[Reply::Status(204)]);
     let with_account = service.endpoint_of("acct_2", "/two", &[Reply::Status(204)]);
     let [by_owner, with_account] =
@@ -148,20 +123,15 @@ async fn nothing_deleted_has_a_lever_and_the_journal_says_where_one_went() {
     }
     set(&service, json!({ "account_id": "acct_3", "per_second": 3 }));
     service.api.ask("DELETE", &format!("/endpoints/{by_owner}"), &json!({}), 200);
-    let said = run_with(
-        world,
-        &world.ring,
-        &["erase", "--account", "acct_2", "--whole-account", "--as", "eve"],
-    );
-    assert_eq!(said.status, Some(0), "{}", said.err);
+    service.world.done(&["erase", "--account", "acct_2", "--whole-account", "--as", "eve"]);
 
     for asked in held {
         service.api.ask("POST", "/levers", &asked, 404);
     }
-    let left = service.api.ask("GET", "/levers", &json!({}), 200);
+    let left = service.show("/levers");
     assert_eq!(left["levers"].as_array().unwrap().len(), 1, "{left}");
-    shows(service.api.dashboard(), "sending_paused", 0.0);
-    let journal = service.api.ask("GET", "/journal", &json!({}), 200);
+    service.api.shows(&[("sending_paused", 0.0)]);
+    let journal = service.show("/journal");
     let rows = journal["data"].as_array().unwrap().iter();
     let undone = rows.filter(|row| row["action"] == "lever.undone");
     let of = |row: &Value| {
@@ -189,9 +159,9 @@ async fn what_is_pending_of_a_type_is_cancelled_in_steps() {
     for _ in 0..3 {
         service.ping(&endpoint);
         service.ping(&other);
-        service.api.ask("POST", "/accounts/acct_1/calls", &json!({}), 201);
+        service.post("/accounts/acct_1/calls", 201);
     }
-    let pending = service.count("SELECT count(*) FROM deliveries").await;
+    let pending = service.count(PENDING).await;
     let cancel =
         |asked: Value, status| service.api.ask("POST", "/accounts/acct_1/cancel", &asked, status);
     cancel(json!({}), 400);
@@ -201,7 +171,7 @@ async fn what_is_pending_of_a_type_is_cancelled_in_steps() {
     let last = cancel(json!({ "type": "ping", "after": first["next"] }), 200);
     assert_eq!(last, json!({ "cancelled": 0, "next": null }));
     assert_eq!(cancel(json!({ "type": "ping" }), 200)["cancelled"], 0, "it can be repeated");
-    let _sender = service.world.start("sender", &SENDER);
+    let _sender = service.sender();
     service.becomes(DELIVERED, pending - 3).await;
     let pings = || {
         let got = service.receiver.got("/hook");
@@ -217,9 +187,9 @@ async fn what_is_pending_of_a_type_is_cancelled_in_steps() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_senders_name_leads_to_its_process_and_back() {
     let service = Service::new().await;
-    let senders = [(); 2].map(|()| service.world.start("sender", &SENDER));
+    let senders = [(); 2].map(|()| service.sender());
     let listed = eventually("each has its share", || {
-        let shown = service.api.ask("GET", "/levers", &json!({}), 200);
+        let shown = service.show("/levers");
         let rows = shown["senders"].as_array().unwrap().clone();
         let has = |row: &Value| row["shards"].as_array().unwrap().len() == 32;
         (rows.len() == 2 && rows.iter().all(has)).then_some(rows)
@@ -229,7 +199,7 @@ async fn a_senders_name_leads_to_its_process_and_back() {
         let row = listed.iter().find(|row| row["pid"] == pid).unwrap();
         assert!((0..=4_000).contains(&row["lease_ms"].as_u64().unwrap()), "{row}");
         let (id, host) = (row["id"].as_str().unwrap(), row["host"].as_str().unwrap());
-        shows(sender.metrics(), &format!("sender_info{{sender=\"{id}\"}}"), 1.0);
+        sender.shows(&[(&format!("sender_info{{sender=\"{id}\"}}"), 1.0)]);
         let log = sender.log();
         let started = log.lines().find(|line| line.contains(" started ")).unwrap();
         for told in [format!("sender={id}"), format!("host={host}"), format!("pid={pid}")] {

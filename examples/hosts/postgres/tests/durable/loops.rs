@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::support::Running;
 use crate::support::receiver::Reply;
-use crate::support::service::Service;
+use crate::support::service::{DELIVERED, PENDING, Service};
 
+/// No metrics: it would count whole tables for them.
 const SENDER: [&str; 1] = ["--allow-loopback-endpoints"];
 
 /// How long to count.
@@ -56,10 +55,7 @@ async fn what_cannot_be_read_is_not_read_again_at_once() {
     let sender = service.world.start("sender", &SENDER);
     let quiet = transactions(&service).await;
 
-    let mut held = service.world.database.session().await.unwrap();
-    let change = held.transaction().await.unwrap();
-    let begin = "SET LOCAL idle_in_transaction_session_timeout = 0; SELECT pg_current_xact_id()";
-    change.batch_execute(begin).await.unwrap();
+    let held = service.world.held("SELECT pg_current_xact_id()").await;
     // A key that is not in the ring; bodies and a recovery that nobody can have written.
     service
         .run(
@@ -77,9 +73,8 @@ async fn what_cannot_be_read_is_not_read_again_at_once() {
         service.ping(&locked);
     }
     is_quiet(&service, &sender, quiet).await;
-    assert_eq!(service.count("SELECT count(*) FROM deliveries").await, 40);
-    change.rollback().await.unwrap();
-    held.keep();
+    assert_eq!(service.count(PENDING).await, 40);
+    drop(held);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +83,7 @@ async fn a_database_that_refuses_is_not_asked_at_once() {
     let endpoint = service.endpoint("/refused", &[Reply::Status(204)]);
     let sender = service.world.start("sender", &SENDER);
     service.ping(&endpoint);
-    service.becomes("SELECT count(*) FROM deliveries", 0).await;
+    service.becomes(PENDING, 0).await;
     service.world.server.stop();
     let before = lines(&sender);
     tokio::time::sleep(WHILE).await;
@@ -98,14 +93,14 @@ async fn a_database_that_refuses_is_not_asked_at_once() {
     assert!(a_second <= 10, "{a_second} lines a second");
     service.world.server.launch().unwrap();
     service.api.becomes("/v1/account", 200);
-    service.api.ask("POST", &format!("{endpoint}/ping"), &json!({}), 201);
+    service.ping(&endpoint);
     service.becomes("SELECT count(*) FROM ended", 2).await;
 }
 
 // Rows that came from another cluster, whose transactions have numbers that are not reached here.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_another_cluster_queued_is_read_once() {
-    let mut service = Service::new().await;
+    let service = Service::new().await;
     let endpoint = service.endpoint("/restored", &[Reply::Status(204)]);
     service.ping(&endpoint);
     service
@@ -119,16 +114,15 @@ async fn what_another_cluster_queued_is_read_once() {
         .await;
     let sender = service.world.start("sender", &SENDER);
     // One that is due is sent, and one that comes now.
-    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 1).await;
+    service.becomes(DELIVERED, 1).await;
     service.ping(&endpoint);
-    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 2).await;
+    service.becomes(DELIVERED, 2).await;
     let read = "SELECT (coalesce(idx_tup_fetch, 0) + seq_tup_read)::bigint
         FROM pg_stat_user_tables WHERE relname = 'deliveries'";
     // They are found.
     service.becomes(&format!("SELECT (({read}) >= 5000)::int::bigint"), 1).await;
     // It counts the whole table for its metrics.
-    service.api.ask_to_end();
-    assert!(service.api.ended().success());
+    service.api.end();
     tokio::time::sleep(TOLD).await;
     let before = service.count(read).await;
     tokio::time::sleep(WHILE).await;

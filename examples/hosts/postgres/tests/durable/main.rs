@@ -1,15 +1,7 @@
 //! The durable host over a database server of its own: its processes from outside, its store from
 //! inside, and its SQL against the library.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unwrap_used
-)]
+#![allow(clippy::restriction, clippy::disallowed_methods)]
+#![deny(clippy::dbg_macro, clippy::todo)]
 
 mod accepting;
 mod agreement;

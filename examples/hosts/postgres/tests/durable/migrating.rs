@@ -1,14 +1,14 @@
 //! Migrations beside whoever uses the database, and the rights that its processes need.
 
-use std::process::{Command, Output};
 use std::time::Duration;
 
 use call_assistant_postgres::db::{self, Database};
 use private_server::{PrivateServer, Settings};
 use serde_json::{Value, json};
 
+use crate::support::receiver::{Receiver, Reply};
 use crate::support::running::{File, eventually};
-use crate::support::{World, data};
+use crate::support::{World, data, run_at};
 
 /// A new server, and its database without a schema.
 fn empty() -> (PrivateServer, Database) {
@@ -40,41 +40,22 @@ async fn a_migration_that_does_not_get_its_locks_tries_again() {
 #[tokio::test]
 async fn what_is_not_applied_is_told_and_nothing_changes() {
     let (server, database) = empty();
-    let run = |flag: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
-        command.args(["migrate", "--database", &server.url(), flag]).output().unwrap()
+    let migrate = |flags: &[&str]| {
+        let said = run_at(&server.url(), "", &[&["migrate"], flags].concat());
+        assert_eq!(said.status, Some(0), "{}", said.err);
+        said.out
     };
-    let text = |output: Output| {
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let status = || serde_json::from_str::<Value>(&text(run("--status"))).unwrap();
+    let status = || serde_json::from_str::<Value>(&migrate(&["--status"])).unwrap();
     let missing = json!({ "number": 1, "applied_at": null, "changed": false });
     assert_eq!(status(), json!({ "migrations": [missing] }));
-    assert!(text(run("--dry-run")).contains("CREATE TABLE accounts"));
+    assert!(migrate(&["--dry-run"]).contains("CREATE TABLE accounts"));
     let error = db::check(&database).await.unwrap_err();
     assert!(error.to_string().starts_with("migration 1 is not applied"), "{error}");
 
-    let migrate = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
-        text(command.args(["migrate", "--database", &server.url()]).output().unwrap())
-    };
-    assert_eq!(migrate(), "applied 1 migration\n");
-    assert_eq!(migrate(), "the database is of this version already\n");
+    assert_eq!(migrate(&[]), "applied 1 migration\n");
+    assert_eq!(migrate(&[]), "the database is of this version already\n");
     assert!(status()["migrations"][0]["applied_at"].is_string(), "{}", status());
-    assert_eq!(text(run("--dry-run")), "");
-}
-
-/// A member of a role of `deploy/roles.sql`, and its URL.
-pub(crate) async fn log_in(world: &World, role: &str) -> String {
-    let session = world.database.session().await.unwrap();
-    let sql = format!("CREATE ROLE {role}_1 LOGIN PASSWORD 'x' IN ROLE {role}");
-    session.batch_execute(&sql).await.unwrap();
-    session.keep();
-    let mut url = url::Url::parse(&world.server.url()).unwrap();
-    url.set_username(&format!("{role}_1")).unwrap();
-    url.set_password(Some("x")).unwrap();
-    url.into()
+    assert_eq!(migrate(&["--dry-run"]), "");
 }
 
 /// Each kind of process logs in as a user of its own, wherever it is deployed.
@@ -150,14 +131,14 @@ async fn refused(url: &str, forbidden: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_least_rights_are_enough_and_are_all() {
     let world = World::new(Settings::default()).await;
-    let session = world.database.session().await.unwrap();
+    let session = world.session().await;
     let roles = include_str!("../../deploy/roles.sql");
     for _ in 0..2 {
         session.batch_execute(roles).await.unwrap();
     }
-    let api_url = log_in(&world, "call_assistant_api").await;
-    let sender_url = log_in(&world, "call_assistant_sender").await;
-    let operator_url = log_in(&world, "call_assistant_operator").await;
+    let api_url = world.log_in("call_assistant_api").await;
+    let sender_url = world.log_in("call_assistant_sender").await;
+    let operator_url = world.log_in("call_assistant_operator").await;
 
     let file = File::new("rights.json", &data(3).to_string());
     let flags = ["--database", &api_url, "--allow-loopback-endpoints", "--data", file.path()];
@@ -168,8 +149,8 @@ async fn the_least_rights_are_enough_and_are_all() {
     session.batch_execute(revoked).await.unwrap();
     assert_eq!(api.get("/v1/calls?limit=1").status, 200);
     session.batch_execute(granted).await.unwrap();
-    let receiver = crate::schema::receiver();
-    let asked = json!({ "url": receiver });
+    let receiver = Receiver::start();
+    let asked = json!({ "url": receiver.url("/", &[Reply::Status(204)]) });
     let endpoint = api.ask("POST", "/accounts/acct_1/endpoints", &asked, 201);
     let id = endpoint["id"].as_str().unwrap();
     let accepted = json!({ "type": "note", "data": {} });
@@ -182,12 +163,12 @@ async fn the_least_rights_are_enough_and_are_all() {
     api.ask("POST", &format!("/endpoints/{id}/rotate"), &rotate, 200);
     api.ask("POST", &format!("/endpoints/{id}/recover"), &json!({}), 202);
     // It has ended or failed.
-    sender.logs(" a recovery ");
+    sender.logged(" a recovery ");
     // What a paused endpoint skips is stored, too.
     api.ask("POST", &format!("/endpoints/{id}/pause"), &json!({}), 200);
     api.ask("POST", "/accounts/acct_1/events", &accepted, 201);
-    let doctor = world.command("doctor", &["--database", &operator_url]).output().unwrap();
-    let said = String::from_utf8([doctor.stdout, doctor.stderr].concat()).unwrap();
+    let doctor = run_at(&operator_url, &world.ring, &["doctor"]);
+    let said = doctor.out + &doctor.err;
     assert!(said.contains("leases") && !said.contains("permission denied"), "{said}");
     // It counts the connections of all, whatever it may see of them.
     let clients = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'
@@ -197,16 +178,13 @@ async fn the_least_rights_are_enough_and_are_all() {
     let counted: i64 = counted.split_whitespace().next().unwrap().parse().unwrap();
     assert!(counted >= clients / 2 && clients > 6, "{counted}, and {clients} of others: {said}");
 
-    for role in [["rotate-keys"].as_slice(), &["recover", "--all-accounts"]] {
-        let flags = [&role[1..], &["--database", &operator_url]].concat();
-        let output = world.command(role[0], &flags).output().unwrap();
-        assert!(output.status.success(), "{role:?}: {output:?}");
-    }
     // As operators' commands, and as the dashboard.
     api.ask("GET", "/levers", &json!({}), 200);
     api.ask("GET", "/fleet", &json!({}), 200);
     for arguments in [
-        &["levers", "set", "--account", "acct_1", "--per-second", "0"][..],
+        &["rotate-keys"][..],
+        &["recover", "--all-accounts"],
+        &["levers", "set", "--account", "acct_1", "--per-second", "0"],
         &["levers", "list"],
         &["senders", "list"],
         &["accounts", "change", "acct_1", "--timezone", "Europe/Oslo"],
@@ -216,14 +194,11 @@ async fn the_least_rights_are_enough_and_are_all() {
         &["fleet"],
         &["alerts", "list"],
         &["accounts", "portal", "acct_1"],
+        &["erase", "--account", "acct_1", "--whole-account"],
     ] {
-        let said = crate::commands::run_at(&operator_url, &world.ring, arguments);
+        let said = run_at(&operator_url, &world.ring, arguments);
         assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
     }
-    let erase = ["--account", "acct_1", "--whole-account", "--database", &operator_url];
-    let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
-    let output = command.arg("erase").args(erase).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
     for log in [api.log(), sender.log()] {
         assert!(!log.contains("permission denied"), "{log}");
     }
@@ -273,7 +248,6 @@ async fn the_least_rights_are_enough_and_are_all() {
     let account =
         json!({ "id": "acct_2", "business_name": "B", "timezone": "UTC", "plan": "business" });
     api.ask("POST", "/accounts", &account, 201);
-    let asked = json!({ "url": receiver });
     let endpoint = api.ask("POST", "/accounts/acct_2/endpoints", &asked, 201);
     let alert = format!(
         "INSERT INTO alerts (endpoint, version, at, alert)

@@ -8,51 +8,29 @@ use call_assistant::webhook::sender::{DisabledReason, FIRST_FAILURES_TO_SUSPECT}
 use call_assistant_postgres::db::{Session, endpoint_of};
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
 use private_server::Settings;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::commands::run_with;
-use crate::migrating::log_in;
 use crate::support::receiver::Reply;
 use crate::support::running::{PATIENCE, eventually, request};
-use crate::support::service::{DAMAGE, Service};
+use crate::support::service::{DAMAGE, DELIVERED, PENDING, SENDER, Service};
 use crate::support::{Running, World};
 
-const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
+const LATE: &str = "sender_oldest_due_seconds";
 
-/// The values of an address, by their names with labels. It answers, whatever the database does.
+/// Waits until something is late.
 #[track_caller]
-fn values(address: &str) -> BTreeMap<String, f64> {
-    let answer = request(address, "GET", "/metrics", "", b"");
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    let text = answer.text();
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let pairs = lines.map(|line| line.rsplit_once(' ').unwrap());
-    pairs.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
-}
-
-/// Waits until an address shows this.
-#[track_caller]
-fn shows(address: &str, expected: &[(&str, f64)]) {
-    let mut last = BTreeMap::new();
-    eventually(&format!("{expected:?}"), || {
-        last = values(address);
-        let value = |name: &str| last.get(&format!("call_assistant_{name}")).copied();
-        expected.iter().all(|(name, wanted)| value(name) == Some(*wanted)).then_some(())
-    });
+fn is_late(process: &Running) {
+    eventually("what is due is late", || process.value(LATE).filter(|late| *late > 1.0));
 }
 
 // D-95
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
     let service = Service::new().await;
-    let api = service.api.dashboard();
     let silent = service.endpoint("/silent", &[Reply::Held(204)]);
     let well = service.endpoint_of("acct_2", "/well", &[Reply::Status(204)]);
-    let sender = service.world.start("sender", &SENDER);
-    for _ in 0..12 {
-        service.ping(&silent);
-    }
+    let sender = service.sender();
+    (0..12).for_each(|_| service.ping(&silent));
     service.ping(&well);
     service.becomes("SELECT count(*) FROM ended", 1).await;
     let busy = [
@@ -61,7 +39,7 @@ async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
         ("sender_planned", 4.0),
         ("sender_limited", 4.0),
         ("sender_behind_seconds", 0.0),
-        ("sender_oldest_due_seconds", 0.0),
+        (LATE, 0.0),
         ("sender_pending", 12.0),
         ("shards_owned", 64.0),
         ("shards_unowned", 0.0),
@@ -70,8 +48,8 @@ async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
         ("unreadable_due", 0.0),
         ("unreadable_rows", 0.0),
     ];
-    shows(sender.metrics(), &busy);
-    let before = values(sender.metrics());
+    sender.shows(&busy);
+    let before = sender.values();
     for name in ["process_cpu_seconds_total", "process_start_time_seconds", "process_open_fds"] {
         assert!(before[name] > 0.0, "{name}");
     }
@@ -88,7 +66,7 @@ async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
     let rows = guide.filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
     let rows: BTreeMap<&str, &str> = rows.collect();
     let mut shown = before;
-    shown.extend(values(api));
+    shown.extend(service.api.values());
     let names: BTreeSet<&str> =
         shown.keys().map(|name| name.split_once('{').map_or(&**name, |(name, _)| name)).collect();
     for name in &names {
@@ -107,26 +85,18 @@ async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
         "UPDATE endpoints SET first_failures = {FIRST_FAILURES_TO_SUSPECT} WHERE account_id = 'acct_1'"
     );
     service.run(&failed).await;
-    let held = [
-        ("sender_held", 12.0),
-        ("sender_endpoints{state=\"suspect\"}", 1.0),
-        ("sender_oldest_due_seconds", 0.0),
-    ];
-    shows(sender.metrics(), &held);
+    let held = [("sender_held", 12.0), ("sender_endpoints{state=\"suspect\"}", 1.0), (LATE, 0.0)];
+    sender.shows(&held);
 
     // Nobody sends: that is what is late, and the customer's is not.
     drop(sender);
-    shows(api, &[("shards_unowned", 64.0), ("sender_oldest_due_seconds", 0.0)]);
+    service.api.shows(&[("shards_unowned", 64.0), (LATE, 0.0)]);
     service.ping(&well);
-    eventually("what is due is late", || {
-        (values(api)["call_assistant_sender_oldest_due_seconds"] > 1.0).then_some(())
-    });
-    let next = service.world.start("sender", &SENDER);
-    let taken =
-        [("shards_taken_total", 64.0), ("shards_unowned", 0.0), ("sender_oldest_due_seconds", 0.0)];
-    shows(next.metrics(), &taken);
+    is_late(&service.api);
+    let next = service.sender();
+    next.shows(&[("shards_taken_total", 64.0), ("shards_unowned", 0.0), (LATE, 0.0)]);
     service.receiver.release();
-    service.becomes("SELECT count(*) FROM deliveries", 0).await;
+    service.becomes(PENDING, 0).await;
 }
 
 // D-95: the counters are this process's, and nothing stands in for what is not known.
@@ -134,59 +104,50 @@ async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
 async fn counters_are_served_while_the_database_is_away() {
     let mut service = Service::new().await;
     let endpoint = service.endpoint("/well", &[Reply::Status(204)]);
-    let sender = service.world.start("sender", &SENDER);
+    let sender = service.sender();
     service.ping(&endpoint);
-    service.becomes("SELECT count(*) FROM ended", 1).await;
+    service.becomes(DELIVERED, 1).await;
     let delivered = "sender_ended_total{status=\"delivered\"}";
-    shows(sender.metrics(), &[("store_up", 1.0), (delivered, 1.0), ("sender_pending", 0.0)]);
+    let well = [("store_up", 1.0), (delivered, 1.0), ("sender_pending", 0.0)];
+    sender.shows(&well);
     let refused = "api_requests_total{operation=\"get_account\",status=\"5xx\"}";
     service.world.server.stop();
     assert_eq!(service.api.get("/v1/account").status, 500);
-    for (process, counted) in [(sender.metrics(), delivered), (service.api.dashboard(), refused)] {
-        shows(process, &[("store_up", 0.0), (counted, 1.0)]);
-        let values = values(process);
-        let gauge = values.get("call_assistant_sender_pending");
-        assert!(gauge.is_none(), "nobody knows it: {gauge:?}");
+    for (process, counted) in [(&sender, delivered), (&service.api, refused)] {
+        process.shows(&[("store_up", 0.0), (counted, 1.0)]);
+        assert_eq!(process.value("sender_pending"), None, "nobody knows it");
     }
     service.world.server.launch().unwrap();
-    shows(sender.metrics(), &[("store_up", 1.0), (delivered, 1.0), ("sender_pending", 0.0)]);
+    sender.shows(&well);
 }
 
 // D-95: a count of whole tables that waits, or takes long, is nothing to a scrape.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scrape_waits_for_no_count() {
     let service = Service::new().await;
-    shows(service.api.dashboard(), &[("sender_pending", 0.0)]);
-    let mut held = service.world.database.session().await.unwrap();
-    let change = held.transaction().await.unwrap();
-    let lock = "SET LOCAL idle_in_transaction_session_timeout = 0;
-        LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE";
-    change.batch_execute(lock).await.unwrap();
-    let before = values(service.api.dashboard());
+    service.api.shows(&[("sender_pending", 0.0)]);
+    let held = service.world.held("LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE").await;
+    let age = "loop_age_seconds{loop=\"gauges\"}";
+    let before = service.api.value(age).unwrap();
     // What starts now cannot count, and shows what was counted before.
     let api = service.world.start("api", &SENDER[1..]);
-    shows(api.metrics(), &[("sender_pending", 0.0)]);
+    api.shows(&[("sender_pending", 0.0)]);
     let began = Instant::now();
-    let (mut scrapes, mut fastest) = (0, [Duration::MAX; 2]);
+    let mut fastest = [Duration::MAX; 2];
     while began.elapsed() < Duration::from_secs(8) {
-        for (nth, address) in [api.metrics(), service.api.dashboard()].into_iter().enumerate() {
+        for (process, fastest) in [&api, &service.api].into_iter().zip(&mut fastest) {
             let asked = Instant::now();
-            let values = values(address);
-            fastest[nth] = fastest[nth].min(asked.elapsed());
-            let pending = values.get("call_assistant_sender_pending");
-            assert_eq!(pending, Some(&0.0), "scrape {scrapes}");
+            assert_eq!(process.value("sender_pending"), Some(0.0), "after {:?}", began.elapsed());
+            *fastest = asked.elapsed().min(*fastest);
         }
-        scrapes += 1;
     }
     // Each scrape that waits for a count waits for two seconds at least. A slow machine slows down some.
     assert!(fastest.iter().all(|took| *took < Duration::from_secs(1)), "{fastest:?}");
-    shows(api.metrics(), &[("store_up", 1.0)]);
-    let age = "call_assistant_loop_age_seconds{loop=\"gauges\"}";
-    let ages = [before[age], values(service.api.dashboard())[age]];
-    assert!(ages[1] > ages[0] + 7.0, "{ages:?}");
-    change.rollback().await.unwrap();
-    held.keep();
-    shows(api.metrics(), &[("store_up", 1.0), ("sender_pending", 0.0)]);
+    api.shows(&[("store_up", 1.0)]);
+    let after = service.api.value(age).unwrap();
+    assert!(after > before + 7.0, "{before}, then {after}");
+    drop(held);
+    api.shows(&[("store_up", 1.0), ("sender_pending", 0.0)]);
 }
 
 /// The name of the login whose session counts.
@@ -227,7 +188,7 @@ async fn counted_by(session: &Session, processes: &BTreeMap<String, Running>) ->
 #[tokio::test(flavor = "multi_thread")]
 async fn one_process_counts_for_all() {
     let world = World::new(Settings::default()).await;
-    let session = world.database.session().await.unwrap();
+    let session = world.session().await;
     let notes = "CREATE TABLE counts (at timestamptz, who text);
         CREATE TABLE slow (of int);
         CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -241,11 +202,8 @@ async fn one_process_counts_for_all() {
     for name in ["one", "two", "three"] {
         let login = format!("CREATE ROLE {name} SUPERUSER LOGIN PASSWORD 'x'");
         session.batch_execute(&login).await.unwrap();
-        let mut url = url::Url::parse(&world.server.url()).unwrap();
-        url.set_username(name).unwrap();
-        url.set_password(Some("x")).unwrap();
         let mut command = world.command("sender", &SENDER);
-        command.env("DATABASE_URL", url.as_str());
+        command.env("DATABASE_URL", world.url_of(name));
         processes.insert(name.to_owned(), Running::of(command));
     }
 
@@ -268,8 +226,8 @@ async fn one_process_counts_for_all() {
         counted_at = clock_timestamp() - interval '100 s'";
     session.batch_execute(store).await.unwrap();
     for process in processes.values() {
-        shows(process.metrics(), &[("sender_pending", 777.0), ("store_up", 1.0)]);
-        let age = values(process.metrics())["call_assistant_loop_age_seconds{loop=\"gauges\"}"];
+        process.shows(&[("sender_pending", 777.0), ("store_up", 1.0)]);
+        let age = process.value("loop_age_seconds{loop=\"gauges\"}").unwrap();
         assert!((100.0..160.0).contains(&age), "{age}");
     }
     // It was counted before the database's clock was set back.
@@ -284,17 +242,16 @@ async fn one_process_counts_for_all() {
     assert!(took < 30.0, "{took}");
     let stands = who_counts(&session, &processes).await;
     let still = processes.remove(&stands).unwrap();
-    let id = Pid::from_raw(still.id().cast_signed()).unwrap();
-    kill_process(id, Signal::STOP).unwrap();
+    still.signal("STOP");
     let took = counted_by(&session, &processes).await;
     // Its session is ended ten seconds after its statement, which it may have sent well before it was stopped.
     assert!((5.0..45.0).contains(&took), "{took}");
     let set = "UPDATE gauges SET pending = 778, took = '1 hour'";
     session.batch_execute(set).await.unwrap();
-    kill_process(id, Signal::CONT).unwrap();
-    still.logs("counting for monitoring");
+    still.signal("CONT");
+    still.logged("counting for monitoring");
     for process in processes.values().chain([&still]) {
-        shows(process.metrics(), &[("sender_pending", 778.0)]);
+        process.shows(&[("sender_pending", 778.0)]);
     }
     session.keep();
 }
@@ -313,7 +270,7 @@ async fn endpoints_are_counted_as_the_library_has_them() {
             unnest(ARRAY[NULL, 'gone', 'failing', 'paused', 'deleted']) AS d"
     );
     service.run(&more).await;
-    let session = service.world.database.session().await.unwrap();
+    let session = service.world.session().await;
     let rows = session.query("SELECT * FROM endpoints", &[]).await.unwrap();
     session.keep();
     let mut counts: BTreeMap<&str, f64> = BTreeMap::new();
@@ -328,31 +285,27 @@ async fn endpoints_are_counted_as_the_library_has_them() {
     }
     let deleted = counts.remove(DisabledReason::Deleted.as_str()).unwrap();
     assert_eq!(counts.len(), 5, "{counts:?}");
-    let address = service.api.dashboard();
     for (state, count) in counts {
-        shows(address, &[(&format!("sender_endpoints{{state=\"{state}\"}}"), count)]);
+        service.api.shows(&[(&format!("sender_endpoints{{state=\"{state}\"}}"), count)]);
     }
 
     // A process with another key cannot sign for any of them.
     let mut command = service.world.command("sender", &SENDER);
-    let other = Running::of({
-        command.env(VARIABLE, KeyRing::new_line(2));
-        command
-    });
-    shows(other.metrics(), &[("unreadable_secrets", rows.len() as f64 - deleted)]);
+    command.env(VARIABLE, KeyRing::new_line(2));
+    Running::of(command).shows(&[("unreadable_secrets", rows.len() as f64 - deleted)]);
 }
 
 // D-95: what refuses is not away, and what it refuses is named, to who asks without the names of others.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_is_told_from_an_outage() {
     let world = World::new(Settings::default()).await;
-    let session = world.database.session().await.unwrap();
+    let session = world.session().await;
     session.batch_execute(include_str!("../../deploy/roles.sql")).await.unwrap();
-    let url = log_in(&world, "call_assistant_api").await;
+    let url = world.log_in("call_assistant_api").await;
     let api = world.start("api", &[&["--database", &url], &SENDER[1..]].concat());
     let becomes = |status: u16, words: &str| {
         eventually(&format!("{status}: {words}"), || {
-            let answer = request(api.metrics(), "GET", "/readyz", "", b"");
+            let answer = api.readyz();
             let said = answer.text().to_owned();
             (answer.status == status && said.contains(words)).then_some(said)
         })
@@ -379,9 +332,9 @@ async fn a_refusal_is_told_from_an_outage() {
         session.batch_execute(broken).await.unwrap();
         let said = becomes(503, words);
         assert!(!said.contains("call_assistant_api_1"), "{said}");
-        shows(api.metrics(), &[("store_up", is_up)]);
-        api.logs(&format!("error=\"{words}: "));
-        let doctor = run_with(&world, &world.ring, &["doctor", "--database", &url]);
+        api.shows(&[("store_up", is_up)]);
+        api.logged(&format!("error=\"{words}: "));
+        let doctor = world.run(&["doctor", "--database", &url]);
         assert!(doctor.out.contains(words), "{words}: {}", doctor.out);
         session.batch_execute(repaired).await.unwrap();
     }
@@ -394,43 +347,37 @@ async fn a_refusal_is_told_from_an_outage() {
 async fn who_is_no_member_of_its_role_is_not_ready() {
     let service = Service::new().await;
     service.run(include_str!("../../deploy/roles.sql")).await;
-    let [api, sender, operator] =
-        ["call_assistant_api", "call_assistant_sender", "call_assistant_operator"];
-    let api_url = log_in(&service.world, api).await;
-    let sender_url = log_in(&service.world, sender).await;
-    let operator_url = log_in(&service.world, operator).await;
+    let api_url = service.world.log_in("call_assistant_api").await;
+    let sender_url = service.world.log_in("call_assistant_sender").await;
+    let operator_url = service.world.log_in("call_assistant_operator").await;
     let start =
         |role, url: &str| service.world.start(role, &[&["--database", url], &SENDER[..]].concat());
     let why = |of: &Running| {
-        let answer = request(of.metrics(), "GET", "/readyz", "", b"");
+        let answer = of.readyz();
         match answer.status {
             200 => String::new(),
             503 => answer.json()["error"]["message"].as_str().unwrap().to_owned(),
             other => panic!("{other}: {}", answer.text()),
         }
     };
-    let becomes = |of: &Running, expected: &str| {
-        eventually(&format!("{expected:?} is why"), || (why(of) == expected).then_some(()));
-    };
     let doctor = |role: &str, url: &str| {
-        let arguments = ["doctor", "--role", role, "--database", url];
-        run_with(&service.world, &service.world.ring, &arguments).out
+        service.world.run(&["doctor", "--role", role, "--database", url]).out
     };
 
     let wrong = start("api", &sender_url);
     let lacking = "the login lacks a right: it is no member of call_assistant_api";
     assert_eq!(why(&wrong), lacking);
-    wrong.logs(lacking);
-    wrong.logs(&format!("ready=false reason=\"{lacking}\""));
-    shows(wrong.metrics(), &[("rights_lacking", 1.0)]);
+    wrong.logged(lacking);
+    wrong.logged(&format!("ready=false reason=\"{lacking}\""));
+    wrong.shows(&[("rights_lacking", 1.0)]);
     let said = doctor("api", &sender_url);
     let line = format!("fail  rights        {lacking}: run deploy/roles.sql");
     assert!(said.contains(&line), "{said}");
     // Nothing is to be restarted.
     service.run("GRANT call_assistant_api TO call_assistant_sender_1").await;
-    becomes(&wrong, "");
-    shows(wrong.metrics(), &[("rights_lacking", 0.0)]);
-    wrong.logs("the login has each right that it needs again");
+    eventually("it is ready", || why(&wrong).is_empty().then_some(()));
+    wrong.shows(&[("rights_lacking", 0.0)]);
+    wrong.logged("the login has each right that it needs again");
     drop(wrong);
     service.run("REVOKE call_assistant_api FROM call_assistant_sender_1").await;
 
@@ -448,19 +395,20 @@ async fn who_is_no_member_of_its_role_is_not_ready() {
     let sender = start("sender", &sender_url);
     assert_eq!(why(&sender), "");
     service.ping(&service.endpoint("/one", &[Reply::Status(204)]));
-    sender.logs("attempts are not stored");
+    sender.logged("attempts are not stored");
     let log = sender.log();
     let line = log.lines().find(|line| line.contains("attempts are not stored")).unwrap();
     assert!(line.contains("permission denied for table "), "{line}");
     service.run("GRANT INSERT ON attempts, ended TO call_assistant_sender").await;
-    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 1).await;
+    service.becomes(DELIVERED, 1).await;
 }
 
 fn ready(address: &str) -> u16 {
     request(address, "GET", "/readyz", "", b"").status
 }
 
-// D-95: a load balancer notices the end of a process before a request of a customer does.
+// D-58, D-95: a load balancer notices the end of a process before a request of a customer does. What is in flight is
+// stored before the end.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_ends_is_not_ready_first_and_is_watched_to_its_end() {
     const DRAIN: Duration = Duration::from_secs(15);
@@ -469,14 +417,14 @@ async fn who_ends_is_not_ready_first_and_is_watched_to_its_end() {
     let drain = DRAIN.as_secs().to_string();
     // An attempt may last longer than that.
     let flags = ["--drain-seconds", &drain, "--timeout-scale", "2.5"];
-    let mut ending = service.world.start("all", &[&SENDER[..], &flags].concat());
+    let ending = service.world.start("all", &[&SENDER[..], &flags].concat());
     service.ping(&held);
     eventually("an attempt", || (service.receiver.got("/held").len() == 1).then_some(()));
     let metrics = ending.metrics().to_owned();
     assert_eq!((ready(ending.dashboard()), ready(&metrics)), (200, 200));
 
     let began = Instant::now();
-    ending.ask_to_end();
+    ending.signal("TERM");
     eventually("it is not ready", || (ready(&metrics) == 503).then_some(()));
     let (api, page) = (ending.get("/v1/account").status, ready(ending.dashboard()));
     assert!(began.elapsed() < DRAIN, "this machine is too slow for this test");
@@ -489,9 +437,9 @@ async fn who_ends_is_not_ready_first_and_is_watched_to_its_end() {
     assert!(began.elapsed() >= DRAIN, "{:?}", began.elapsed());
     assert_eq!(ready(&metrics), 503);
     service.receiver.release();
-    assert!(ending.ended().success());
+    assert_eq!(ending.ended().code, Some(0));
     assert!(TcpStream::connect(&metrics).is_err());
-    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 1).await;
+    service.becomes(DELIVERED, 1).await;
 }
 
 // D-95, D-100: it could not sign, and would not say so to anybody before a customer does. Who only answers needs no secret.
@@ -508,36 +456,30 @@ async fn a_sender_that_lacks_a_key_in_use_is_not_ready() {
     let processes = ["api", "sender"].map(|role| other(role, &lacking, &SENDER[1..]));
     let why = "the key ring lacks keys that are in use: 1";
     for process in &processes {
-        process.logs(&format!("ERROR {why}"));
+        process.logged(&format!("ERROR {why}"));
     }
-    let answer = request(processes[1].metrics(), "GET", "/readyz", "", b"");
-    assert_eq!(answer.status, 503);
-    assert_eq!(answer.json()["error"]["message"], why);
-    processes[1].logs(&format!("ready=false reason=\"{why}\""));
-    assert_eq!(ready(processes[0].metrics()), 200);
-    assert_eq!(ready(service.api.dashboard()), 200);
+    let [api, sender] = &processes;
+    let answer = sender.readyz();
+    assert_eq!((answer.status, &answer.json()["error"]["message"]), (503, &json!(why)));
+    sender.logged(&format!("ready=false reason=\"{why}\""));
+    assert_eq!([api, &service.api].map(|api| api.readyz().status), [200; 2]);
     // It is not ready either where nobody asks it.
     let unwatched = other("sender", &lacking, &[]);
-    for sender in [&processes[1], &unwatched] {
-        assert_eq!(sender.first["ready"], false);
-    }
+    assert_eq!([sender, &unwatched].map(|sender| &sender.first["ready"]), [false; 2]);
     drop(unwatched);
 
     // What waits for the key is late, whoever else is well.
     (0..3).for_each(|_| service.ping(&well));
-    let sender = processes[1].metrics();
-    shows(sender, &[("unreadable_due", 3.0), ("sender_held", 0.0)]);
-    eventually("what waits is late", || {
-        (values(sender)["call_assistant_sender_oldest_due_seconds"] > 1.0).then_some(())
-    });
+    sender.shows(&[("unreadable_due", 3.0), ("sender_held", 0.0)]);
+    is_late(sender);
     // What was damaged is nobody's key: a process without it would be no better. Its number is free again.
     service.run("UPDATE endpoints SET secrets = '\\x00'").await;
-    assert_eq!(ready(processes[1].metrics()), 503);
-    let rotated = run_with(&service.world, &lacking, &["rotate-keys"]);
+    assert_eq!(sender.readyz().status, 503);
+    let rotated = service.world.run_with(&lacking, &["rotate-keys"]);
     assert_eq!(rotated.out, "{\"sealed\":0,\"unreadable\":1}\n", "{}", rotated.err);
     for process in &processes {
-        eventually("it is ready", || (ready(process.metrics()) == 200).then_some(()));
-        shows(process.metrics(), &[("unreadable_secrets", 0.0)]);
+        eventually("it is ready", || (process.readyz().status == 200).then_some(()));
+        process.shows(&[("unreadable_secrets", 0.0)]);
     }
 }
 
@@ -556,32 +498,23 @@ async fn a_damaged_row_is_named_and_counted_and_mended() {
     service.run(&format!("UPDATE events SET body = 'x' WHERE id = {event}")).await;
     let later = "UPDATE deliveries SET status = 'held' WHERE endpoint =";
     service.run(&format!("{later} {}", of("/delivery"))).await;
-    let sender = service.world.start("sender", &SENDER);
+    let sender = service.sender();
     eventually("the other one", || (service.receiver.got("/well").len() == 1).then_some(()));
-    sender.logs(&format!("an endpoint cannot be read endpoint={id} error="));
-    sender.logs("with key 1: changed");
+    sender.logged(&format!("an endpoint cannot be read endpoint={id} error="));
+    sender.logged("with key 1: changed");
     for number in [2, 3] {
-        sender.logs(&format!("a delivery or its event cannot be read delivery=dlv_{number}_"));
+        sender.logged(&format!("a delivery or its event cannot be read delivery=dlv_{number}_"));
     }
-    shows(sender.metrics(), &[("unreadable_rows", 3.0)]);
-    service.becomes("SELECT count(*) FROM deliveries", 3).await;
-    let none = ["unreadable_secrets", "unreadable_due"];
-    shows(sender.metrics(), &none.map(|name| (name, 0.0)));
-    eventually("what cannot be begun is late", || {
-        let late = values(sender.metrics());
-        late.get("call_assistant_sender_oldest_due_seconds").filter(|late| **late > 1.0).copied()
-    });
+    sender.shows(&[("unreadable_rows", 3.0)]);
+    service.becomes(PENDING, 3).await;
+    sender.shows(&[("unreadable_secrets", 0.0), ("unreadable_due", 0.0)]);
+    is_late(&sender);
     // A later version has migrated: when such a row is due, that version knows.
     service.run("INSERT INTO migrations (number, digest) VALUES (1000, 'later')").await;
-    eventually("nothing is late", || {
-        let late = values(sender.metrics());
-        late.get("call_assistant_sender_oldest_due_seconds").filter(|late| **late == 0.0).copied()
-    });
-    shows(sender.metrics(), &[("unreadable_rows", 3.0)]);
-    assert_eq!(ready(sender.metrics()), 200);
-    assert_eq!(ready(service.api.dashboard()), 200);
+    sender.shows(&[(LATE, 0.0), ("unreadable_rows", 3.0)]);
+    assert_eq!([&sender, &service.api].map(|process| process.readyz().status), [200; 2]);
 
-    let run = |arguments: &[&str]| run_with(&service.world, &service.world.ring, arguments);
+    let run = |arguments: &[&str]| service.world.run(arguments);
     let named = format!("endpoint {id} (key 1, damaged)");
     for command in [&["ring", "check"][..], &["doctor"]] {
         let said = run(command);
@@ -594,16 +527,20 @@ async fn a_damaged_row_is_named_and_counted_and_mended() {
     let expected = json!([{ "endpoint_id": id, "key": 1, "cause": "damaged" }]);
     assert_eq!((&found["unreadable"], &found["endpoints"]), (&json!(1), &expected));
 
-    let rotated = run(&["endpoints", "rotate", id]);
-    assert!(rotated.status == Some(0) && rotated.out.contains("whsec_"), "{}", rotated.err);
-    assert_eq!(run(&["ring", "check"]).status, Some(0));
-    service.ping(&endpoints[1]);
-    eventually("the mended one", || (!service.receiver.got("/hurt").is_empty()).then_some(()));
+    let is_sent = async |made: Value| {
+        assert_eq!(run(&["ring", "check"]).status, Some(0));
+        service.ping(&endpoints[1]);
+        service.becomes(PENDING, 2).await;
+        let got = service.receiver.got("/hurt").pop().unwrap();
+        assert!(got.is_signed_with(made["secret"].as_str().unwrap()));
+    };
+    is_sent(service.world.json_of(&["endpoints", "rotate", id])).await;
+    service.run(r"UPDATE endpoints SET secrets = '\x0107' WHERE url LIKE '%/hurt'").await;
+    is_sent(service.post(&format!("{}/rotate", endpoints[1]), 200)).await;
     service.run(DAMAGE).await;
-    let deleted = run(&["endpoints", "delete", id]);
-    assert_eq!(deleted.status, Some(0), "{}", deleted.err);
+    service.world.done(&["endpoints", "delete", id]);
     assert_eq!(run(&["ring", "check"]).status, Some(0));
     let both = format!("{}\n{}", KeyRing::new_line(2), service.world.ring);
-    let rotated = run_with(&service.world, &both, &["rotate-keys"]);
+    let rotated = service.world.run_with(&both, &["rotate-keys"]);
     assert_eq!(rotated.out, "{\"sealed\":3,\"unreadable\":0}\n", "{}", rotated.err);
 }

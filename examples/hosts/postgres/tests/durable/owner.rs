@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::commands::run_with;
-use crate::levers::shows;
 use crate::support::receiver::Reply;
-use crate::support::running::{eventually, request};
+use crate::support::running::request;
 use crate::support::service::Service;
 
 // A filter that leaves out nearly all of many deliveries is answered in steps, each of a bounded number of rows.
@@ -37,7 +35,7 @@ async fn a_filter_that_matches_little_is_answered_in_steps() {
         loop {
             let began = Instant::now();
             let path = format!("/accounts/acct_1/deliveries?{query}&after={after}");
-            let page = service.api.ask("GET", &path, &json!({}), 200);
+            let page = service.show(&path);
             assert!(began.elapsed() < Duration::from_secs(2), "{query}, step {steps}");
             let rows = page["data"].as_array().unwrap();
             // Their bodies are no events: each has its id alone.
@@ -65,8 +63,8 @@ async fn a_filter_that_matches_little_is_answered_in_steps() {
         assert!(steps <= most, "{query}: {steps}");
     }
     // An operator's list goes on by itself.
-    let list = ["deliveries", "list", "acct_1", "--status", "failed", "--json"];
-    let listed = run_with(&service.world, &service.world.ring, &list).out;
+    let list = ["deliveries", "list", "acct_1", "--status", "failed"];
+    let listed = service.world.json_of(&list).to_string();
     assert!(failed.iter().all(|number| listed.contains(&format!("_{number}\""))), "{listed}");
 }
 
@@ -78,7 +76,7 @@ async fn only_a_sender_that_has_just_gone_has_vanished() {
         UPDATE shards SET owner = 'just-gone', expires_at = now() WHERE shard < 8";
     service.run(leases).await;
     let sender = service.world.start("sender", &[]);
-    eventually("the judgement", || sender.log().contains("just-gone").then_some(()));
+    sender.logged("just-gone");
     assert!(!sender.log().contains("gone-long"), "{}", sender.log());
 }
 
@@ -93,8 +91,7 @@ async fn a_pool_that_is_used_up_costs_no_lease() {
             service.endpoint_of(&account, &format!("/{nth}"), &replies)
         })
         .collect();
-    let flags = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
-    let sender = service.world.start("sender", &flags);
+    let sender = service.sender();
     endpoints.iter().for_each(|endpoint| service.ping(endpoint));
     service.becomes("SELECT count(*) FROM attempts", 24).await;
     // What waits for its second attempt is parked when its endpoint is gone, and that takes long.
@@ -104,7 +101,7 @@ async fn a_pool_that_is_used_up_costs_no_lease() {
             EXECUTE FUNCTION slow();";
     service.run(slow).await;
     endpoints.iter().for_each(|endpoint| service.ping(endpoint));
-    shows(sender.metrics(), "pool_connections{pool=\"sender\"}", 11.0);
+    sender.shows(&[("pool_connections{pool=\"sender\"}", 11.0)]);
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(6) {
         let lapsed = "SELECT count(*) FROM shards WHERE expires_at < clock_timestamp()";
@@ -148,16 +145,12 @@ async fn an_account_has_so_many_endpoints_and_no_more() {
 
     // Another account has its own hundred, and this one has room for each that is deleted.
     service.endpoint_of("acct_2", "/other", &[Reply::Status(204)]);
-    let listed = service.api.ask("GET", "/accounts/acct_1/endpoints", &json!({}), 200);
+    let listed = service.show("/accounts/acct_1/endpoints");
     let id = listed["data"][0]["id"].as_str().unwrap();
     service.api.ask("DELETE", &format!("/endpoints/{id}"), &json!({}), 200);
     service.endpoint("/again", &[Reply::Status(204)]);
 
     let raised = service.world.start("api", &["--max-endpoints", "101"]);
-    raised.ask(
-        "POST",
-        "/accounts/acct_1/endpoints",
-        &json!({ "url": "https://hooks.example.com/" }),
-        201,
-    );
+    let asked = json!({ "url": "https://hooks.example.com/" });
+    raised.ask("POST", "/accounts/acct_1/endpoints", &asked, 201);
 }

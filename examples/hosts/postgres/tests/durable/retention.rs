@@ -1,32 +1,20 @@
 //! Days: when they are there, and when they go.
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant_postgres::queue::{Accepted, accept};
-use private_server::Settings;
 use serde_json::json;
 
-use crate::support::World;
+use crate::support::ping_of;
 use crate::support::receiver::Reply;
-use crate::support::running::{eventually, request};
-use crate::support::service::Service;
-
-const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--time-scale", "0.001"];
+use crate::support::running::eventually;
+use crate::support::service::{PENDING, Service};
 
 fn days_ago(days: i64) -> Timestamp {
     let now = Timestamp::from(std::time::SystemTime::now()).unix_seconds();
     Timestamp::from_unix(now - days * 86_400).unwrap()
 }
 
-fn event(occurrence: &str, created_at: Timestamp) -> EventBody {
-    let id = EventId::derived(&["acct_1", "ping", occurrence]);
-    let account = AccountId::parse("acct_1").unwrap();
-    let version = ApiVersion::parse("2026-01-15").unwrap();
-    NewEvent::new(id, account, version, Origin::voice(), created_at).ping("Hello.").unwrap()
-}
-
-// D-88: each cause has a day of its own, in which another endpoint has an event as well.
+// D-88, D-62: each cause has a day of its own, in which another endpoint has an event as well.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_nobody_can_end_keeps_no_day() {
     let service = Service::new().await;
@@ -53,55 +41,47 @@ async fn what_nobody_can_end_keeps_no_day() {
         let bad = number(&service.endpoint(&format!("/{cause}"), &[Reply::Status(204)])).await;
         let add = format!("SELECT add_day(((now() AT TIME ZONE 'UTC')::date - {days}))");
         service.run(&add).await;
-        let mut session = service.world.database.session().await.unwrap();
+        let mut session = service.world.session().await;
         let change = session.transaction().await.unwrap();
         for (name, endpoint) in [(cause, bad), (&*format!("{cause} good"), number(&good).await)] {
-            let event = event(name, days_ago(days));
+            let event = ping_of("acct_1", name, days_ago(days));
             accept(&change, &event, Some(endpoint), None, event.created_at()).await.unwrap();
         }
         assert_eq!(change.execute(sql, &[&bad, &good]).await.unwrap(), 1, "{cause}");
         change.commit().await.unwrap();
         session.keep();
+        let drop =
+            format!("SELECT drop_day((now() AT TIME ZONE 'UTC')::date - {days})::int::bigint");
+        assert_eq!(service.count(&drop).await, 0, "{cause}: something is pending");
     }
-    let oldest = || {
-        let metrics = request(service.api.dashboard(), "GET", "/metrics", "", b"");
-        let name = "call_assistant_oldest_day_seconds ";
-        let text = metrics.text().to_owned();
-        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.parse::<u64>().unwrap() / 86_400
-    };
+    let oldest = || service.api.value("oldest_day_seconds").unwrap() as u64 / 86_400;
     eventually("the oldest day that is kept", || (oldest() == 35).then_some(()));
 
     // What can be sent is, and a sender that starts drops the days.
-    let mut first = service.world.start("sender", &SENDER);
+    let first = service.quick_sender();
     let of_good = "SELECT count(*) FROM deliveries WHERE endpoint = (
         SELECT number FROM endpoints WHERE url LIKE '%/good')";
     service.becomes(of_good, 0).await;
     // Nobody owns that one, so the log alone tells of it.
-    first.logs("given up after 31 days: the endpoint is missing");
-    first.ask_to_end();
-    assert!(first.ended().success());
-    let _sender = service.world.start("sender", &SENDER);
-    service.becomes("SELECT count(*) FROM deliveries", 0).await;
+    first.logged("given up after 31 days: the endpoint is missing");
+    first.end();
+    let _sender = service.quick_sender();
+    service.becomes(PENDING, 0).await;
     eventually("the days are dropped", || (oldest() <= 31).then_some(()));
+    for table in ["events", "ended", "attempts"] {
+        assert_eq!(service.count(&format!("SELECT count(*) FROM {table}")).await, 0, "{table}");
+    }
     assert_eq!(service.receiver.got("/good").len(), 4);
 
-    let told = service.api.ask("GET", "/accounts/acct_1/alerts", &json!({}), 200);
-    let mut told: Vec<&str> = told["data"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|alert| {
-            assert_eq!(alert["kind"], "abandoned");
-            alert["message"].as_str().unwrap()
-        })
-        .collect();
-    told.sort_unstable();
-    assert_eq!(
-        told,
+    let told = service.show("/accounts/acct_1/alerts");
+    let told = told["data"].as_array().unwrap().iter();
+    let mut told: Vec<_> = told.map(|alert| (&alert["kind"], alert["message"].as_str())).collect();
+    told.sort_unstable_by_key(|(_, message)| *message);
+    let why =
         ["a row cannot be read", "the event is missing", "the signing secrets cannot be decrypted"]
-            .map(|why| format!("1 delivery was given up after 31 days: {why}")),
-    );
+            .map(|why| format!("1 delivery was given up after 31 days: {why}"));
+    let kind = json!("abandoned");
+    assert_eq!(told, why.each_ref().map(|why| (&kind, Some(why.as_str()))));
 }
 
 // D-83: their log is kept for thirty days, and they are for as long as that.
@@ -110,7 +90,7 @@ async fn deleted_endpoints_are_forgotten_with_their_log() {
     let service = Service::new().await;
     let paths = ["/active", "/lately", "/logged", "/pending", "/deleted"];
     let endpoints = paths.map(|path| service.endpoint(path, &[Reply::Status(204)]));
-    let first = service.world.start("sender", &SENDER);
+    let first = service.quick_sender();
     service.ping(&endpoints[2]);
     service.becomes("SELECT count(*) FROM ended", 1).await;
     drop(first);
@@ -126,7 +106,7 @@ async fn deleted_endpoints_are_forgotten_with_their_log() {
     service.run(&deleted).await;
     // What is pending stays so: a row of a later version.
     service.run("UPDATE deliveries SET status = 'later'").await;
-    let _sender = service.world.start("sender", &SENDER);
+    let _sender = service.quick_sender();
     service.becomes("SELECT count(*) FROM endpoints", 4).await;
     let gone = format!("SELECT count(*) FROM endpoints WHERE {}", at("/deleted"));
     assert_eq!(service.count(&gone).await, 0);
@@ -156,42 +136,36 @@ async fn alerts_are_numbered_and_dropped_in_steps() {
     let (mut after, mut pages) = (0, 0);
     while after < 5000 {
         let path = format!("/alerts?wait=0&after={after}");
-        let next = service.api.ask("GET", &path, &json!({}), 200)["next"].clone();
+        let next = service.show(&path)["next"].clone();
         let next = next.as_str().map_or(next.as_i64(), |next| next.parse().ok()).unwrap();
         assert!(next > after, "{next} after {after}");
         (after, pages) = (next, pages + 1);
     }
     assert!(pages >= 3, "{pages} pages");
     assert_eq!(service.count("SELECT count(DISTINCT number) FROM alerts").await, 5000);
-    let _sender = service.world.start("sender", &SENDER);
+    let _sender = service.quick_sender();
     service.becomes("SELECT count(*) FROM alerts", 0).await;
 }
 
 // D-60: what an outbox relays as late as events are kept has its day, and without a sender, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_serves_adds_days() {
-    let world = World::new(Settings::default()).await;
-    let mut session = world.database.session().await.unwrap();
-    let day = "SELECT count(*) FROM pg_class WHERE relname = 'events_' || to_char(
-        (now() AT TIME ZONE 'UTC')::date + $1::integer, 'YYYYMMDD')";
+    let service = Service::new().await;
+    let day = |days: i64| {
+        format!(
+            "SELECT count(*) FROM pg_class WHERE relname = 'events_' || to_char(
+                (now() AT TIME ZONE 'UTC')::date + {days}, 'YYYYMMDD')"
+        )
+    };
     for days in [7, -30] {
-        let drop = format!("SELECT drop_day(((now() AT TIME ZONE 'UTC')::date + {days}))");
-        let found: i64 = session.query_one(day, &[&days]).await.unwrap().get(0);
-        assert_eq!(found, 1, "{days}");
-        session.batch_execute(&drop).await.unwrap();
+        assert_eq!(service.count(&day(days)).await, 1, "{days}");
+        service.run(&format!("SELECT drop_day((now() AT TIME ZONE 'UTC')::date + {days})")).await;
     }
-    let change = session.transaction().await.unwrap();
-    let event = event("late", days_ago(29));
-    let accepted = accept(&change, &event, None, None, days_ago(0)).await.unwrap();
+    let accepted = service.accept(&ping_of("acct_1", "late", days_ago(29)), days_ago(0)).await;
     assert!(matches!(accepted, Accepted::New(_)));
-    change.commit().await.unwrap();
 
-    let _api = world.start("api", &[]);
+    let _api = service.world.start("api", &[]);
     for days in [7, -30] {
-        let limit = std::time::Instant::now() + crate::support::running::PATIENCE;
-        while session.query_one(day, &[&days]).await.unwrap().get::<_, i64>(0) == 0 {
-            assert!(std::time::Instant::now() < limit, "{days}");
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
+        service.becomes(&day(days), 1).await;
     }
 }

@@ -5,12 +5,12 @@ use std::process::Stdio;
 
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
 use private_server::Settings;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::commands::run_with;
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::running::{Answer, File, eventually, request};
-use crate::support::{KEY, Running, World, data};
+use crate::support::running::{Answer, File, eventually};
+use crate::support::service::Service;
+use crate::support::{Running, World, data, said};
 
 const FLAGS: [&str; 1] = ["--allow-loopback-endpoints"];
 
@@ -118,9 +118,8 @@ async fn a_rings_key_is_replaced_in_three_steps_and_nothing_is_refused() {
 
     hosts.restart_with(&[&old, &new]); // 1. everywhere
     hosts.restart_with(&[&new, &old]); // 2. first
-    let rotated = hosts.world.command("rotate-keys", &[]).output().unwrap();
-    let line: Value = serde_json::from_slice(&rotated.stdout).unwrap();
-    assert_eq!((rotated.status.code(), &line["unreadable"]), (Some(0), &json!(0)), "{line}");
+    let rotated = hosts.world.done(&["rotate-keys"]).out;
+    assert!(rotated.ends_with(",\"unreadable\":0}\n"), "{rotated}");
     hosts.customers();
     let (mut cursor, mut returned) = hosts.walk.clone();
     while let Some(at) = cursor {
@@ -146,53 +145,35 @@ async fn a_new_key_in_front_at_once_refuses_cursors_and_secrets() {
     assert_eq!(refused.json()["error"]["code"], "invalid_cursor");
     let owner = Owner::new(&hosts.apis[0], &hosts.receiver, 0);
     hosts.apis[0].ask("POST", &format!("{}/ping", owner.endpoint), &json!({}), 201);
-    eventually("the sender has not the key", || {
-        hosts.sender.log().contains("key 2, which is not in the ring").then_some(())
-    });
-}
-
-/// Runs a role that must not start, and returns what it says.
-fn refused(world: &World, ring: &str, role: &str) -> String {
-    let mut command = world.command(role, &[]);
-    let output = command.env(VARIABLE, ring).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{role}");
-    String::from_utf8(output.stderr).unwrap()
-}
-
-fn is_ready(process: &Running) -> bool {
-    request(process.monitoring(), "GET", "/readyz", "", b"").status == 200
+    hosts.sender.logged("key 2, which is not in the ring");
 }
 
 // D-100: a copied line, a second `keygen 1`, another environment's file.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_has_another_key_under_a_number_in_use_does_not_start() {
-    let hosts = Hosts::new(3).await;
-    let (world, other) = (&hosts.world, KeyRing::new_line(1));
+    let service = Service::new().await;
+    let (world, other) = (&service.world, KeyRing::new_line(1));
     // It is in use from the start of the first process on that may seal with it.
     for has_endpoint in [false, true] {
         if has_endpoint {
-            Owner::new(&hosts.apis[0], &hosts.receiver, 0);
+            service.endpoint("/hook", &[]);
         }
         let below = [&KeyRing::new_line(2), "\n", &other].concat();
-        for (ring, role) in [
-            (&other, "api"),
-            (&other, "sender"),
-            (&other, "all"),
-            (&below, "api"),
-            (&below, "sender"),
-        ] {
-            let said = refused(world, ring, role);
-            assert!(said.contains("key 1 of this ring is not key 1 of the running"), "{said}");
+        let api = [&other, &below].map(|ring| (ring, "api"));
+        let sender = [&other, &below].map(|ring| (ring, "sender"));
+        for (ring, role) in api.into_iter().chain(sender).chain([(&other, "all")]) {
+            let said = said(world.command(role, &[]).env(VARIABLE, ring));
+            let why = "key 1 of this ring is not key 1 of the running";
+            assert!(said.status == Some(1) && said.err.contains(why), "{role}: {}", said.err);
         }
     }
     // Nor does it seal, or find that all is well.
     let create = ["endpoints", "create", "acct_1", "--url", "https://example.com/"];
     for arguments in [&create[..], &["rotate-keys"], &["ring", "check"]] {
-        let said = run_with(world, &other, arguments);
+        let said = world.run_with(&other, arguments);
         assert_eq!(said.status, Some(1), "{arguments:?}: {}", said.err);
     }
-    let listed = hosts.apis[0].ask("GET", "/accounts/acct_1/endpoints", &Value::Null, 200);
-    assert_eq!(listed["data"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(service.count("SELECT count(*) FROM endpoints").await, 1);
 }
 
 // D-100: of two keys under a number one is in use, however close they come.
@@ -202,7 +183,8 @@ async fn of_two_processes_that_start_at_once_with_two_keys_one_does() {
         let world = World::new(Settings::default()).await;
         let commands = [1, 1].map(|number| {
             let mut command = world.command("api", &[]);
-            command.env(VARIABLE, KeyRing::new_line(number)).stderr(Stdio::null());
+            command.env(VARIABLE, KeyRing::new_line(number));
+            command.stdout(Stdio::null()).stderr(Stdio::null());
             command.spawn().unwrap()
         });
         let [mut one, mut two] = commands;
@@ -226,20 +208,20 @@ async fn of_two_processes_that_start_at_once_with_two_keys_one_does() {
 // D-100: a secret sealed with a key that the others lack would stop them all.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_lacks_a_key_in_use_seals_nothing() {
-    let hosts = Hosts::new(3).await;
-    let (world, lacking) = (&hosts.world, KeyRing::new_line(2));
-    let owner = Owner::new(&hosts.apis[0], &hosts.receiver, 0);
+    let service = Service::new().await;
+    let (world, lacking) = (&service.world, KeyRing::new_line(2));
+    let endpoint = service.endpoint("/hook", &[]);
     let create = ["endpoints", "create", "acct_1", "--url", "https://example.com/"];
-    let said = run_with(world, &lacking, &create);
+    let said = world.run_with(&lacking, &create);
     assert_eq!(said.status, Some(1), "{}", said.err);
     assert!(said.err.contains("lacks keys that are in use: 1"), "{}", said.err);
 
     let mut command = world.command("api", &FLAGS);
     command.env(VARIABLE, &lacking);
     let wrong = Running::of(command);
-    assert!(is_ready(&wrong), "it answers the public API");
+    assert_eq!(wrong.readyz().status, 200, "it answers the public API");
     let asked = json!({ "url": "https://example.com/" });
-    let rotated = format!("{}/rotate", owner.endpoint);
+    let rotated = format!("{endpoint}/rotate");
     for (path, body) in [("/accounts/acct_1/endpoints", &asked), (&rotated, &json!({}))] {
         let answer = wrong.ask("POST", path, body, 503);
         let message = answer["error"]["message"].as_str().unwrap();
@@ -247,46 +229,8 @@ async fn who_lacks_a_key_in_use_seals_nothing() {
     }
     // Nothing was changed, and nobody is stopped by it.
     let read = "SELECT (SELECT count(*) FROM endpoints), (SELECT array_agg(number) FROM ring_keys)";
-    let row = world.database.session().await.unwrap().query_one(read, &[]).await.unwrap();
+    let row = world.session().await.query_one(read, &[]).await.unwrap();
     assert_eq!((row.get::<_, i64>(0), row.get::<_, Vec<i16>>(1)), (1, vec![1]));
-    hosts.apis[0].ask("POST", &rotated, &json!({}), 200);
-    assert!(hosts.apis.iter().all(is_ready));
-}
-
-// D-100: a row that nobody can open gets another secret.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_secret_that_was_lost_is_replaced() {
-    let hosts = Hosts::new(3).await;
-    let owner = Owner::new(&hosts.apis[0], &hosts.receiver, 0);
-    let session = hosts.world.database.session().await.unwrap();
-    session.execute("UPDATE endpoints SET secrets = '\\x0107'", &[]).await.unwrap();
-    let rotated = format!("{}/rotate", owner.endpoint);
-    let new = hosts.apis[0].ask("POST", &rotated, &json!({}), 200)["secret"].clone();
-    hosts.apis[0].ask("POST", &format!("{}/ping", owner.endpoint), &json!({}), 201);
-    let got = eventually("the ping", || hosts.receiver.got(&owner.hook).first().cloned());
-    assert!(got.is_signed_with(new.as_str().unwrap()));
-}
-
-// KEY-6, KEY-4
-#[tokio::test(flavor = "multi_thread")]
-async fn an_api_key_is_replaced_and_no_process_refuses_it() {
-    let hosts = Hosts::new(3).await;
-    let [one, two] = &hosts.apis;
-    let asked = json!({ "name": "the next one", "mode": "live", "scopes": ["calls:read"] });
-    let made = one.ask("POST", "/accounts/acct_1/keys", &asked, 201);
-    let new = made["secret"].as_str().unwrap();
-    let with = |api: &Running, key: &str| {
-        let authorization = format!("Authorization: Bearer {key}\r\n");
-        request(api.api(), "GET", "/v1/calls", &authorization, b"").status
-    };
-    for api in &hosts.apis {
-        assert_eq!([with(api, KEY), with(api, new)], [200, 200]);
-    }
-    // The uses of both are seen, so that the old one is not revoked while somebody has it.
-    let keys = two.ask("GET", "/accounts/acct_1/keys", &Value::Null, 200);
-    assert!(keys["data"].as_array().unwrap().iter().all(|key| key["last_used_at"].is_string()));
-    two.ask("POST", "/keys/cred_1/revoke", &json!({}), 200);
-    for api in &hosts.apis {
-        assert_eq!([with(api, KEY), with(api, new)], [401, 200]);
-    }
+    service.post(&rotated, 200);
+    assert_eq!(service.api.readyz().status, 200);
 }

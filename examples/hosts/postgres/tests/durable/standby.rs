@@ -2,19 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
+use call_assistant_postgres::clock;
 use call_assistant_postgres::db::{Database, DbError};
 use call_assistant_postgres::queue::{self, Accepted};
 use serde_json::json;
 
-use crate::support::Running;
 use crate::support::running::{eventually, request};
 use crate::support::service::Service;
+use crate::support::{Running, ping_of};
 
 /// What `/readyz` says.
 fn readyz(process: &Running) -> (u16, serde_json::Value) {
-    let answer = request(process.metrics(), "GET", "/readyz", "", b"");
+    let answer = process.readyz();
     (answer.status, answer.json())
 }
 
@@ -58,10 +58,7 @@ async fn writes_wait_for_a_standby_and_readiness_says_so() {
     assert_eq!((call.status, call.header("retry-after")), (503, Some("1")), "{}", call.text());
     let took = began.elapsed();
     assert!(took < Duration::from_secs(30), "{took:?}");
-    eventually("monitoring shows it", || {
-        let metrics = request(api.metrics(), "GET", "/metrics", "", b"").text();
-        metrics.contains("\ncall_assistant_writes_waiting 1\n").then_some(())
-    });
+    api.shows(&[("writes_waiting", 1.0)]);
     // What is counted for monitoring is stored all the same.
     let now = service.count("SELECT (extract(epoch FROM clock_timestamp()) * 1e6)::bigint").await;
     let counted =
@@ -84,56 +81,27 @@ async fn writes_wait_for_a_standby_and_readiness_says_so() {
 }
 
 // A COMMIT that was given up has happened on the leader alone. Who repeats the event must not be told
-// that it is accepted before a standby has it.
+// that it is accepted before a standby has it. The same for a call that the dashboard records: 409 says that it is
+// stored.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeated_event_is_not_acknowledged_before_the_first_one_is() {
+async fn what_is_repeated_is_not_acknowledged_before_the_first_one_is() {
     let service = Service::new().await;
     let database = Database::new(&service.world.server.url(), 2).unwrap().answering();
-    let at = Timestamp::from_unix_micros(
-        service.count("SELECT (extract(epoch FROM now()) * 1e6)::bigint").await,
-    );
-    let event = json!({
-        "id": "evt_1",
-        "type": "test.ping",
-        "created_at": at.unwrap(),
-        "api_version": "2026-01-01",
-        "account_id": "acct_1",
-        "origin": { "type": "system", "id": null },
-        "data": { "message": "Hello." },
-    });
-    let event = EventBody::from_stored(event.to_string()).unwrap();
+    let event = ping_of("acct_1", "evt_1", clock::now());
+    let record = || {
+        let (path, json) = ("/accounts/acct_1/calls", "Content-Type: application/json\r\n");
+        request(service.api.dashboard(), "POST", path, json, br#"{"id":"call_1"}"#).status
+    };
 
     standby(&service, "nobody").await;
     for _ in 0..2 {
         let waited = accept(&database, &event).await.unwrap_err();
         assert!(matches!(waited, DbError::TimedOut), "{waited}");
-        service.becomes("SELECT count(*) FROM events WHERE id = 'evt_1'", 1).await;
-    }
-    standby(&service, "").await;
-    assert_eq!(accept(&database, &event).await.unwrap(), Accepted::Again);
-}
-
-// The same for a call that the dashboard records: 409 says that it is stored.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_repeated_call_is_not_acknowledged_before_the_first_one_is() {
-    let service = Service::new().await;
-    let api = service.world.start("api", &[]);
-    let record = || {
-        let answer = request(
-            api.dashboard(),
-            "POST",
-            "/accounts/acct_1/calls",
-            "Content-Type: application/json\r\n",
-            b"{\"id\":\"call_1\"}",
-        );
-        answer.status
-    };
-
-    standby(&service, "nobody").await;
-    for _ in 0..2 {
+        service.becomes("SELECT count(*) FROM events WHERE type LIKE '%ping'", 1).await;
         assert_eq!(record(), 503);
         service.becomes("SELECT count(*) FROM calls WHERE id = 'call_1'", 1).await;
     }
     standby(&service, "").await;
+    assert_eq!(accept(&database, &event).await.unwrap(), Accepted::Again);
     assert_eq!(record(), 409);
 }

@@ -9,12 +9,11 @@ use private_server::{PrivateServer, Settings};
 use serde_json::json;
 use testing::port;
 
-use crate::support::running::File;
+use crate::support::Running;
 use crate::support::service::Service;
-use crate::support::{Running, World, data};
 
 #[tokio::test]
-async fn migrations_are_applied_once_and_checked() {
+async fn migrations_and_settings_of_sessions_are_checked() {
     let server = PrivateServer::start(Settings::default()).unwrap();
     let database = Database::new(&server.url(), 4).unwrap();
     let error = db::check(&database).await.unwrap_err();
@@ -24,18 +23,12 @@ async fn migrations_are_applied_once_and_checked() {
     first.unwrap();
     second.unwrap();
     db::check(&database).await.unwrap();
+    let sql = "SELECT shard FROM shards ORDER BY shard";
+    let rows = database.read(async |client| Ok::<_, DbError>(client.query(sql, &[]).await?));
+    let shards = rows.await.unwrap().into_iter().map(|row| row.get::<_, i16>(0));
+    assert!(shards.eq(0..i16::try_from(SHARDS.get()).unwrap()), "each shard has its row");
 
-    let sql = "UPDATE migrations SET digest = ''";
-    database.read(async |client| Ok::<_, DbError>(client.execute(sql, &[]).await?)).await.unwrap();
-    let error = db::check(&database).await.unwrap_err();
-    assert_eq!(error.to_string(), "migration 1 as applied differs from the one of this build");
-}
-
-// A pooler that drops `options` leaves a session as one that has other settings.
-#[tokio::test]
-async fn sessions_without_their_settings_are_refused() {
-    let server = PrivateServer::start(Settings::default()).unwrap();
-    db::migrate(&Database::new(&server.url(), 1).unwrap()).await.unwrap();
+    // A pooler that drops `options` leaves a session as one that has other settings.
     for (name, value) in [
         ("plan_cache_mode", "auto"),
         ("enable_seqscan", "on"),
@@ -50,38 +43,27 @@ async fn sessions_without_their_settings_are_refused() {
     }
     let url = format!("{}?options=-c%20statement_timeout%3D900", server.url());
     db::check(&Database::new(&url, 1).unwrap()).await.unwrap();
-}
 
-#[tokio::test]
-async fn each_shard_has_its_row() {
-    let server = PrivateServer::start(Settings::default()).unwrap();
-    let database = Database::new(&server.url(), 1).unwrap();
-    db::migrate(&database).await.unwrap();
-    let sql = "SELECT shard FROM shards ORDER BY shard";
-    let rows = database.read(async |client| Ok::<_, DbError>(client.query(sql, &[]).await?));
-    let shards: Vec<i16> = rows.await.unwrap().iter().map(|row| row.get(0)).collect();
-    assert_eq!(shards, (0..i16::try_from(SHARDS.get()).unwrap()).collect::<Vec<_>>());
+    let sql = "UPDATE migrations SET digest = ''";
+    database.read(async |client| Ok::<_, DbError>(client.execute(sql, &[]).await?)).await.unwrap();
+    let error = db::check(&database).await.unwrap_err();
+    assert_eq!(error.to_string(), "migration 1 as applied differs from the one of this build");
 }
 
 /// An alert whose transaction ends late is behind all that was read before, and none is read twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_alert_that_is_committed_late_is_not_left_out() {
-    let world = World::new(Settings::default()).await;
-    let file = File::new("alerts.json", &data(1).to_string());
-    let flags = ["--data", file.path(), "--allow-loopback-endpoints"];
-    let [one, two] = [(); 2].map(|()| world.start("api", &flags));
-    let asked = json!({ "url": "http://127.0.0.1:9/" });
-    one.ask("POST", "/accounts/acct_1/endpoints", &asked, 201);
+    let service = Service::new().await;
+    let (one, two) = (service.world.start("api", &[]), &service.api);
+    service.endpoint("/hook", &[]);
     let alert = |version: u32| {
         format!(
             "INSERT INTO alerts (endpoint, version, at, alert)
              SELECT number, {version}, now(), '{{\"kind\":\"suspect\"}}' FROM endpoints"
         )
     };
-    let late = world.database.session().await.unwrap();
-    late.batch_execute(&format!("BEGIN; {}", alert(1))).await.unwrap();
-    let session = world.database.session().await.unwrap();
-    session.batch_execute(&alert(2)).await.unwrap();
+    let late = service.world.held(&alert(1)).await;
+    service.run(&alert(2)).await;
     let read = |at: &Running, after: &str| {
         let page = at.ask("GET", &format!("/alerts?wait=0&after={after}"), &json!(null), 200);
         let ids = page["data"].as_array().unwrap().iter();
@@ -90,17 +72,17 @@ async fn an_alert_that_is_committed_late_is_not_left_out() {
     };
     let (ids, next) = read(&one, "");
     assert_eq!(ids, ["alrt_2"]);
-    assert_eq!(read(&two, &next).0, [""; 0]);
+    assert_eq!(read(two, &next).0, [""; 0]);
     late.batch_execute("COMMIT").await.unwrap();
     // The cursor is of the database, not of a process.
     drop(one);
-    let (ids, next) = read(&two, &next);
+    let (ids, next) = read(two, &next);
     assert_eq!(ids, ["alrt_1"], "it was committed after what was read");
     // Many readers at once give each alert one place.
     for version in 3..40 {
-        session.batch_execute(&alert(version)).await.unwrap();
+        service.run(&alert(version)).await;
         let reads: Vec<_> = std::thread::scope(|scope| {
-            let readers: Vec<_> = (0..3).map(|_| scope.spawn(|| read(&two, &next).0)).collect();
+            let readers: Vec<_> = (0..3).map(|_| scope.spawn(|| read(two, &next).0)).collect();
             readers.into_iter().map(|reader| reader.join().unwrap()).collect()
         });
         let expected: Vec<String> = (3..=version).map(|id| format!("alrt_{id}")).collect();
@@ -123,7 +105,7 @@ impl port::World for Tables<'_> {
 
     async fn accept(&self) -> Delivery {
         self.0.ping(&self.1);
-        let session = self.0.world.database.session().await.unwrap();
+        let session = self.0.world.session().await;
         let sql = "SELECT * FROM deliveries ORDER BY id DESC LIMIT 1";
         let row = session.query_one(sql, &[]).await.unwrap();
         session.keep();

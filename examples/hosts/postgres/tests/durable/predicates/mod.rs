@@ -64,19 +64,15 @@ pub(crate) struct Filled {
 impl Filled {
     pub(crate) async fn new(seed: u64) -> Self {
         let world = World::new(Settings::default()).await;
-        let session = world.database.session().await.unwrap();
+        let session = world.session().await;
         let (now, mut dice) = (clock::now().floor_to_micros(), Dice(seed));
-        session
-            .batch_execute(
-                "INSERT INTO accounts (id, timezone, plan, subscription_active, closing)
-                     VALUES ('acct_1', 'UTC', 'pro', true, false);
-                 INSERT INTO endpoints (id, account_id, shard, created_at, url, allow_loopback, secrets,
-                     since, failures, generation, version)
-                 SELECT 'we_' || n, 'acct_1', n, now(), 'https://x.example/', false, '', now(), 0, 0, 0
-                     FROM generate_series(0, 1) AS n;",
-            )
-            .await
-            .unwrap();
+        let endpoints = "INSERT INTO accounts (id, timezone, plan, subscription_active, closing)
+                VALUES ('acct_1', 'UTC', 'pro', true, false);
+            INSERT INTO endpoints (id, account_id, shard, created_at, url, allow_loopback, secrets,
+                since, failures, generation, version)
+            SELECT 'we_' || n, 'acct_1', n, now(), 'https://x.example/', false, '', now(), 0, 0, 0
+                FROM generate_series(0, 1) AS n;";
+        session.batch_execute(endpoints).await.unwrap();
         let mut rows = Vec::new();
         for id in 0_i64..400 {
             let created = dice.instant(now);
@@ -142,23 +138,10 @@ async fn store(session: &Session, row: &Row) {
              at, attempts, manual, generation, version)
          VALUES ($1, $2, $3, 'acct_1', $4, $5, $6, $7, $8, $9, $10, $11)"
     );
-    session
-        .execute(
-            &sql,
-            &[
-                &row.id,
-                &shard(row.endpoint),
-                &row.endpoint,
-                &row.event,
-                &created,
-                &columns.status.as_str(),
-                &At(columns.at),
-                &columns.attempts,
-                &columns.manual,
-                &columns.generation,
-                &columns.version,
-            ],
-        )
-        .await
-        .unwrap();
+    let (shard, status, at) = (shard(row.endpoint), columns.status.as_str(), At(columns.at));
+    let of: [&(dyn ToSql + Sync); 7] =
+        [&row.id, &shard, &row.endpoint, &row.event, &created, &status, &at];
+    let DeliveryColumns { attempts, manual, generation, version, .. } = columns;
+    let values = [&of[..], &[&attempts, &manual, &generation, &version]].concat();
+    session.execute(&sql, &values).await.unwrap();
 }

@@ -155,8 +155,16 @@ async fn a_page_of_calls_is_what_its_bounds_say() {
     // A call's id is its body, too.
     let values: [&(dyn ToSql + Sync); 6] = [&"acct_1", &true, &ids, &started, &created, &ids];
     filled.session.execute(&insert, &values).await.unwrap();
+    // As many of test keys, and of another account, are in no page.
+    let others = "INSERT INTO accounts (id, timezone, plan, subscription_active, closing)
+            VALUES ('acct_2', 'UTC', 'pro', true, false);
+        INSERT INTO calls (account_id, livemode, id, started_at, created_at, body)
+        SELECT 'acct_1', false, 'test_' || id, started_at, created_at, 'test' FROM calls
+        UNION ALL SELECT 'acct_2', true, id, started_at, created_at, 'another' FROM calls";
+    filled.session.batch_execute(others).await.unwrap();
     calls.sort_unstable();
-    let late = "SELECT count(*) FROM calls WHERE late AND created_at >= $1 AND created_at < $2";
+    let late = "SELECT count(*) FROM calls WHERE late AND created_at >= $1 AND created_at < $2
+        AND account_id = 'acct_1' AND livemode";
 
     let sql = filled.session.prepare(&checker::sql::statement("store/api_page")).await.unwrap();
     let (mut few, mut many) = (0, 0);

@@ -3,15 +3,17 @@
 pub(crate) use testing::{receiver, running, shifted};
 pub(crate) mod service;
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::borrow::BorrowMut;
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::process::{Command, Stdio};
 
-use call_assistant_postgres::db::{self, Database};
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EventId};
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant_postgres::db::{self, Database, Session};
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
 use private_server::{PrivateServer, Settings};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use self::running::{Answer, eventually, request};
@@ -23,14 +25,15 @@ pub(crate) struct World {
     pub(crate) ring: String,
 }
 
-/// A process that runs until this is dropped.
-pub(crate) struct Running {
-    child: Child,
-    /// The first line it printed.
-    pub(crate) first: Value,
-    log: Arc<Mutex<String>>,
-    reader: JoinHandle<()>,
+/// What a command printed and said, and how it ended.
+pub(crate) struct Said {
+    pub(crate) status: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
+
+/// A process that runs until this is dropped.
+pub(crate) struct Running(running::Service);
 
 /// A key that the tests' account has.
 pub(crate) const KEY: &str = "service_live_0123456789abcdef0123456789abcdef";
@@ -41,7 +44,7 @@ pub(crate) fn data(calls: u64) -> Value {
         let started = 1_767_225_600 + number * 60;
         let at = |seconds: u64| {
             let seconds = i64::try_from(started + seconds).unwrap();
-            call_assistant::Timestamp::from_unix(seconds).unwrap().to_string()
+            Timestamp::from_unix(seconds).unwrap().to_string()
         };
         json!({
             "id": format!("call_{number}"),
@@ -57,6 +60,32 @@ pub(crate) fn data(calls: u64) -> Value {
         "keys": [{ "id": "cred_1", "name": "one", "secret": KEY }],
         "calls": (0..calls).map(call).collect::<Vec<_>>(),
     }]})
+}
+
+/// An event of an account.
+pub(crate) fn ping_of(account: &str, occurrence: &str, created_at: Timestamp) -> EventBody {
+    let id = EventId::derived(&[account, "ping", occurrence]);
+    let account = AccountId::parse(account).unwrap();
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    let event = NewEvent::new(id, account, version, Origin::voice(), created_at.floor_to_micros());
+    event.ping(occurrence).unwrap()
+}
+
+/// Runs a command. An empty ring is none.
+pub(crate) fn run_at(url: &str, ring: &str, arguments: &[&str]) -> Said {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+    command.args(arguments).stdin(Stdio::null()).env_remove(VARIABLE).env("DATABASE_URL", url);
+    if !ring.is_empty() {
+        command.env(VARIABLE, ring);
+    }
+    said(&mut command)
+}
+
+/// What a command says that ends by itself.
+pub(crate) fn said(command: &mut Command) -> Said {
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Said { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
 impl World {
@@ -78,7 +107,6 @@ impl World {
             }
         }
         command.args(flags);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
@@ -86,36 +114,72 @@ impl World {
     pub(crate) fn start(&self, role: &str, flags: &[&str]) -> Running {
         Running::of(self.command(role, flags))
     }
+
+    /// Runs a command.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+        self.run_with(&self.ring, arguments)
+    }
+
+    /// Runs a command with another ring.
+    pub(crate) fn run_with(&self, ring: &str, arguments: &[&str]) -> Said {
+        run_at(&self.server.url(), ring, arguments)
+    }
+
+    /// Runs a command that succeeds.
+    #[track_caller]
+    pub(crate) fn done(&self, arguments: &[&str]) -> Said {
+        let said = self.run(arguments);
+        assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
+        said
+    }
+
+    /// Runs a command that prints JSON.
+    #[track_caller]
+    pub(crate) fn json_of(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.done(&[arguments, &["--json"]].concat()).out).unwrap()
+    }
+
+    pub(crate) async fn session(&self) -> Session {
+        self.database.session().await.unwrap()
+    }
+
+    /// A transaction that is held open for as long as a loaded machine takes, after these statements.
+    pub(crate) async fn held(&self, sql: &str) -> Session {
+        let session = self.session().await;
+        let begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0";
+        session.batch_execute(&format!("{begin}; {sql}")).await.unwrap();
+        session
+    }
+
+    /// Logs in a member of a role of `deploy/roles.sql`, and returns its URL.
+    pub(crate) async fn log_in(&self, role: &str) -> String {
+        let sql = format!("CREATE ROLE {role}_1 LOGIN PASSWORD 'x' IN ROLE {role}");
+        let session = self.session().await;
+        session.batch_execute(&sql).await.unwrap();
+        session.keep();
+        self.url_of(&format!("{role}_1"))
+    }
+
+    /// The URL of a login.
+    pub(crate) fn url_of(&self, login: &str) -> String {
+        let mut url = url::Url::parse(&self.server.url()).unwrap();
+        url.set_username(login).unwrap();
+        url.set_password(Some("x")).unwrap();
+        url.into()
+    }
+}
+
+impl Deref for Running {
+    type Target = running::Service;
+
+    fn deref(&self) -> &running::Service {
+        &self.0
+    }
 }
 
 impl Running {
-    pub(crate) fn of(mut command: Command) -> Self {
-        let mut child = command.spawn().unwrap();
-        let log = Arc::new(Mutex::new(String::new()));
-        let (mut stderr, kept) = (child.stderr.take().unwrap(), Arc::clone(&log));
-        let reader = std::thread::spawn(move || {
-            let mut chunk = [0; 4096];
-            while let Ok(read @ 1..) = stderr.read(&mut chunk) {
-                kept.lock().unwrap().push_str(&String::from_utf8_lossy(&chunk[..read]));
-            }
-        });
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let first = serde_json::from_str(&line)
-            .unwrap_or_else(|_| panic!("no first line: {}", log.lock().unwrap()));
-        Self { child, first, log, reader }
-    }
-
-    fn address(&self, name: &str) -> &str {
-        self.first[name].as_str().unwrap().strip_prefix("http://").unwrap()
-    }
-
-    pub(crate) fn api(&self) -> &str {
-        self.address("api")
-    }
-
-    pub(crate) fn dashboard(&self) -> &str {
-        self.address("dashboard")
+    pub(crate) fn of(mut command: impl BorrowMut<Command>) -> Self {
+        Self(running::Service::of(command.borrow_mut()))
     }
 
     /// Where it listens for monitoring.
@@ -128,70 +192,58 @@ impl Running {
         self.address(if self.first["metrics"].is_null() { "dashboard" } else { "metrics" })
     }
 
-    /// What it writes to standard error, from now on too.
-    pub(crate) fn written(&self) -> Arc<Mutex<String>> {
-        Arc::clone(&self.log)
+    /// What `/readyz` says.
+    pub(crate) fn readyz(&self) -> Answer {
+        request(self.monitoring(), "GET", "/readyz", "", b"")
+    }
+
+    /// Its metrics by their names with labels. It answers, whatever the database does.
+    #[track_caller]
+    pub(crate) fn values(&self) -> BTreeMap<String, f64> {
+        let answer = request(self.monitoring(), "GET", "/metrics", "", b"");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let text = answer.text();
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let pairs = lines.map(|line| line.rsplit_once(' ').unwrap());
+        pairs.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
+    }
+
+    /// The value of a metric.
+    pub(crate) fn value(&self, name: &str) -> Option<f64> {
+        self.values().remove(&format!("call_assistant_{name}"))
+    }
+
+    /// Waits until it shows these metrics.
+    #[track_caller]
+    pub(crate) fn shows(&self, expected: &[(&str, f64)]) {
+        eventually(&format!("{expected:?}"), || {
+            let values = self.values();
+            let value = |name: &str| values.get(&format!("call_assistant_{name}"));
+            expected.iter().all(|(name, wanted)| value(name) == Some(wanted)).then_some(())
+        });
     }
 
     /// `GET`s a path of the public API with [`KEY`].
     pub(crate) fn get(&self, path: &str) -> Answer {
-        let authorization = format!("Authorization: Bearer {KEY}\r\n");
-        request(self.api(), "GET", path, &authorization, b"")
+        self.0.get(path, KEY)
     }
 
-    /// Asks the dashboard, and expects this status.
+    /// Ends it, as a service manager does.
     #[track_caller]
-    pub(crate) fn ask(&self, method: &str, path: &str, body: &Value, status: u16) -> Value {
-        let answer = request(self.dashboard(), method, path, "", body.to_string().as_bytes());
-        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
-        answer.json()
-    }
-
-    /// Its number.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Asks it to end, as a service manager does.
-    pub(crate) fn ask_to_end(&self) {
-        let id = Pid::from_raw(self.child.id().cast_signed()).unwrap();
-        kill_process(id, Signal::TERM).unwrap();
-    }
-
-    /// Waits until it has ended, and all that it wrote was read.
-    pub(crate) fn ended(&mut self) -> ExitStatus {
-        let status = eventually("the end", || self.child.try_wait().unwrap());
-        eventually("the end of its log", || self.reader.is_finished().then_some(()));
-        status
+    pub(crate) fn end(&self) {
+        assert_eq!(self.terminate().code, Some(0));
     }
 
     /// The lines that it has written to standard error.
     pub(crate) fn log(&self) -> String {
-        let log = self.log.lock().unwrap();
+        let log = self.0.log();
         log[..log.rfind('\n').map_or(0, |end| end + 1)].to_owned()
-    }
-
-    /// Waits until its log has this text.
-    #[track_caller]
-    pub(crate) fn logs(&self, text: &str) {
-        eventually(&format!("{text:?} in the log"), || self.log().contains(text).then_some(()));
     }
 
     /// Waits until a request is answered with this status.
     #[track_caller]
     pub(crate) fn becomes(&self, path: &str, status: u16) {
-        eventually(&format!("{path} is {status}"), || {
-            (self.get(path).status == status).then_some(())
-        });
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        if std::thread::panicking() {
-            println!("{}", self.log());
-        }
+        let what = format!("{path} is {status}");
+        eventually(&what, || (self.get(path).status == status).then_some(()));
     }
 }
