@@ -3,22 +3,9 @@
 use std::collections::BTreeMap;
 
 /// Tables with rows that belong to an account.
-const TABLES: &[&str] = &[
-    "accounts",
-    "alerts",
-    "attempts",
-    "calls",
-    "deliveries",
-    "ended",
-    "endpoints",
-    "events",
-    "journal",
-    "keys",
-    "levers",
-    "logins",
-    "recoveries",
-    "request_windows",
-];
+const TABLES: &str = "\
+    accounts alerts attempts calls deliveries ended endpoints events journal keys levers logins \
+    recoveries request_windows";
 
 /// What binds a statement to one account, or to one row or endpoint of one: it is given as a parameter.
 const BINDS: &[&str] = &[
@@ -126,7 +113,8 @@ fn has(text: &str, words: &str, whole: bool) -> bool {
 fn no_statement_has_rows_of_two_accounts_but_those_with_a_reason() {
     let statements = statements();
     assert!(statements.len() > 100, "{}", statements.len());
-    let of_accounts = statements.iter().filter(|(_, sql)| TABLES.iter().any(|t| has(sql, t, true)));
+    let names_one = |sql: &str| TABLES.split(' ').any(|table| has(sql, table, true));
+    let of_accounts = statements.iter().filter(|(_, sql)| names_one(sql));
     let several: Vec<_> = of_accounts
         .filter(|(_, sql)| !BINDS.iter().any(|bind| has(sql, bind, false)))
         .map(|(name, _)| name.as_str())

@@ -1,14 +1,6 @@
 //! Every statement that the library's pages show, on PostgreSQL: as each stands there.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unwrap_used
-)]
+#![allow(clippy::restriction, clippy::disallowed_methods)]
+#![deny(clippy::dbg_macro, clippy::todo)]
 
 mod accounts;
 mod pages;

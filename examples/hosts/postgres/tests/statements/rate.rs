@@ -8,7 +8,7 @@ use call_assistant::id::CredentialId;
 use call_assistant::rest::Quota;
 use call_assistant::rest::server::RateWindows;
 use call_assistant_postgres::db::At;
-use tokio::time::Instant;
+use private_server::PrivateServer;
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
@@ -19,11 +19,19 @@ const CALLS: &str = include_str!("../../../../../src/guide/sql/server/admit.sql"
 const ONE: &str = "SELECT admitted, wait";
 const TOGETHER: &str = "SELECT decided.admitted, decided.wait";
 
+/// A server with the tables, and a connection.
+async fn tables() -> (PrivateServer, Client) {
+    let server = server();
+    let client = connect(&server).await;
+    client.batch_execute(TABLES).await.unwrap();
+    (server, client)
+}
+
 /// What the function says of one request: `None` admits.
-async fn admit(client: &Client, quota: Quota, credential: &str) -> Option<i64> {
+async fn admit(client: &Client, quota: Quota) -> Option<i64> {
     let per_minute = i32::from(quota.per_minute());
     let admit = client.prepare(&statement(CALLS, ONE)).await.unwrap();
-    let row = client.query_one(&admit, &[&credential, &quota.name(), &per_minute]).await.unwrap();
+    let row = client.query_one(&admit, &[&"cred_1", &quota.name(), &per_minute]).await.unwrap();
     let (admitted, wait): (i32, Option<i64>) = (row.get(0), row.get(1));
     assert_eq!(admitted == 0, wait.is_some(), "{admitted}, {wait:?}");
     wait
@@ -46,43 +54,23 @@ async fn admit_together(client: &Client, credential: &str, requests: i32) -> [i3
     })
 }
 
-// The quotas of the specification, with as many requests at the same time as there are connections.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_together_admit_exactly_the_quota() {
-    let server = server();
-    connect(&server).await.batch_execute(TABLES).await.unwrap();
-    for (quota, requests) in [(Quota::ACCOUNT, 150), (Quota::READS, 750)] {
-        for connections in [1, 2, 4] {
-            let credential = format!("cred_{connections}");
-            let mut tasks = Vec::new();
-            for _ in 0..connections {
-                let (client, credential) = (connect(&server).await, credential.clone());
-                tasks.push(tokio::spawn(async move {
-                    let mut admitted = 0;
-                    for _ in 0..requests {
-                        match admit(&client, quota, &credential).await {
-                            None => admitted += 1,
-                            Some(wait) => assert!((1..=60_000_000).contains(&wait), "{wait}"),
-                        }
-                    }
-                    admitted
-                }));
-            }
-            let mut admitted = 0;
-            for task in tasks {
-                admitted += task.await.unwrap();
-            }
-            let expected = u32::from(quota.per_minute());
-            assert_eq!(admitted, expected, "{}, {connections} connections", quota.name());
+// The quotas of the specification, one request after the other.
+#[tokio::test]
+async fn one_request_after_the_other_is_admitted_up_to_the_quota() {
+    let (_server, client) = tables().await;
+    for quota in [Quota::ACCOUNT, Quota::READS] {
+        for request in 0..quota.per_minute() {
+            assert_eq!(admit(&client, quota).await, None, "{}, {request}", quota.name());
         }
+        let wait = admit(&client, quota).await;
+        assert!(wait.is_some_and(|wait| (1..=60_000_000).contains(&wait)), "{wait:?}");
     }
 }
 
 // Processes that each count many requests of many credentials in one statement.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn batches_together_admit_exactly_the_quota() {
-    let server = server();
-    connect(&server).await.batch_execute(TABLES).await.unwrap();
+    let (server, _) = tables().await;
     for round in 0..5_u64 {
         let mut tasks = Vec::new();
         for process in 0..3 {
@@ -137,9 +125,8 @@ const MINUTE: i64 = 60_000_000;
 // connections take turns, as processes do.
 #[tokio::test]
 async fn the_function_admits_as_a_window_does() {
-    let server = server();
-    let clients = [connect(&server).await, connect(&server).await, connect(&server).await];
-    clients[0].batch_execute(TABLES).await.unwrap();
+    let (server, client) = tables().await;
+    let clients = [client, connect(&server).await, connect(&server).await];
     let sql = "SELECT admitted, wait FROM admit_requests($1, 'reads', $2, $3, $4)";
     let mut prepared = Vec::new();
     for client in &clients {
@@ -166,15 +153,12 @@ async fn the_function_admits_as_a_window_does() {
                 _ => dice.below(pause),
             };
             clock = clock.saturating_add(Duration::from_micros(micros));
-            match dice.below(12) {
-                0 if steps_back => {
-                    clock = clock.saturating_sub(Duration::from_secs(dice.below(60)))
-                }
-                1 if steps_back => {
-                    clock = clock.saturating_sub(Duration::from_secs(60 + dice.below(900)))
-                }
-                _ => {}
-            }
+            let back = match dice.below(12) {
+                0 if steps_back => dice.below(60),
+                1 if steps_back => 60 + dice.below(900),
+                _ => 0,
+            };
+            clock = clock.saturating_sub(Duration::from_secs(back));
             if few == 5 || dice.below(50) == 0 {
                 per_minute = 1 + dice.below(few) as u16;
             }
@@ -209,9 +193,7 @@ async fn the_function_admits_as_a_window_does() {
 // A window that never falls idle, for hours: what it counts by begins again in time.
 #[tokio::test]
 async fn a_window_that_is_never_idle_counts_on() {
-    let server = server();
-    let client = connect(&server).await;
-    client.batch_execute(TABLES).await.unwrap();
+    let (_server, client) = tables().await;
     let sql = "SELECT wait FROM admit_requests('cred_1', 'reads', $1, 1, $2)";
     let admit = client.prepare(sql).await.unwrap();
     for (per_minute, step) in [(1, 60_000_000), (2, 59_999_999), (3, 30_000_000), (1_000, 60_000)] {
@@ -237,9 +219,7 @@ async fn a_window_that_is_never_idle_counts_on() {
 
 #[tokio::test]
 async fn quotas_beyond_the_ring_are_refused_and_idle_windows_go() {
-    let server = server();
-    let client = connect(&server).await;
-    client.batch_execute(TABLES).await.unwrap();
+    let (_server, client) = tables().await;
     for per_minute in [0, 1_001] {
         let sql = format!("SELECT admit_requests('cred_1', 'reads', {per_minute})");
         let error = client.batch_execute(&sql).await.unwrap_err();
@@ -256,35 +236,4 @@ async fn quotas_beyond_the_ring_are_refused_and_idle_windows_go() {
         assert_eq!(gone, rows, "{age}");
     }
     assert_eq!(statements(CALLS).len(), 3);
-}
-
-/// Requests a second, for the report: `cargo test --release ... -- --ignored --nocapture rate`.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a measurement"]
-#[allow(clippy::disallowed_methods)]
-async fn requests_a_second() {
-    let server = server();
-    connect(&server).await.batch_execute(TABLES).await.unwrap();
-    for keys in [1, 1_000] {
-        let mut tasks = Vec::new();
-        for connection in 0..8 {
-            let client = connect(&server).await;
-            tasks.push(tokio::spawn(async move {
-                let mut dice = Dice::new(connection);
-                let admit = client.prepare(&statement(CALLS, ONE)).await.unwrap();
-                let (began, mut requests) = (Instant::now(), 0);
-                while began.elapsed() < Duration::from_secs(3) {
-                    let credential = format!("cred_{}", dice.below(keys));
-                    client.query_one(&admit, &[&credential, &"reads", &600]).await.unwrap();
-                    requests += 1;
-                }
-                requests / 3
-            }));
-        }
-        let mut requests = 0;
-        for task in tasks {
-            requests += task.await.unwrap();
-        }
-        eprintln!("{keys} keys, 8 connections: {requests} requests a second");
-    }
 }
