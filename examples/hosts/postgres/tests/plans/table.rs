@@ -41,16 +41,8 @@ pub(crate) const REACHED: &[(&str, f64, &str)] = &[
     ("queue/endpoints", 4.0, "endpoints that it names"),
     ("queue/lock_recovery", 3.0, "one recovery, its endpoint and its account"),
     ("queue/missed_count", 100.0, "what `missed_window` bounds, and as many events"),
-    (
-        "queue/missed_newest",
-        8_000.0,
-        "1,000 that have ended, and what is pending of a disabled endpoint: parked soon",
-    ),
-    (
-        "queue/missed_window",
-        1_040.0,
-        "as many as are asked for, here 500, by two tables, and the first of each day",
-    ),
+    ("queue/missed_newest", 8_000.0, "1,000 ended, and what is pending, which is parked soon"),
+    ("queue/missed_window", 1_040.0, "500 by two tables, and the first of each day"),
     ("queue/park", 500.0, "a page"),
     ("queue/retire", 128.0, "deliveries that it names"),
     ("queue/revive", 8.0, "deliveries that it names"),
@@ -74,19 +66,11 @@ pub(crate) const REACHED: &[(&str, f64, &str)] = &[
     ("store/api_call", 256.0, "a call for each request of a batch"),
     ("store/api_keys", 512.0, "a key and its account for each request of a batch"),
     ("store/api_note_use", 1_024.0, "keys of a batch"),
-    (
-        "store/api_page",
-        8.0 * 21_001.0,
-        "of each of eight pages 5,000 by two indexes, twice, and 1,001 late ones",
-    ),
+    ("store/api_page", 8.0 * 21_001.0, "of each page 5,000 by two indexes, twice, and 1,001 late"),
     ("store/calls_latest", 40.0, "those of the overview, by two indexes"),
     ("store/deliveries_attempts", 20_000.0, "attempts of a page: six, and 20 by hand"),
     ("store/deliveries_one", 40.0, "one delivery, its endpoint and its event"),
-    (
-        "store/deliveries_page",
-        20_000.0,
-        "10,000, or what `deliveries_reach` bounds, and as many events",
-    ),
+    ("store/deliveries_page", 20_000.0, "10,000, and as many events"),
     ("store/deliveries_reach", 2_000.0, "1,000 by two tables"),
     ("store/deliveries_redeliver_ended", 40.0, "one delivery"),
     ("store/deliveries_redeliver_pending", 10.0, "one delivery"),
@@ -98,19 +82,11 @@ pub(crate) const REACHED: &[(&str, f64, &str)] = &[
     ("store/endpoints_deleted", 10.0, "endpoints"),
     ("store/endpoints_edit", 1.0, "one endpoint"),
     ("store/endpoints_insert", 10.0, "one endpoint"),
-    (
-        "store/endpoints_last_hour",
-        30_000.0,
-        "500 of each endpoint by two tables, and their attempts",
-    ),
+    ("store/endpoints_last_hour", 30_000.0, "500 of each endpoint by two tables, and attempts"),
     ("store/endpoints_one", 1.0, "one endpoint"),
     ("store/endpoints_secrets", 1.0, "one endpoint"),
     ("store/fleet_hours", 24.0, "the hours of a day"),
-    (
-        "store/fleet_troubled",
-        101.0 * 2_005.0,
-        "101 endpoints, and 1,001 deliveries of each by two tables",
-    ),
+    ("store/fleet_troubled", 101.0 * 2_005.0, "101 endpoints, 1,001 of each by two tables"),
     ("store/journal_insert", 1.0, "one row"),
     ("store/levers", 100_000.0, "what operators have set"),
     ("store/levers_forget", 100_000.0, "what operators have set"),
@@ -125,47 +101,19 @@ pub(crate) const REACHED: &[(&str, f64, &str)] = &[
 ];
 
 /// The statements of those rooms that operators alone reach.
-pub(crate) const OPERATORS: &[&str] = &[
-    "queue/give_up",
-    "store/accounts_change",
-    "store/accounts_insert",
-    "store/accounts_page",
-    "store/accounts_search",
-    "store/accounts_timezone",
-    "store/alerts_after",
-    "store/alerts_before",
-    "store/alerts_last",
-    "store/alerts_new",
-    "store/alerts_number",
-    "store/alerts_turn",
-    "store/calls_insert",
-    "store/journal_after",
-    "store/journal_before",
-    "store/journal_reached",
-    "store/levers_pending",
-    "store/levers_processes",
-    "store/levers_senders",
-    "store/levers_set",
-    "store/levers_undo",
-    "store/logins_end",
-];
+pub(crate) const OPERATORS: &str = "\
+    queue/give_up store/accounts_change store/accounts_insert store/accounts_page \
+    store/accounts_search store/accounts_timezone store/alerts_after store/alerts_before \
+    store/alerts_last store/alerts_new store/alerts_number store/alerts_turn store/calls_insert \
+    store/journal_after store/journal_before store/journal_reached store/levers_pending \
+    store/levers_processes store/levers_senders store/levers_set store/levers_undo \
+    store/logins_end";
 
 /// The statements of those rooms that processes reach by themselves: a sender, and a command that changes the ring.
-pub(crate) const PROCESSES: &[&str] = &[
-    "ops/ring_free",
-    "ops/ring_wait",
-    "queue/amend",
-    "queue/count_redeliveries",
-    "queue/insert_alerts",
-    "queue/lock_disabled",
-    "queue/lock_ended",
-    "queue/lock_endpoints",
-    "queue/lock_pending",
-    "queue/missed_ended",
-    "queue/missed_pending",
-    "queue/write_alert_missed",
-    "queue/write_progress",
-];
+pub(crate) const PROCESSES: &str = "\
+    ops/ring_free ops/ring_wait queue/amend queue/count_redeliveries queue/insert_alerts \
+    queue/lock_disabled queue/lock_ended queue/lock_endpoints queue/lock_pending \
+    queue/missed_ended queue/missed_pending queue/write_alert_missed queue/write_progress";
 
 /// What a plan may do while a day has few rows or an endpoint has few deliveries, where a whole day costs less to read than
 /// each row by an index. Once a night it is a fault.
@@ -181,22 +129,14 @@ pub(crate) const REASONS: &[(&str, &str, &str)] = &[
     ("ops/monitoring_count", "reads all of deliveries", "it counts what is pending"),
     ("ops/monitoring_count", "reads all of endpoints", "it counts them"),
     ("ops/monitoring_count", "sorts", "from PostgreSQL 16 on, a plan shows how DISTINCT counts"),
-    (
-        "ops/monitoring_count",
-        "reads more than it needs of endpoints",
-        "those that are suspect, at once",
-    ),
+    ("ops/monitoring_count", "reads more than it needs of endpoints", "the suspect ones"),
     ("ops/monitoring_secrets", "reads all of endpoints", "it counts them"),
-    (
-        "ops/ring_free",
-        "reads all of endpoints",
-        "twice for each `rotate-keys`, which seals them all",
-    ),
-    ("ops/monitoring_unreadable", "reads all of endpoints", "only while a key is missing"),
+    ("ops/ring_free", "reads all of endpoints", "twice for each `rotate-keys`"),
+    ("ops/monitoring_unreadable", "reads all of endpoints", "while a key is missing"),
     (
         "ops/monitoring_unreadable",
         "reads more than it needs of endpoints",
-        "only while a key is missing",
+        "while a key is missing",
     ),
     ("ops/monitoring_state", "reads all of recoveries", "by the index of those that run"),
     ("sender/days_to_drop", "reads more than it needs of pg_class", "the catalog, once a minute"),
@@ -204,42 +144,22 @@ pub(crate) const REASONS: &[(&str, &str, &str)] = &[
     ("drop_day", "reads more than it needs of deliveries", "of that, what is of the day"),
     ("sender/days_drop", "reads all of deliveries", "once a day, what is pending and nothing else"),
     ("sender/days_drop", "reads more than it needs of deliveries", "of that, what is of the day"),
-    (
-        "sender/days_overdue",
-        "reads more than it needs of deliveries",
-        "only while a day is kept for longer",
-    ),
-    ("sender/days_overdue", "reads all of deliveries", "only while a day is kept for longer"),
-    (
-        "sender/days_add",
-        "reads many pages",
-        "it makes the days that are missing, here thirty-eight",
-    ),
+    ("sender/days_overdue", "reads more than it needs of deliveries", "while a day is kept"),
+    ("sender/days_overdue", "reads all of deliveries", "while a day is kept"),
+    ("sender/days_add", "reads many pages", "it makes 38 days"),
     ("queue/missed_newest", "looks into every day of ended", "the thirty days that are kept"),
     ("queue/missed_window", "looks into every day of ended", "the thirty days that are kept"),
     ("queue/missed_count", "looks into every day of ended", "the thirty days that are kept"),
     ("queue/missed_ended", "looks into every day of ended", "the thirty days that are kept"),
     ("store/deliveries_page", "looks into every day of ended", "ids go through all days"),
     ("store/deliveries_reach", "looks into every day of ended", "ids go through all days"),
-    (
-        "store/deliveries_reach",
-        "sorts",
-        "what is pending of one endpoint, where a plan is for its values",
-    ),
+    ("store/deliveries_reach", "sorts", "pending of one endpoint"),
     ("store/api_page", "reads more than it needs of calls", "5,000 at most"),
     ("store/deliveries_one", "looks into every day of ended", "an id does not tell the day"),
     ("store/fleet_troubled", "looks into every day of ended", "the thirty days that are kept"),
     ("store/fleet_troubled", "reads many pages", "a hundred of each of 101 endpoints"),
-    (
-        "store/fleet_troubled",
-        "reads all of endpoints",
-        "by the index of those that need attention, 101 at most",
-    ),
-    (
-        "queue/lock_disabled",
-        "reads all of endpoints",
-        "by the index of those that need attention, where a plan is for its values",
-    ),
+    ("store/fleet_troubled", "reads all of endpoints", "by an index: 101 at most"),
+    ("queue/lock_disabled", "reads all of endpoints", "by an index of few"),
     ("store/endpoints_day", "sorts", "the latest of two lists, each of which is limited"),
     ("store/endpoints_last_hour", "looks into every day of ended", "ids go through all days"),
     (
