@@ -20,8 +20,8 @@ use crate::support::{World, run_at, said};
 #[track_caller]
 fn refused(world: &World, arguments: &[&str], status: i32, words: &str) {
     let said = world.run(arguments);
-    assert_eq!((said.status, &*said.out), (Some(status), ""), "{arguments:?}: {}", said.err);
-    assert!(said.err.contains(words), "{arguments:?}: {}", said.err);
+    assert_eq!((said.code, &*said.stdout), (Some(status), ""), "{arguments:?}: {}", said.stderr);
+    assert!(said.stderr.contains(words), "{arguments:?}: {}", said.stderr);
 }
 
 /// The words of a command line.
@@ -39,7 +39,7 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
     let accounts = world.json_of(&["accounts", "list"]);
     let ids = accounts["data"].as_array().unwrap().iter().map(|account| account["id"].as_str());
     assert!(ids.eq(["acct_1", "acct_2", "acct_3", "acct_4", "acct_new"].map(Some)), "{accounts}");
-    let list = world.run(&["accounts", "list"]).out;
+    let list = world.run(&["accounts", "list"]).stdout;
     assert_eq!(list.lines().count(), 6, "{list}");
     assert!(list.starts_with("id        plan"), "{list}");
     let closing = world.json_of(&["accounts", "change", "acct_new", "--closing", "true"]);
@@ -71,12 +71,12 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
     let enabled = world.json_of(&["endpoints", "enable", id]);
     assert_eq!((&enabled["status"], &enabled["missed_count"]), (&json!("active"), &json!(1)));
     assert_eq!(world.json_of(&["endpoints", "show", id])["status"], "active");
-    let listed = world.run(&["endpoints", "list", "acct_1"]).out;
+    let listed = world.run(&["endpoints", "list", "acct_1"]).stdout;
     assert!(listed.contains(&url) && !listed.contains("whsec_"), "{listed}");
-    let text = world.run(&["endpoints", "show", id]).out;
+    let text = world.run(&["endpoints", "show", id]).stdout;
     assert!(text.contains(&format!("url                     {url}\n")), "{text}");
     // The new secret is first. After a leak no earlier one signs, whichever has leaked.
-    let run = |arguments: &[&str]| world.run(arguments).out;
+    let run = |arguments: &[&str]| world.run(arguments).stdout;
     run(&["endpoints", "rotate", id]);
     let rotated = run(&["endpoints", "rotate", id, "--previous", "0"]);
     assert!(rotated.starts_with("secret                  whsec_"), "{rotated}");
@@ -133,7 +133,7 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
     let noted = "SELECT count(*) FROM journal WHERE account_id = 'acct_none'";
     assert_eq!(service.count(noted).await, 0);
 
-    let help = world.run(&["keys", "create", "--help"]).out;
+    let help = world.run(&["keys", "create", "--help"]).stdout;
     for words in ["account:read, calls:read", "live, test"] {
         assert!(help.contains(words), "{words}: {help}");
     }
@@ -187,16 +187,16 @@ async fn each_command_ends_with_a_status_of_the_table_and_prints_nothing_raw() {
     let ends = ENDS.iter().filter_map(|(line, over_one, _)| Some((words(line), (*over_one)?)));
     for (command, status) in of_one.chain(ends) {
         let ended = world.run(&command);
-        assert_eq!(ended.status, Some(status), "{command:?}: {}", ended.err);
-        shows_nothing_raw(&format!("{command:?}"), &(ended.out + &ended.err));
+        assert_eq!(ended.code, Some(status), "{command:?}: {}", ended.stderr);
+        shows_nothing_raw(&format!("{command:?}"), &(ended.stdout + &ended.stderr));
         let json = world.run(&[&command[..], &["--json"]].concat());
-        shows_nothing_raw(&format!("{command:?} --json"), &(json.out + &json.err));
+        shows_nothing_raw(&format!("{command:?} --json"), &(json.stdout + &json.stderr));
     }
     let nowhere = "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1";
     for (line, _, over_none) in ENDS {
         let Some(status) = over_none else { continue };
         let ended = run_at(nowhere, &world.ring, &words(line));
-        assert_eq!(ended.status, Some(*status), "without one: {line}: {}", ended.err);
+        assert_eq!(ended.code, Some(*status), "without one: {line}: {}", ended.stderr);
     }
     let helps = help_texts();
     let (_, statuses) = helps["migrate"].split_once("\nExit status:\n").unwrap();
@@ -206,10 +206,10 @@ async fn each_command_ends_with_a_status_of_the_table_and_prints_nothing_raw() {
         let has_row = ENDS.iter().any(|(line, ..)| line.starts_with(name));
         assert!(is_group || has_row, "{name} has no row");
         let unknown = world.run(&[&words(name)[..], &["--unknown"]].concat());
-        assert_eq!(unknown.status, Some(2), "{name}");
+        assert_eq!(unknown.code, Some(2), "{name}");
         let refused = world.run(&[&words(name)[..], &[hostile]].concat());
-        assert_ne!(refused.status, Some(0), "{name}: {}", refused.out);
-        shows_nothing_raw(name, &(refused.out + &refused.err));
+        assert_ne!(refused.code, Some(0), "{name}: {}", refused.stdout);
+        shows_nothing_raw(name, &(refused.stdout + &refused.stderr));
     }
     shows_nothing_raw("api", &api.log());
     shows_nothing_raw("sender", &sender.log());
@@ -240,7 +240,7 @@ async fn deliveries_are_exported_without_what_their_events_say() {
     service.becomes("SELECT count(*) FROM ended", 4).await;
     let export = |flags: &[&str]| {
         let said = world.done(&[&["deliveries", "export", "acct_1"], flags].concat());
-        let rows = said.out.lines().map(|line| serde_json::from_str(line).unwrap());
+        let rows = said.stdout.lines().map(|line| serde_json::from_str(line).unwrap());
         rows.collect::<Vec<Value>>()
     };
     let rows = export(&[]);
@@ -258,11 +258,11 @@ async fn deliveries_are_exported_without_what_their_events_say() {
     let show = ["deliveries", "show", found[0]["id"].as_str().unwrap()];
     assert_eq!(world.json_of(&show)["status"], "gone");
     // A person reads what comes next, and a row for each attempt.
-    let text = world.run(&show).out;
+    let text = world.run(&show).stdout;
     assert!(text.starts_with("next ") && text.contains("none, nor by hand: "), "{text}");
     assert!(text.contains("\nnumber  began_at ") && text.contains("  HTTP 410  "), "{text}");
     assert!(!text.contains("payload") && !text.contains("next_at"), "{text}");
-    let listed = world.run(&["deliveries", "list", "acct_1"]).out;
+    let listed = world.run(&["deliveries", "list", "acct_1"]).stdout;
     assert!(listed.lines().next().unwrap().contains("  last      next"), "{listed}");
     assert!(listed.contains("  HTTP 410  -") && listed.contains("  HTTP 204  -"), "{listed}");
 
@@ -273,7 +273,7 @@ async fn deliveries_are_exported_without_what_their_events_say() {
     assert_eq!((&row["endpoint_id"], &row["reason"]), (&json!(id), &json!("gone")), "{fleet}");
     assert_eq!((&row["waiting"], &row["missed"]), (&json!(0), &json!(1)), "{fleet}");
     assert_eq!(row["acknowledged_by"], Value::Null);
-    let shown = world.run(&["endpoints", "show", id]).out;
+    let shown = world.run(&["endpoints", "show", id]).stdout;
     assert!(shown.contains("\nlatest_failure          HTTP 410 at 20"), "{shown}");
     // A ping would be skipped: it is refused, and no event is stored.
     let events = service.count("SELECT count(*) FROM events").await;
@@ -296,24 +296,24 @@ async fn a_table_ends_and_says_where_it_goes_on() {
     let service = Service::new().await;
     let world = &service.world;
     let run = |arguments: &[&str]| world.done(arguments);
-    let rows = |arguments: &[&str]| run(arguments).out.lines().count() - 1;
+    let rows = |arguments: &[&str]| run(arguments).stdout.lines().count() - 1;
     let named = ["--timezone", "UTC", "--business-name", "Fjord Dental"];
     run(&[&["accounts", "create", "acct_5"], &named[..]].concat());
     let first = run(&["accounts", "list", "--limit", "3"]);
-    assert_eq!(first.out.lines().count(), 4, "{}", first.out);
-    let place = first.err.trim_end().strip_prefix("There may be more: --after ").unwrap();
+    assert_eq!(first.stdout.lines().count(), 4, "{}", first.stdout);
+    let place = first.stderr.trim_end().strip_prefix("There may be more: --after ").unwrap();
     let rest = run(&["accounts", "list", "--after", place]);
-    assert!(rest.out.contains("acct_4") && !rest.out.contains("acct_3"), "{}", rest.out);
-    assert_eq!(rest.err, "");
+    assert!(rest.stdout.contains("acct_4") && !rest.stdout.contains("acct_3"), "{}", rest.stdout);
+    assert_eq!(rest.stderr, "");
     let none = run(&["accounts", "list", "--search", "nobody"]);
-    assert_eq!((none.out.lines().count(), &*none.err), (1, "There are none.\n"));
+    assert_eq!((none.stdout.lines().count(), &*none.stderr), (1, "There are none.\n"));
     for search in ["fjord d", "DENTAL", "acct_5", " dent  fj "] {
-        let found = run(&["accounts", "list", "--search", search]).out;
+        let found = run(&["accounts", "list", "--search", search]).stdout;
         assert!(found.lines().count() == 2 && found.contains("Fjord Dental"), "{search}: {found}");
     }
     for search in ["ental", "fjord x", " ", "'", r"\", "d:* | f"] {
         let found = run(&["accounts", "list", "--search", search]);
-        assert_eq!(found.out.lines().count(), 1, "{search}: {}", found.out);
+        assert_eq!(found.stdout.lines().count(), 1, "{search}: {}", found.stdout);
     }
 
     let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
@@ -326,7 +326,7 @@ async fn a_table_ends_and_says_where_it_goes_on() {
     let all = all["data"].as_array().unwrap();
     assert_eq!((all.len(), &all[0]["type"]), (103, &json!("call.ended")));
     let two = run(&[&list[..], &["--limit", "2"]].concat());
-    let place = two.err.trim_end().strip_prefix("There may be more: --after ").unwrap();
+    let place = two.stderr.trim_end().strip_prefix("There may be more: --after ").unwrap();
     let next = world.json_of(&[&list[..], &["--after", place, "--limit", "1"]].concat());
     assert_eq!(next["data"], json!([all[2]]));
 
@@ -391,7 +391,7 @@ async fn a_table_ends_and_says_where_it_goes_on() {
     let known = "--type: nothing found; the known types are call.ended, ";
     for command in [&["deliveries", "list"][..], &["deliveries", "cancel"]] {
         let said = world.done(&[command, &["acct_1", "--type", "call.endd"]].concat());
-        assert!(said.err.contains(known), "{command:?}: {}", said.err);
+        assert!(said.stderr.contains(known), "{command:?}: {}", said.stderr);
     }
 }
 
@@ -467,10 +467,10 @@ async fn what_the_database_refuses_ends_with_1_and_says_why() {
         session.batch_execute(change).await.unwrap();
         for arguments in [&["accounts", "list"][..], &["recover", "--all-accounts"]] {
             let said = run_at(&url, &world.ring, arguments);
-            assert_eq!(said.status, Some(1), "{arguments:?}: {}", said.err);
-            let last = said.err.lines().last().unwrap();
+            assert_eq!(said.code, Some(1), "{arguments:?}: {}", said.stderr);
+            let last = said.stderr.lines().last().unwrap();
             let begins = format!("call-assistant-postgres: {words}");
-            assert!(last.starts_with(&begins), "{arguments:?}: {}", said.err);
+            assert!(last.starts_with(&begins), "{arguments:?}: {}", said.stderr);
         }
     }
     session.keep();
@@ -499,8 +499,8 @@ fn a_login_that_has_no_password_is_no_database_that_does_not_answer() {
         let ring = KeyRing::new_line(1);
         for command in ["sender", "doctor"] {
             let said = run_at(&url, &ring, &[command]);
-            let all = format!("{}{}", said.out, said.err);
-            assert_eq!(said.status, Some(1), "{why}: {all}");
+            let all = format!("{}{}", said.stdout, said.stderr);
+            assert_eq!(said.code, Some(1), "{why}: {all}");
             assert!(all.contains("the database refuses the login: no connection to "), "{all}");
             assert!(all.contains(why), "{all}");
         }
@@ -515,7 +515,7 @@ async fn what_cannot_be_printed_is_said_and_is_no_panic() {
     let empty = private_server::PrivateServer::start(Settings::default()).unwrap();
     let run = |url: &str, line: &str, out: Stdio| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
-        command.args(words(line)).stdin(Stdio::null()).stdout(out);
+        command.args(words(line)).stdout(out);
         said(command.env(VARIABLE, &world.ring).env("DATABASE_URL", url))
     };
     let (here, there) = (world.server.url(), empty.url());
@@ -538,13 +538,12 @@ async fn what_cannot_be_printed_is_said_and_is_no_panic() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let ended = run(url, line, writer.into());
-        assert_eq!(ended.status, Some(status), "{line}: {}", ended.err);
-        assert!(!ended.err.contains("panicked"), "{line}: {}", ended.err);
+        assert_eq!(ended.code, Some(status), "{line}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("panicked"), "{line}: {}", ended.stderr);
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let ended = run(url, line, full.into());
-        assert_eq!(ended.status, Some(1), "{line}: {}", ended.err);
-        let why = "call-assistant-postgres: standard output: No space";
-        assert!(ended.err.contains(why), "{line}: {}", ended.err);
+        let is_said = ended.stderr.contains("call-assistant-postgres: standard output: No space");
+        assert!(ended.code == Some(1) && is_said, "{line}: {}", ended.stderr);
     }
 }
 
@@ -564,9 +563,9 @@ async fn an_erasure_that_is_not_complete_ends_with_3_and_says_why() {
     let by_number = ["--account", "acct_1", "--number", NUMBER];
     let run = |flags: &[&str]| {
         let said = world.run(&[&["erase"], flags].concat());
-        let found: Value = serde_json::from_str(&said.out).unwrap();
-        assert!(!said.err.contains(NUMBER), "{}", said.err);
-        (said.status, found["calls"].clone(), found["left"].clone(), said.err)
+        let found: Value = serde_json::from_str(&said.stdout).unwrap();
+        assert!(!said.stderr.contains(NUMBER), "{}", said.stderr);
+        (said.code, found["calls"].clone(), found["left"].clone(), said.stderr)
     };
     let (status, calls, left, err) = run(&by_number);
     assert_eq!((status, calls, left), (Some(3), json!(2), json!("unreadable")), "{err}");
@@ -604,12 +603,12 @@ async fn sending_is_held_back_at_a_terminal() {
     let listed = eve(&["levers", "list"]);
     let listed = listed["data"].as_array().unwrap();
     assert_eq!((listed.len(), &listed[2]), (3, &slower));
-    let text = world.run(&["levers", "list"]).out;
+    let text = world.run(&["levers", "list"]).stdout;
     assert!(text.starts_with("id ") && text.contains(id) && text.contains("everything"), "{text}");
     for lever in listed {
         let undo = ["levers", "undo", lever["id"].as_str().unwrap(), "--as", "eve"];
         let said = world.run(&undo);
-        assert!(said.status == Some(0) && said.out.starts_with("undone\n"), "{}", said.out);
+        assert!(said.code == Some(0) && said.stdout.starts_with("undone\n"), "{}", said.stdout);
     }
     refused(world, &["levers", "undo", stands], 1, "the lever is not set, or not any more");
 
@@ -650,22 +649,22 @@ async fn sending_is_held_back_at_a_terminal() {
         &["deliveries", "show", delivery.as_str().unwrap()],
     ] {
         let said = world.run(command);
-        assert_eq!((said.status, &said.err), (Some(0), &words), "{command:?}");
+        assert_eq!((said.code, &said.stderr), (Some(0), &words), "{command:?}");
         let said = world.run(&[command, &["--json"]].concat());
-        assert_eq!((said.status, &*said.err), (Some(0), ""), "{command:?}");
+        assert_eq!((said.code, &*said.stderr), (Some(0), ""), "{command:?}");
     }
     eve(&["levers", "undo", other["id"].as_str().unwrap()]);
-    let doctor = world.run(&["doctor"]).out;
+    let doctor = world.run(&["doctor"]).stdout;
     let line = |words: &str| doctor.lines().any(|line| line.contains(words));
     assert!(line("warn  levers        everything is paused by lvr_"), "{doctor}");
     assert!(
         line("ok    process       sender sender-") && line("ok    process       api "),
         "{doctor}"
     );
-    let text = world.run(&["senders", "list"]).out;
+    let text = world.run(&["senders", "list"]).stdout;
     assert!(text.lines().next().unwrap().ends_with("  shards"), "{text}");
     assert!(text.lines().nth(1).unwrap().ends_with("  64") && !text.contains("-0.000"), "{text}");
-    let noted = world.run(&["journal", "--lines"]).out;
+    let noted = world.run(&["journal", "--lines"]).stdout;
     let of_eve = noted.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let of_eve = of_eve.filter(|row| row["by"] == "eve");
     let actions: Vec<String> =
@@ -695,30 +694,25 @@ async fn a_ring_that_lacks_a_key_is_found() {
         (&other, 1, json!({ "in_use": { "1": 2 }, "unreadable": 2, "outdated": 0 })),
     ] {
         let said = world.run_with(ring, &["ring", "check", "--json"]);
-        let mut found: Value = serde_json::from_str(&said.out).unwrap();
+        let mut found: Value = serde_json::from_str(&said.stdout).unwrap();
         let named = found.as_object_mut().unwrap().remove("endpoints").unwrap();
         let named = named.as_array().unwrap();
-        assert_eq!((said.status, &found), (Some(status), &expected));
+        assert_eq!((said.code, &found), (Some(status), &expected));
         assert_eq!(found["unreadable"], named.len());
         for each in named {
             assert_eq!((&each["key"], &each["cause"]), (&json!(1), &json!("not in the ring")));
         }
-        assert_eq!(said.err.contains("Take no line out before"), status == 1, "{}", said.err);
+        assert_eq!(said.stderr.contains("Take no line out before"), status == 1, "{}", said.stderr);
     }
-    let rotated = world.run_with(&other, &["rotate-keys"]);
-    assert_eq!(rotated.status, Some(1));
-    assert_eq!(rotated.out, "");
-    assert!(rotated.err.contains("lacks keys that are in use: 1"), "{}", rotated.err);
-    let rotated = world.run_with(&both, &["rotate-keys"]);
-    assert_eq!(
-        (rotated.status, rotated.out.as_str()),
-        (Some(0), "{\"sealed\":2,\"unreadable\":0}\n")
-    );
+    let why = "lacks keys that are in use: 1";
+    assert_eq!(world.run_with(&other, &["rotate-keys"]).is(1, why).stdout, "");
+    let rotated = world.run_with(&both, &["rotate-keys"]).is(0, "").stdout;
+    assert_eq!(rotated, "{\"sealed\":2,\"unreadable\":0}\n");
 
     // It looks, and changes nothing: it waits for nobody who does.
     let _held = world.held("SELECT FROM endpoints FOR UPDATE").await;
     let said = world.run_with(&both, &["ring", "check"]);
-    assert_eq!((said.status, &*said.out), (Some(0), "every secret opens: key 2 seals 2\n"));
+    assert_eq!((said.code, &*said.stdout), (Some(0), "every secret opens: key 2 seals 2\n"));
 }
 
 // Only what seals or opens needs the ring, and asks for the right one. Another file is no lost key.
@@ -736,9 +730,9 @@ async fn a_command_that_reads_no_secret_needs_no_ring() {
         "sender",
     ] {
         let said = world.run_with("", &words(&line.replace("ID", id)));
-        assert_eq!(said.status, Some(2), "{line}: {}", said.err);
-        assert!(said.err.contains("give the ring of the running service"), "{}", said.err);
-        assert!(!said.err.contains("keygen"), "{line}: {}", said.err);
+        let is_told = said.stderr.contains("give the ring of the running service");
+        assert!(said.code == Some(2) && is_told, "{line}: {}", said.stderr);
+        assert!(!said.stderr.contains("keygen"), "{line}: {}", said.stderr);
     }
     for line in [
         "endpoints list acct_1",
@@ -750,13 +744,13 @@ async fn a_command_that_reads_no_secret_needs_no_ring() {
         "endpoints show ID",
     ] {
         let said = world.run_with("", &words(&line.replace("ID", id)));
-        assert_eq!(said.status, Some(0), "{line}: {}", said.err);
-        assert!(!said.err.contains("secrets"), "{line}: {}", said.err);
+        assert_eq!(said.code, Some(0), "{line}: {}", said.stderr);
+        assert!(!said.stderr.contains("secrets"), "{line}: {}", said.stderr);
         // It does not say that no replaced secret signs.
-        assert!(!said.out.contains("previous_secrets_until  none"), "{}", said.out);
+        assert!(!said.stdout.contains("previous_secrets_until  none"), "{}", said.stdout);
     }
     let line = |ring: &str| {
-        let out = world.run_with(ring, &["doctor"]).out;
+        let out = world.run_with(ring, &["doctor"]).stdout;
         out.lines().find(|line| line.contains("  ring  ")).unwrap().to_owned()
     };
     assert!(line("").starts_with("warn  ring          not checked: "), "{}", line(""));
@@ -766,11 +760,10 @@ async fn a_command_that_reads_no_secret_needs_no_ring() {
     assert!(told.starts_with(&format!("fail  ring          {found}: ")), "{told}");
     assert!(!told.contains("delete") && !told.contains(id), "{told}");
     let said = world.run_with(&other, &["ring", "check"]);
-    assert_eq!((said.status, said.out), (Some(1), format!("{found}\n")));
-    let is_whole = said.err.contains("nothing is damaged") && !said.err.contains("delete");
-    assert!(is_whole, "{}", said.err);
-    let said = world.run_with("", &["endpoints", "delete", id]);
-    assert_eq!(said.status, Some(0), "{}", said.err);
+    assert_eq!((said.code, said.stdout), (Some(1), format!("{found}\n")));
+    let is_whole = said.stderr.contains("nothing is damaged") && !said.stderr.contains("delete");
+    assert!(is_whole, "{}", said.stderr);
+    world.run_with("", &["endpoints", "delete", id]).is(0, "");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -779,12 +772,12 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
     let world = &service.world;
     let look = |ring: &str, flags: &[&str]| {
         let said = world.run_with(ring, &[&["doctor", "--json"], flags].concat());
-        let found: Value = serde_json::from_str(&said.out).unwrap();
+        let found: Value = serde_json::from_str(&said.stdout).unwrap();
         let text = |check: &Value, name: &str| check[name].as_str().unwrap().to_owned();
         let checks = found["checks"].as_array().unwrap().iter();
         let checks =
             checks.map(|check| (text(check, "what"), (text(check, "state"), text(check, "todo"))));
-        (said.status, checks.collect::<BTreeMap<_, _>>())
+        (said.code, checks.collect::<BTreeMap<_, _>>())
     };
     // Nobody sends, and a server of tests survives no crash.
     let (status, found) = look(&world.ring, &["--backup"]);
@@ -804,7 +797,7 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
         assert_eq!(found[what].0, state, "{what}: {found:?}");
         assert_eq!(found[what].1.is_empty(), state == "ok", "{what}: {found:?}");
     }
-    let text = world.run(&["doctor"]).out;
+    let text = world.run(&["doctor"]).stdout;
     let leases = text.lines().find(|line| line.contains("  leases  ")).unwrap();
     assert!(leases.ends_with("64: start a `sender`: events of these shards wait"), "{leases}");
     // With a sender there are days and owners.
@@ -818,8 +811,12 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
     let (_, found) = look(&KeyRing::new_line(2), &[]);
     assert_eq!(found["ring"].0, "fail");
     let text = world.run(&["doctor"]);
-    assert!(text.out.contains("fail  fsync "), "{}", text.out);
-    assert!(text.out.contains("ok    leases        shards without an owner: 0\n"), "{}", text.out);
+    assert!(text.stdout.contains("fail  fsync "), "{}", text.stdout);
+    assert!(
+        text.stdout.contains("ok    leases        shards without an owner: 0\n"),
+        "{}",
+        text.stdout
+    );
 
     // What `migrate` cannot mend is not for it.
     service.run(r"UPDATE migrations SET digest = '\x00' WHERE number = 1").await;
@@ -832,6 +829,6 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
     let nowhere =
         ["doctor", "--database", "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1"];
     let said = world.run(&nowhere);
-    assert_eq!((said.status, said.out.lines().count()), (Some(3), 1), "{}", said.out);
-    assert!(said.out.starts_with("fail  database "), "{}", said.out);
+    assert_eq!((said.code, said.stdout.lines().count()), (Some(3), 1), "{}", said.stdout);
+    assert!(said.stdout.starts_with("fail  database "), "{}", said.stdout);
 }

@@ -212,6 +212,6 @@ async fn a_file_that_the_database_would_refuse_is_not_loaded() {
     ] {
         let file = File::new("refused.json", &data.to_string());
         let said = said(&mut service.world.command("api", &["--data", file.path()]));
-        assert!(said.status != Some(0) && said.err.contains(words), "{words}: {}", said.err);
+        assert!(said.code != Some(0) && said.stderr.contains(words), "{words}: {}", said.stderr);
     }
 }

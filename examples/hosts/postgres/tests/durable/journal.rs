@@ -243,7 +243,7 @@ async fn a_terminal_is_in_the_journal_and_an_erasure_empties_what_it_says() {
     let world = &host.service.world;
     let key = ["keys", "create", "acct_1", "--name", "two", "--mode", "live", "--as", "eve"];
     world.json_of(&key);
-    let run = |arguments: &[&str]| world.done(arguments).out;
+    let run = |arguments: &[&str]| world.done(arguments).stdout;
     run(&["rotate-keys", "--as", "eve"]);
     run(&["recover", "--account", "acct_1", "--as", "eve"]);
     run(&["erase", "--account", "acct_1", "--number", "+4915100000", "--as", "eve"]);
@@ -282,8 +282,8 @@ async fn a_terminal_is_in_the_journal_and_an_erasure_empties_what_it_says() {
     assert_eq!(kept[5]["after"]["plan"], "business");
 
     let refused = world.run(&["rotate-keys", "--as", ""]);
-    assert_eq!(refused.status, Some(2));
-    assert!(refused.err.starts_with("--as: expected a name"), "{}", refused.err);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.starts_with("--as: expected a name"), "{}", refused.stderr);
 }
 
 /// A copy that goes on over a restored database would lack what was done there before it had come as far as the copy.
@@ -305,7 +305,7 @@ async fn a_position_that_was_lost_is_refused_however_far_the_database_has_come()
     for print in ["--lines", "--json"] {
         let copies = ["journal", print, "--after", lost];
         let said = host.service.world.run(&copies);
-        assert_eq!((said.status, said.out.as_str()), (Some(1), ""), "{}", said.err);
-        assert!(said.err.contains("begin again without it"), "{}", said.err);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""), "{}", said.stderr);
+        assert!(said.stderr.contains("begin again without it"), "{}", said.stderr);
     }
 }

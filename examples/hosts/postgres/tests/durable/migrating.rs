@@ -41,9 +41,7 @@ async fn a_migration_that_does_not_get_its_locks_tries_again() {
 async fn what_is_not_applied_is_told_and_nothing_changes() {
     let (server, database) = empty();
     let migrate = |flags: &[&str]| {
-        let said = run_at(&server.url(), "", &[&["migrate"], flags].concat());
-        assert_eq!(said.status, Some(0), "{}", said.err);
-        said.out
+        run_at(&server.url(), "", &[&["migrate"], flags].concat()).is(0, "").stdout
     };
     let status = || serde_json::from_str::<Value>(&migrate(&["--status"])).unwrap();
     let missing = json!({ "number": 1, "applied_at": null, "changed": false });
@@ -168,7 +166,7 @@ async fn the_least_rights_are_enough_and_are_all() {
     api.ask("POST", &format!("/endpoints/{id}/pause"), &json!({}), 200);
     api.ask("POST", "/accounts/acct_1/events", &accepted, 201);
     let doctor = run_at(&operator_url, &world.ring, &["doctor"]);
-    let said = doctor.out + &doctor.err;
+    let said = doctor.stdout + &doctor.stderr;
     assert!(said.contains("leases") && !said.contains("permission denied"), "{said}");
     // It counts the connections of all, whatever it may see of them.
     let clients = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'
@@ -197,7 +195,7 @@ async fn the_least_rights_are_enough_and_are_all() {
         &["erase", "--account", "acct_1", "--whole-account"],
     ] {
         let said = run_at(&operator_url, &world.ring, arguments);
-        assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
+        assert_eq!(said.code, Some(0), "{arguments:?}: {}", said.stderr);
     }
     for log in [api.log(), sender.log()] {
         assert!(!log.contains("permission denied"), "{log}");

@@ -335,7 +335,7 @@ async fn a_refusal_is_told_from_an_outage() {
         api.shows(&[("store_up", is_up)]);
         api.logged(&format!("error=\"{words}: "));
         let doctor = world.run(&["doctor", "--database", &url]);
-        assert!(doctor.out.contains(words), "{words}: {}", doctor.out);
+        assert!(doctor.stdout.contains(words), "{words}: {}", doctor.stdout);
         session.batch_execute(repaired).await.unwrap();
     }
     becomes(200, "stored");
@@ -361,7 +361,7 @@ async fn who_is_no_member_of_its_role_is_not_ready() {
         }
     };
     let doctor = |role: &str, url: &str| {
-        service.world.run(&["doctor", "--role", role, "--database", url]).out
+        service.world.run(&["doctor", "--role", role, "--database", url]).stdout
     };
 
     let wrong = start("api", &sender_url);
@@ -476,7 +476,7 @@ async fn a_sender_that_lacks_a_key_in_use_is_not_ready() {
     service.run("UPDATE endpoints SET secrets = '\\x00'").await;
     assert_eq!(sender.readyz().status, 503);
     let rotated = service.world.run_with(&lacking, &["rotate-keys"]);
-    assert_eq!(rotated.out, "{\"sealed\":0,\"unreadable\":1}\n", "{}", rotated.err);
+    assert_eq!(rotated.stdout, "{\"sealed\":0,\"unreadable\":1}\n", "{}", rotated.stderr);
     for process in &processes {
         eventually("it is ready", || (process.readyz().status == 200).then_some(()));
         process.shows(&[("unreadable_secrets", 0.0)]);
@@ -518,17 +518,21 @@ async fn a_damaged_row_is_named_and_counted_and_mended() {
     let named = format!("endpoint {id} (key 1, damaged)");
     for command in [&["ring", "check"][..], &["doctor"]] {
         let said = run(command);
-        assert!(said.status == Some(1) && said.out.contains(&named), "{command:?}: {}", said.out);
+        assert!(
+            said.code == Some(1) && said.stdout.contains(&named),
+            "{command:?}: {}",
+            said.stdout
+        );
     }
     let cures = ["put the key back", "`endpoints rotate ID`", "`endpoints delete ID`"];
-    let doctor = run(&["doctor"]).out;
+    let doctor = run(&["doctor"]).stdout;
     assert!(cures.iter().all(|cure| doctor.contains(cure)), "{doctor}");
-    let found: Value = serde_json::from_str(&run(&["ring", "check", "--json"]).out).unwrap();
+    let found: Value = serde_json::from_str(&run(&["ring", "check", "--json"]).stdout).unwrap();
     let expected = json!([{ "endpoint_id": id, "key": 1, "cause": "damaged" }]);
     assert_eq!((&found["unreadable"], &found["endpoints"]), (&json!(1), &expected));
 
     let is_sent = async |made: Value| {
-        assert_eq!(run(&["ring", "check"]).status, Some(0));
+        assert_eq!(run(&["ring", "check"]).code, Some(0));
         service.ping(&endpoints[1]);
         service.becomes(PENDING, 2).await;
         let got = service.receiver.got("/hurt").pop().unwrap();
@@ -539,8 +543,8 @@ async fn a_damaged_row_is_named_and_counted_and_mended() {
     is_sent(service.post(&format!("{}/rotate", endpoints[1]), 200)).await;
     service.run(DAMAGE).await;
     service.world.done(&["endpoints", "delete", id]);
-    assert_eq!(run(&["ring", "check"]).status, Some(0));
+    assert_eq!(run(&["ring", "check"]).code, Some(0));
     let both = format!("{}\n{}", KeyRing::new_line(2), service.world.ring);
     let rotated = service.world.run_with(&both, &["rotate-keys"]);
-    assert_eq!(rotated.out, "{\"sealed\":3,\"unreadable\":0}\n", "{}", rotated.err);
+    assert_eq!(rotated.stdout, "{\"sealed\":3,\"unreadable\":0}\n", "{}", rotated.stderr);
 }

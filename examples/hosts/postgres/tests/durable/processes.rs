@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -15,9 +15,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tokio_postgres::{Client, NoTls};
 
-use crate::support::running::{self, eventually, request};
+use crate::support::running::{self, Told, eventually, request};
 use crate::support::service::Service;
-use crate::support::{KEY, Running, Said, World, data, run_at, said};
+use crate::support::{KEY, Running, World, data, run_at, said};
 
 /// A caller has an answer before this. The API allows itself two seconds; the rest is for a slow machine.
 const IN_TIME: Duration = Duration::from_secs(20);
@@ -284,8 +284,8 @@ fn commands_of(pages: &[&str], helps: &BTreeMap<String, String>) -> BTreeMap<Str
     found
 }
 
-fn run(arguments: &[&str]) -> Said {
-    said(program().args(arguments).stdin(Stdio::null()))
+fn run(arguments: &[&str]) -> Told {
+    said(program().args(arguments))
 }
 
 fn program() -> Command {
@@ -307,8 +307,8 @@ pub(crate) fn help_texts() -> &'static BTreeMap<String, String> {
 fn read_help_texts() -> BTreeMap<String, String> {
     let said = |arguments: &[&str]| {
         let said = run(arguments);
-        assert_eq!((said.status, &*said.err), (Some(0), ""), "{arguments:?}");
-        said.out
+        assert_eq!((said.code, &*said.stderr), (Some(0), ""), "{arguments:?}");
+        said.stdout
     };
     let version = concat!("call-assistant-postgres ", env!("CARGO_PKG_VERSION"), "\n");
     let mut waiting = vec![Vec::new()];
@@ -361,8 +361,8 @@ fn each_role_has_a_help_text() {
         (&["api", "whsec_secret"], "too many arguments\nUsage: call-assistant-postgres api "),
         (&["whsec_0123456789abcdef0123456789abcdef0123456789"], "unknown command\n"),
     ] {
-        let Said { status, err: told, .. } = run(arguments);
-        assert_eq!(status, Some(2), "{arguments:?}");
+        let Told { code, stderr: told, .. } = run(arguments);
+        assert_eq!(code, Some(2), "{arguments:?}");
         assert!(told.starts_with(words) && !told.contains("whsec"), "{arguments:?}: {told}");
     }
 }
@@ -384,15 +384,19 @@ async fn what_does_not_start() {
         (&mut nowhere, "--keys: no key ring: /nowhere: "),
     ] {
         let said = said(command);
-        assert_eq!(said.status, Some(2), "{message}");
-        assert!(said.err.starts_with(message), "{}", said.err);
+        assert_eq!(said.code, Some(2), "{message}");
+        assert!(said.stderr.starts_with(message), "{}", said.stderr);
     }
     // What a start had begun before it failed has not failed.
     for role in ["sender", "all"] {
         let said = said(&mut world.command(role, &["--trust-ca", "/nowhere"]));
-        assert_eq!(said.status, Some(2), "{}", said.err);
-        assert!(said.err.starts_with("call-assistant-postgres: --trust-ca: "), "{}", said.err);
-        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(
+            said.stderr.starts_with("call-assistant-postgres: --trust-ca: "),
+            "{}",
+            said.stderr
+        );
+        assert_eq!(said.stderr.lines().count(), 1, "{}", said.stderr);
     }
     let empty = private_server::PrivateServer::start(Settings::default()).unwrap();
     let no_such = format!("{}/no_such", empty.url().rsplit_once('/').unwrap().0);
@@ -402,9 +406,9 @@ async fn what_does_not_start() {
     ] {
         for role in ["api", "sender", "all"] {
             let said = said(world.command(role, &[]).env("DATABASE_URL", url));
-            assert_eq!(said.status, Some(1), "{role} {url}");
-            let is_told = messages.iter().all(|message| said.err.contains(message));
-            assert!(is_told, "{role} {url}: {}", said.err);
+            assert_eq!(said.code, Some(1), "{role} {url}");
+            let is_told = messages.iter().all(|message| said.stderr.contains(message));
+            assert!(is_told, "{role} {url}: {}", said.stderr);
         }
     }
 }
@@ -427,7 +431,7 @@ async fn a_demonstration_names_its_database() {
     // What seals works beside it.
     let create = ["endpoints", "create", "acct_fjord_dental", "--url", "https://example.com/"];
     let said = run_at(&url, &ring, &create);
-    assert!(said.status == Some(0) && said.out.contains("whsec_"), "{}", said.err);
+    assert!(said.code == Some(0) && said.stdout.contains("whsec_"), "{}", said.stderr);
     demo.end();
     let gone = db::check(&Database::new(&url, 1).unwrap()).await.unwrap_err();
     assert!(gone.to_string().starts_with("no connection to "), "{gone}");

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::Running;
 use crate::support::receiver::Reply;
-use crate::support::running::{eventually, request};
+use crate::support::running::{Told, eventually, request};
 use crate::support::service::{DELIVERED, PENDING, Service};
-use crate::support::{Running, Said};
 
 /// The kinds of what the owner was told, oldest first, and the latest message.
 fn told(service: &Service) -> (Vec<String>, Value) {
@@ -197,14 +197,14 @@ async fn many_endpoints_are_recovered_at_once() {
     service.becomes("SELECT count(*) FROM recoveries", 110 - 1).await;
 
     let world = &service.world;
-    assert_eq!(world.done(&["recover", "--all-accounts"]).out, "{\"recoveries\":0}\n");
-    assert_eq!(world.run(&["recover", "--account", "acct_9"]).status, Some(1));
+    assert_eq!(world.done(&["recover", "--all-accounts"]).stdout, "{\"recoveries\":0}\n");
+    assert_eq!(world.run(&["recover", "--account", "acct_9"]).code, Some(1));
 
     let _senders = [(); 2].map(|()| service.quick_sender());
     service.becomes("SELECT count(*) FROM recoveries WHERE ended_at IS NULL", 0).await;
     service.becomes(DELIVERED, 109 * 5).await;
     service.post(&format!("{paused}/enable"), 200);
-    let one = world.done(&["recover", "--account", "acct_2"]).out;
+    let one = world.done(&["recover", "--account", "acct_2"]).stdout;
     assert_eq!(one, "{\"recoveries\":1}\n");
     service.becomes(DELIVERED, 110 * 5).await;
 }
@@ -224,7 +224,7 @@ async fn what_cannot_be_read_keeps_no_other_endpoint_from_its_recovery() {
          UPDATE accounts SET plan = 'later' WHERE id = 'acct_2'"
     );
     service.run(&later).await;
-    let Said { out, err: log, .. } = service.world.done(&["recover", "--all-accounts"]);
+    let Told { stdout: out, stderr: log, .. } = service.world.done(&["recover", "--all-accounts"]);
     assert_eq!(out, "{\"recoveries\":2}\n");
     assert_eq!(log.matches("a row of a list cannot be read").count(), 2, "{log}");
     assert!(log.contains(&format!("endpoint={id}")), "{log}");

@@ -118,7 +118,7 @@ async fn a_rings_key_is_replaced_in_three_steps_and_nothing_is_refused() {
 
     hosts.restart_with(&[&old, &new]); // 1. everywhere
     hosts.restart_with(&[&new, &old]); // 2. first
-    let rotated = hosts.world.done(&["rotate-keys"]).out;
+    let rotated = hosts.world.done(&["rotate-keys"]).stdout;
     assert!(rotated.ends_with(",\"unreadable\":0}\n"), "{rotated}");
     hosts.customers();
     let (mut cursor, mut returned) = hosts.walk.clone();
@@ -162,16 +162,16 @@ async fn who_has_another_key_under_a_number_in_use_does_not_start() {
         let api = [&other, &below].map(|ring| (ring, "api"));
         let sender = [&other, &below].map(|ring| (ring, "sender"));
         for (ring, role) in api.into_iter().chain(sender).chain([(&other, "all")]) {
-            let said = said(world.command(role, &[]).env(VARIABLE, ring));
             let why = "key 1 of this ring is not key 1 of the running";
-            assert!(said.status == Some(1) && said.err.contains(why), "{role}: {}", said.err);
+            let said = said(world.command(role, &[]).env(VARIABLE, ring));
+            assert!(said.code == Some(1) && said.stderr.contains(why), "{role}: {}", said.stderr);
         }
     }
     // Nor does it seal, or find that all is well.
     let create = ["endpoints", "create", "acct_1", "--url", "https://example.com/"];
     for arguments in [&create[..], &["rotate-keys"], &["ring", "check"]] {
         let said = world.run_with(&other, arguments);
-        assert_eq!(said.status, Some(1), "{arguments:?}: {}", said.err);
+        assert_eq!(said.code, Some(1), "{arguments:?}: {}", said.stderr);
     }
     assert_eq!(service.count("SELECT count(*) FROM endpoints").await, 1);
 }
@@ -213,8 +213,7 @@ async fn who_lacks_a_key_in_use_seals_nothing() {
     let endpoint = service.endpoint("/hook", &[]);
     let create = ["endpoints", "create", "acct_1", "--url", "https://example.com/"];
     let said = world.run_with(&lacking, &create);
-    assert_eq!(said.status, Some(1), "{}", said.err);
-    assert!(said.err.contains("lacks keys that are in use: 1"), "{}", said.err);
+    said.is(1, "lacks keys that are in use: 1");
 
     let mut command = world.command("api", &FLAGS);
     command.env(VARIABLE, &lacking);

@@ -16,20 +16,13 @@ use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
 use private_server::{PrivateServer, Settings};
 use serde_json::{Value, json};
 
-use self::running::{Answer, eventually, request};
+use self::running::{Answer, Told, eventually, request};
 
 /// A database that is ready, and the ring that all its processes have.
 pub(crate) struct World {
     pub(crate) server: PrivateServer,
     pub(crate) database: Database,
     pub(crate) ring: String,
-}
-
-/// What a command printed and said, and how it ended.
-pub(crate) struct Said {
-    pub(crate) status: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
 }
 
 /// A process that runs until this is dropped.
@@ -72,9 +65,9 @@ pub(crate) fn ping_of(account: &str, occurrence: &str, created_at: Timestamp) ->
 }
 
 /// Runs a command. An empty ring is none.
-pub(crate) fn run_at(url: &str, ring: &str, arguments: &[&str]) -> Said {
+pub(crate) fn run_at(url: &str, ring: &str, arguments: &[&str]) -> Told {
     let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
-    command.args(arguments).stdin(Stdio::null()).env_remove(VARIABLE).env("DATABASE_URL", url);
+    command.args(arguments).env_remove(VARIABLE).env("DATABASE_URL", url);
     if !ring.is_empty() {
         command.env(VARIABLE, ring);
     }
@@ -82,10 +75,10 @@ pub(crate) fn run_at(url: &str, ring: &str, arguments: &[&str]) -> Said {
 }
 
 /// What a command says that ends by itself.
-pub(crate) fn said(command: &mut Command) -> Said {
-    let output = command.output().unwrap();
+pub(crate) fn said(command: &mut Command) -> Told {
+    let output = command.stdin(Stdio::null()).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Said { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    Told { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
 impl World {
@@ -116,27 +109,27 @@ impl World {
     }
 
     /// Runs a command.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Told {
         self.run_with(&self.ring, arguments)
     }
 
     /// Runs a command with another ring.
-    pub(crate) fn run_with(&self, ring: &str, arguments: &[&str]) -> Said {
+    pub(crate) fn run_with(&self, ring: &str, arguments: &[&str]) -> Told {
         run_at(&self.server.url(), ring, arguments)
     }
 
     /// Runs a command that succeeds.
     #[track_caller]
-    pub(crate) fn done(&self, arguments: &[&str]) -> Said {
+    pub(crate) fn done(&self, arguments: &[&str]) -> Told {
         let said = self.run(arguments);
-        assert_eq!(said.status, Some(0), "{arguments:?}: {}", said.err);
+        assert_eq!(said.code, Some(0), "{arguments:?}: {}", said.stderr);
         said
     }
 
     /// Runs a command that prints JSON.
     #[track_caller]
     pub(crate) fn json_of(&self, arguments: &[&str]) -> Value {
-        serde_json::from_str(&self.done(&[arguments, &["--json"]].concat()).out).unwrap()
+        serde_json::from_str(&self.done(&[arguments, &["--json"]].concat()).stdout).unwrap()
     }
 
     pub(crate) async fn session(&self) -> Session {
