@@ -2,21 +2,17 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use call_assistant_postgres::db::Database;
-use call_assistant_postgres::key_ring;
 use private_server::PrivateServer;
 use rustix::process::{Pid, Signal, kill_process};
 use testing::shifted;
 
 use crate::Plan;
-use checker::load::{Addresses, Customers};
+use checker::load::{self, Addresses, Customers};
 use checker::record;
-
-/// An hour in two seconds, ten seconds in half a second.
-const SCALE: [&str; 4] = ["--time-scale", record::TIME_SCALE, "--timeout-scale", "0.05"];
 
 /// By how many seconds the clocks of senders are wrong, in the order in which they start: with most of
 /// these they send, and with some they have to rest.
@@ -107,14 +103,8 @@ impl Fleet {
             plan,
             done: Done::default(),
         };
-        for _ in 0..plan.senders {
-            let sender = fleet.sender();
-            fleet.senders.push(sender);
-        }
-        for nth in 0..plan.apis {
-            let api = fleet.api(nth);
-            fleet.apis.push(api);
-        }
+        fleet.senders = (0..plan.senders).map(|_| fleet.sender()).collect();
+        fleet.apis = (0..plan.apis).map(|nth| fleet.api(nth)).collect();
         fleet
     }
 
@@ -187,36 +177,19 @@ impl Fleet {
         let ahead = AHEAD[usize::try_from(self.started).unwrap() % AHEAD.len()];
         self.started += 1;
         let url = record::url_of(&self.url, &format!("sender-{}", self.started));
-        let mut command = Command::new(program());
-        command
-            .args(["sender", "--allow-loopback-endpoints", "--database", &url])
-            .args(SCALE)
-            .env(key_ring::VARIABLE, self.ring)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null());
+        let is_logged = std::env::var_os("CHAOS_LOG").is_some();
+        let mut command = load::process(&program(), "sender", &url, self.ring, is_logged);
+        command.args(load::SCALE);
         if let Some(library) = shifted::faketime().filter(|_| ahead != 0) {
             shifted::shift(&mut command, &library, ahead);
             self.done.shifted += 1;
-        }
-        if std::env::var_os("CHAOS_LOG").is_none() {
-            command.stderr(Stdio::null());
         }
         command.spawn().unwrap()
     }
 
     fn api(&self, nth: usize) -> Child {
-        self.addresses.forget(nth);
-        let mut command = Command::new(program());
-        command
-            .args(["api", "--allow-loopback-endpoints", "--database", &self.url])
-            .args(["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"])
-            .env(key_ring::VARIABLE, self.ring)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let mut api = command.spawn().unwrap();
-        self.addresses.hear(nth, api.stdout.take().unwrap());
-        api
+        let api = load::process(&program(), "api", &self.url, self.ring, false);
+        self.addresses.start(nth, api)
     }
 
     /// Starts what has ended: what was killed, and what did not find the database.

@@ -7,16 +7,8 @@
 //! cargo test --test chaos -- --kills 250 --seed 2         a part of a long run: each seed is another
 //! cargo test --test chaos -- --missed 100000              a large recovery under way meanwhile
 //! ```
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unwrap_used
-)]
+#![allow(clippy::restriction, clippy::disallowed_methods)]
+#![deny(clippy::dbg_macro, clippy::todo)]
 
 mod faults;
 

@@ -146,22 +146,22 @@ impl Beside {
             insert(url.to_owned(), psql.clone(), Arc::clone(&inserted), Arc::clone(&over));
         let inserting = tokio::spawn(inserting);
         let asking = vec![
-            thread::spawn({
-                let (over, tries) = (Arc::clone(&over), writes.clone());
-                let (dashboard, recorded) = (dashboard.to_owned(), Arc::clone(&recorded));
-                move || record(&dashboard, &tries, &recorded, &over)
-            }),
+            repeat(&over, &writes, record(dashboard, &recorded)),
             repeat(&over, &reads, {
                 let (api, mut nth) = (api.to_owned(), 0);
                 move || {
                     nth += 1;
                     let key = format!("Authorization: Bearer {}\r\n", key(nth % KEYS));
-                    ask(&api, "GET", "/v1/calls?limit=1", &key, "").map(|page| page.status)
+                    let page = ask(&api, "GET", "/v1/calls?limit=1", &key, "");
+                    page.is_some_and(|page| page.status == 200)
                 }
             }),
             repeat(&over, &ready, {
                 let dashboard = dashboard.to_owned();
-                move || ask(&dashboard, "GET", "/readyz", "", "").map(|ready| ready.status)
+                move || {
+                    let ready = ask(&dashboard, "GET", "/readyz", "", "");
+                    ready.is_some_and(|ready| ready.status == 200)
+                }
             }),
         ];
         let all_recorded = Arc::<AtomicBool>::default();
@@ -209,11 +209,8 @@ impl Beside {
         let missed = missed.map(|id| format!("call {id} is missed by the sync"));
         let twice = copy.iter().filter(|(_, times)| **times > 1);
         let twice = twice.map(|(id, _)| format!("call {id} is returned twice by the sync"));
-        println!(
-            "{} rows of the bare client, {} calls of the host",
-            inserted.len(),
-            recorded.ids.len()
-        );
+        let (rows, of_host) = (inserted.len(), recorded.ids.len());
+        println!("{rows} rows of the bare client, {of_host} calls of the host");
         (lost, alone.chain(known).chain(missed).chain(twice).collect())
     }
 }
@@ -309,14 +306,15 @@ async fn connect(url: &str) -> Option<Client> {
 }
 
 /// Has calls recorded: each is repeated with its id until somebody says that it is stored.
-fn record(dashboard: &str, tries: &Tries, recorded: &Mutex<Recorded>, over: &AtomicBool) {
+fn record(dashboard: &str, recorded: &Arc<Mutex<Recorded>>) -> impl FnMut() -> bool + use<> {
+    let (dashboard, recorded) = (dashboard.to_owned(), Arc::clone(recorded));
     let (mut number, mut is_first) = (0, true);
-    while !over.load(Ordering::Relaxed) {
+    move || {
         let id = format!("call_probe_{number}");
         let call = json!({ "id": id }).to_string();
         let path = format!("/accounts/{ACCOUNT}/calls");
         let json = "Content-Type: application/json\r\n";
-        let status = ask(dashboard, "POST", &path, json, &call).map(|answer| answer.status);
+        let status = ask(&dashboard, "POST", &path, json, &call).map(|answer| answer.status);
         let succeeded = matches!(status, Some(201 | 409));
         if succeeded {
             let mut recorded = recorded.lock().unwrap();
@@ -327,20 +325,19 @@ fn record(dashboard: &str, tries: &Tries, recorded: &Mutex<Recorded>, over: &Ato
             number += 1;
         }
         is_first = succeeded;
-        tries.note(succeeded);
-        thread::sleep(PACE);
+        succeeded
     }
 }
 
 fn repeat(
     over: &Arc<AtomicBool>,
     tries: &Tries,
-    mut ask: impl FnMut() -> Option<u16> + Send + 'static,
+    mut succeeds: impl FnMut() -> bool + Send + 'static,
 ) -> JoinHandle<()> {
     let (over, tries) = (Arc::clone(over), tries.clone());
     thread::spawn(move || {
         while !over.load(Ordering::Relaxed) {
-            tries.note(ask() == Some(200));
+            tries.note(succeeds());
             thread::sleep(PACE);
         }
     })

@@ -9,8 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use call_assistant_postgres::key_ring;
-use checker::load::Addresses;
+use checker::load::{self, Addresses};
 use checker::record;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -26,9 +25,6 @@ pub(crate) fn program() -> OsString {
 pub(crate) fn is_logged() -> bool {
     std::env::var_os("CLUSTER_LOG").is_some()
 }
-
-/// An hour in two seconds, ten seconds in half a second.
-const SCALE: [&str; 4] = ["--time-scale", record::TIME_SCALE, "--timeout-scale", "0.05"];
 
 /// The API processes that customers ask, and the senders: 2 of each.
 pub(crate) const EACH: usize = 2;
@@ -115,12 +111,7 @@ impl Fleet {
     }
 
     fn api(&self, nth: usize) -> Child {
-        self.addresses.forget(nth);
-        let mut command = self.command("api", &self.url);
-        command.args(["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]);
-        let mut api = command.stdout(Stdio::piped()).spawn().unwrap();
-        self.addresses.hear(nth, api.stdout.take().unwrap());
-        api
+        self.addresses.start(nth, self.command("api", &self.url))
     }
 
     fn sender(&mut self) -> Sender {
@@ -128,7 +119,7 @@ impl Fleet {
         // The record has to tell one from another.
         let url = record::url_of(&self.url, &format!("sender-{}", self.started));
         let mut command = self.command("sender", &url);
-        command.args(SCALE).args(["--metrics", "127.0.0.1:0"]);
+        command.args(load::SCALE).args(["--metrics", "127.0.0.1:0"]);
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (out, log) = (process.stdout.take().unwrap(), process.stderr.take().unwrap());
         let (metrics, went_back) = <(Arc<OnceLock<String>>, Arc<AtomicU32>)>::default();
@@ -153,16 +144,7 @@ impl Fleet {
     }
 
     fn command(&self, role: &str, url: &str) -> Command {
-        let mut command = Command::new(program());
-        command
-            .args([role, "--allow-loopback-endpoints", "--database", url])
-            .env(key_ring::VARIABLE, self.ring)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null());
-        if !is_logged() {
-            command.stderr(Stdio::null());
-        }
-        command
+        load::process(&program(), role, url, self.ring, is_logged())
     }
 }
 

@@ -15,14 +15,8 @@
 //!
 //! It needs Debian's packages patroni, etcd-server and postgresql, or other versions where `PATRONI_BIN`
 //! and `POSTGRESQL_BIN` say. `CLUSTER_LOG=1` shows what the processes of the host write.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
+#![allow(clippy::restriction, clippy::disallowed_methods)]
+#![deny(clippy::dbg_macro, clippy::todo)]
 
 mod beside;
 mod faults;

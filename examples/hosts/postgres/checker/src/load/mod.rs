@@ -7,12 +7,14 @@ mod customers;
 mod erasures;
 mod receiver;
 
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
-use std::process::ChildStdout;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use call_assistant_postgres::key_ring;
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -23,6 +25,23 @@ use tokio::net::TcpStream;
 pub use self::customers::{Customers, DoneForCustomers};
 pub use self::receiver::Receiver;
 
+/// The flags of senders: an hour in two seconds, ten seconds in half a second.
+pub const SCALE: [&str; 4] = ["--time-scale", crate::record::TIME_SCALE, "--timeout-scale", "0.05"];
+
+/// Prepares a process of a host. Its log is not kept.
+pub fn process(program: &OsStr, role: &str, url: &str, ring: &str, is_logged: bool) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args([role, "--allow-loopback-endpoints", "--database", url])
+        .env(key_ring::VARIABLE, ring)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    if !is_logged {
+        command.stderr(Stdio::null());
+    }
+    command
+}
+
 /// Where the dashboards of the API processes listen. `None` for one that is not ready.
 #[derive(Clone, Debug)]
 pub struct Addresses(Arc<Mutex<Vec<Option<SocketAddr>>>>);
@@ -32,12 +51,17 @@ impl Addresses {
         Self(Arc::new(Mutex::new(vec![None; processes])))
     }
 
-    pub fn forget(&self, nth: usize) {
+    /// Starts an API process, as this one of them.
+    pub fn start(&self, nth: usize, mut api: Command) -> Child {
         self.0.lock().unwrap()[nth] = None;
+        api.args(["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]);
+        let mut api = api.stdout(Stdio::piped()).spawn().unwrap();
+        self.hear(nth, api.stdout.take().unwrap());
+        api
     }
 
     /// Waits, on a thread of its own, for the line that a process says when it is ready.
-    pub fn hear(&self, nth: usize, out: ChildStdout) {
+    fn hear(&self, nth: usize, out: ChildStdout) {
         let addresses = self.clone();
         std::thread::spawn(move || {
             let mut line = String::new();
