@@ -1,11 +1,9 @@
 //! A database of its own, with one endpoint, and the senders of a scenario.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use call_assistant::Timestamp;
@@ -17,7 +15,7 @@ use call_assistant_postgres::db::{self, At, Database, DbError};
 use call_assistant_postgres::key_ring::{self, KeyRing};
 use call_assistant_postgres::queue::{Accepted, Key, SHARDS, accept, shard_of};
 use private_server::{PrivateServer, Settings};
-use rustix::process::{Pid, Signal, kill_process};
+use testing::running::{Service, request};
 
 use crate::receiver::{PATIENCE, Receiver};
 use crate::{Fault, patched};
@@ -36,11 +34,7 @@ pub(crate) struct Host {
     pub(crate) database: Database,
     url: String,
     pub(crate) receiver: Receiver,
-    senders: BTreeMap<&'static str, Child>,
-    /// Where each says whether it is ready.
-    monitors: BTreeMap<&'static str, SocketAddr>,
-    /// What they wrote to standard error.
-    log: Arc<Mutex<String>>,
+    senders: BTreeMap<&'static str, Service>,
     accepted: BTreeMap<String, String>,
 }
 
@@ -61,9 +55,8 @@ impl Host {
         db::migrate(&database).await.unwrap();
         record::begin(&database).await;
         let receiver = Receiver::start().await;
-        let (senders, monitors, accepted) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let log = Arc::default();
-        let host = Self { fault, database, url, receiver, senders, monitors, log, accepted };
+        let (senders, accepted) = (BTreeMap::new(), BTreeMap::new());
+        let host = Self { fault, database, url, receiver, senders, accepted };
         host.add_endpoint().await;
         host
     }
@@ -106,42 +99,19 @@ impl Host {
             .arg("--database")
             .arg(record::url_of(&self.url, name))
             .args(SCALE)
-            .env(key_ring::VARIABLE, RING)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+            .env(key_ring::VARIABLE, RING);
         if let Some(fault) = self.fault {
             command.env("BROKEN", format!("{fault:?}"));
         }
-        let mut sender = command.spawn().unwrap();
-        let (mut stderr, log) = (sender.stderr.take().unwrap(), Arc::clone(&self.log));
-        std::thread::spawn(move || {
-            let mut chunk = [0; 4096];
-            while let Ok(read @ 1..) = stderr.read(&mut chunk) {
-                log.lock().unwrap().push_str(&String::from_utf8_lossy(&chunk[..read]));
-            }
-        });
-        let mut ready = String::new();
-        BufReader::new(sender.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        let sender = Service::of(&mut command);
+        assert_eq!(sender.first["ready"], true, "{name}: {}", sender.first);
         self.senders.insert(name, sender);
-        assert!(ready.contains("ready"), "{name}: {ready}");
-        let line: serde_json::Value = serde_json::from_str(&ready).unwrap();
-        let monitor = line["metrics"].as_str().unwrap().trim_start_matches("http://");
-        self.monitors.insert(name, monitor.parse().unwrap());
     }
 
     /// Whether a sender says that it is ready.
     pub(crate) fn is_ready(&self, name: &str) -> bool {
-        let ask = || {
-            let mut stream = TcpStream::connect(self.monitors[name])?;
-            stream.write_all(
-                b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
-            )?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer)?;
-            Ok::<_, std::io::Error>(answer)
-        };
-        ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+        let metrics = self.senders[name].address("metrics");
+        request(metrics, "GET", "/readyz", "", b"").status == 200
     }
 
     /// Waits until a sender that still runs is not ready.
@@ -151,36 +121,19 @@ impl Host {
             assert!(Instant::now() < limit, "{name} is ready");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        let sender = self.senders.get_mut(name).unwrap();
-        assert!(sender.try_wait().unwrap().is_none(), "{name} has ended");
     }
 
-    /// Waits until a sender has ended by itself.
-    pub(crate) async fn ended(&mut self, name: &str) -> ExitStatus {
-        let mut sender = self.senders.remove(name).unwrap();
-        let limit = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = sender.try_wait().unwrap() {
-                return status;
-            }
-            assert!(Instant::now() < limit, "{name} does not end");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    }
-
-    /// Checks that a sender has written this to standard error.
-    #[track_caller]
-    pub(crate) fn says(&self, text: &str) {
-        let log = self.log.lock().unwrap().clone();
-        assert!(log.contains(text), "{log}");
+    /// Waits until a sender has ended by itself, which has written this to standard error.
+    pub(crate) fn has_ended(&mut self, name: &str, words: &str) {
+        self.senders.remove(name).unwrap().ended().is(1, words);
     }
 
     pub(crate) fn pause(&self, name: &str) {
-        signal(&self.senders[name], Signal::STOP);
+        self.senders[name].signal("STOP");
     }
 
     pub(crate) fn resume(&self, name: &str) {
-        signal(&self.senders[name], Signal::CONT);
+        self.senders[name].signal("CONT");
     }
 
     /// Accepts an event. Returns where its delivery is.
@@ -233,22 +186,14 @@ impl Host {
         while self.count("SELECT count(*) FROM deliveries").await > 0 && Instant::now() < limit {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        for sender in self.senders.values() {
-            signal(sender, Signal::TERM);
-        }
-        let limit = Instant::now() + PATIENCE;
-        for (name, sender) in &mut self.senders {
-            while sender.try_wait().unwrap().is_none() {
-                assert!(Instant::now() < limit, "{name} does not end");
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        }
+        self.senders.values().for_each(|sender| sender.signal("TERM"));
+        self.senders.values().for_each(|sender| drop(sender.ended()));
         let answers = |_: &str, event: &str| self.receiver.answers(event);
         let (accepted, calls) = (std::mem::take(&mut self.accepted), BTreeMap::new());
         let (_, mut wrong) = checks::check(&self.database, accepted, calls, answers).await;
         // Nobody has died, so nothing is forgotten.
-        let (requests, logged) =
-            (self.receiver.requests(), self.count("SELECT count(*) FROM attempts").await);
+        let requests = self.receiver.requests();
+        let logged = self.count("SELECT count(*) FROM attempts").await;
         if logged != requests {
             wrong.push(format!("{requests} requests, {logged} in the log"));
         }
@@ -259,21 +204,4 @@ impl Host {
         session.keep();
         wrong
     }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        for sender in self.senders.values_mut() {
-            let _ = sender.kill();
-            let _ = sender.wait();
-        }
-        if std::thread::panicking() {
-            println!("{}", self.log.lock().unwrap());
-        }
-    }
-}
-
-fn signal(child: &Child, signal: Signal) {
-    let id = Pid::from_raw(child.id().cast_signed()).unwrap();
-    kill_process(id, signal).unwrap();
 }

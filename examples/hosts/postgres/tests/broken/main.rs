@@ -14,16 +14,8 @@
 //! ```text
 //! cargo test --test broken simulation -- --ignored --nocapture
 //! ```
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unwrap_used
-)]
+#![allow(clippy::restriction, clippy::disallowed_methods)]
+#![deny(clippy::dbg_macro, clippy::todo)]
 
 mod faults;
 mod host;
@@ -153,7 +145,7 @@ async fn caught(fault: Fault, by: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_fault_nothing_is_wrong() {
-    let (twice, late, paused, left, locked, fails, resets) = tokio::join!(
+    let wrong = tokio::join!(
         run(None, Fault::NoVersion),
         run(None, Fault::DroppedReport),
         run(None, Fault::NoEpoch),
@@ -162,64 +154,30 @@ async fn without_a_fault_nothing_is_wrong() {
         run(None, Fault::DeliveryAlone),
         run(None, Fault::EndpointBefore),
     );
-    let wrong = [twice, late, paused, left, locked, fails, resets].concat();
+    let wrong = <[_; 7]>::from(wrong).concat();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_version_in_the_condition() {
-    caught(Fault::NoVersion, "a result is stored over a row that was not read").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn waiting_alone_is_claimed() {
-    caught(Fault::WaitingAlone, "is still pending").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn sent_before_the_previous_result_is_stored() {
-    caught(Fault::BeforeCommit, "before the previous result was stored").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_delivery_without_its_endpoint() {
-    caught(Fault::DeliveryAlone, "it was not told of a result").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_endpoint_without_its_delivery() {
-    caught(Fault::EndpointAlone, "a result is in the log, and not in the row").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_endpoint_read_before_the_attempt_ended() {
-    caught(Fault::EndpointBefore, "it was not told of a result").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_dropped_report() {
-    caught(Fault::DroppedReport, "it was not told of a result").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn rows_affected_ignored() {
-    caught(Fault::RowsIgnored, "a result is in the log, and not in the row").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_epoch_not_checked() {
-    caught(Fault::NoEpoch, "without a lease").await;
+async fn the_checker_finds_each_fault() {
+    tokio::join!(
+        caught(Fault::NoVersion, "a result is stored over a row that was not read"),
+        caught(Fault::WaitingAlone, "is still pending"),
+        caught(Fault::BeforeCommit, "before the previous result was stored"),
+        caught(Fault::DeliveryAlone, "it was not told of a result"),
+        caught(Fault::EndpointAlone, "a result is in the log, and not in the row"),
+        caught(Fault::EndpointBefore, "it was not told of a result"),
+        caught(Fault::DroppedReport, "it was not told of a result"),
+        caught(Fault::RowsIgnored, "a result is in the log, and not in the row"),
+        caught(Fault::NoEpoch, "without a lease"),
+    );
 }
 
 // No checker says these two: the process does.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_poller_that_ends() {
-    let wrong = run(Some(Fault::PollerEnds), Fault::PollerEnds).await;
-    assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_attempt_that_panics() {
-    let wrong = run(Some(Fault::AttemptPanics), Fault::AttemptPanics).await;
-    assert!(wrong.is_empty(), "{wrong:#?}");
+async fn a_poller_that_ends_and_an_attempt_that_panics_end_the_process() {
+    for fault in [Fault::PollerEnds, Fault::AttemptPanics] {
+        let wrong = run(Some(fault), fault).await;
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
 }
