@@ -163,63 +163,58 @@ fn a_probability_strikes_the_same_way_for_the_same_seed() {
 #[test]
 fn a_wrong_order_is_refused_by_its_field() {
     let service = Service::start(&[]);
-    let rows = [
-        (json!({}), "fault"),
-        (json!({ "fault": "nothing" }), "fault"),
-        (json!({ "fault": "cut", "next": 0 }), "next"),
-        (json!({ "fault": "cut", "next": 1, "probability": 0.1 }), "next"),
-        (json!({ "fault": "cut", "probability": 1.5 }), "probability"),
-        (json!({ "fault": "cut", "seed": 1 }), "seed"),
-        (json!({ "fault": "cut", "milliseconds": 1 }), "milliseconds"),
-        (json!({ "fault": "slow" }), "milliseconds"),
-        (json!({ "fault": "slow", "milliseconds": 120_001 }), "milliseconds"),
-        (json!({ "fault": "cut", "retry_after": 1 }), "retry_after"),
-        (json!({ "fault": "cut", "often": 1 }), "often"),
-        (json!({ "fault": "cut", "account": 1 }), "account"),
-    ];
-    for (body, field) in rows {
-        let refused = service.ask("POST", "/faults", &body, 400);
-        assert_eq!(refused["error"]["field"], field, "{body}");
+    let after = |seconds: f64| json!({ "advance_seconds": seconds });
+    let both = json!({ "advance_seconds": 1, "to": "2027-01-01T00:00:00Z" });
+    for (path, body, field) in [
+        ("/faults", json!({}), json!("fault")),
+        ("/faults", json!({ "fault": "nothing" }), json!("fault")),
+        ("/faults", json!({ "fault": "cut", "next": 0 }), json!("next")),
+        ("/faults", json!({ "fault": "cut", "next": 1, "probability": 0.1 }), json!("next")),
+        ("/faults", json!({ "fault": "cut", "probability": 1.5 }), json!("probability")),
+        ("/faults", json!({ "fault": "cut", "seed": 1 }), json!("seed")),
+        ("/faults", json!({ "fault": "cut", "milliseconds": 1 }), json!("milliseconds")),
+        ("/faults", json!({ "fault": "slow" }), json!("milliseconds")),
+        ("/faults", json!({ "fault": "slow", "milliseconds": 120_001 }), json!("milliseconds")),
+        ("/faults", json!({ "fault": "cut", "retry_after": 1 }), json!("retry_after")),
+        ("/faults", json!({ "fault": "cut", "often": 1 }), json!("often")),
+        ("/faults", json!({ "fault": "cut", "account": 1 }), json!("account")),
+        ("/clock", json!({}), json!(null)),
+        ("/clock", after(-1.0), json!("advance_seconds")),
+        ("/clock", after(1e12), json!("advance_seconds")),
+        ("/clock", json!({ "to": "2020-01-01T00:00:00Z" }), json!("to")),
+        ("/clock", json!({ "to": "9999-01-01T00:00:00Z" }), json!("to")),
+        ("/clock", json!({ "to": "tomorrow" }), json!("to")),
+        ("/clock", both, json!("to")),
+    ] {
+        let refused = service.ask("POST", path, &body, 400);
+        assert_eq!(refused["error"]["field"], field, "{path} {body}");
     }
     let unknown = service.ask("POST", "/faults", &json!({ "fault": "nothing" }), 400);
     let said = unknown["error"]["message"].as_str().unwrap();
     assert!(said.contains("account_closed") && said.contains("two_digests"), "{said}");
     // What it says can be ordered, can.
     let known = &service.show("/faults")["known"];
-    let names = |kind: &str| known[kind].as_array().unwrap().clone();
-    for name in [names("requests"), names("deliveries")].concat() {
+    let [requests, deliveries] =
+        ["requests", "deliveries"].map(|kind| known[kind].as_array().unwrap());
+    for name in requests.iter().chain(deliveries) {
         let mut body = json!({ "fault": name });
         if name == "slow" {
             body["milliseconds"] = json!(1);
         }
-        assert_eq!(order(&service, &body)["fault"], name, "{known}");
+        assert_eq!(order(&service, &body)["fault"], *name, "{known}");
     }
-    assert_eq!((names("requests").len(), names("deliveries").len()), (14, 16));
-    service.ask("DELETE", "/faults", &json!({}), 200);
-    for whom in [json!({ "account": "acct_nobody" }), json!({ "endpoint": "whep_nobody" })] {
-        let mut body = json!({ "fault": "twice" });
-        body.as_object_mut().unwrap().extend(whom.as_object().unwrap().clone());
-        service.ask("POST", "/faults", &body, 404);
-    }
-    for (method, path, status) in [
-        ("PUT", "/faults", 405),
-        ("GET", "/faults/1", 405),
-        ("DELETE", "/faults/1", 404),
-        ("DELETE", "/clock", 405),
+    assert_eq!((requests.len(), deliveries.len()), (14, 16));
+    let (nobody, nowhere) = ("acct_nobody", "whep_nobody");
+    for (method, path, body, status) in [
+        ("DELETE", "/faults", json!({}), 200),
+        ("POST", "/faults", json!({ "fault": "twice", "account": nobody }), 404),
+        ("POST", "/faults", json!({ "fault": "twice", "endpoint": nowhere }), 404),
+        ("PUT", "/faults", json!({}), 405),
+        ("GET", "/faults/1", json!({}), 405),
+        ("DELETE", "/faults/1", json!({}), 404),
+        ("DELETE", "/clock", json!({}), 405),
     ] {
-        service.ask(method, path, &json!({}), status);
-    }
-    for (body, field) in [
-        (json!({}), json!(null)),
-        (json!({ "advance_seconds": -1 }), json!("advance_seconds")),
-        (json!({ "advance_seconds": 1e12 }), json!("advance_seconds")),
-        (json!({ "to": "2020-01-01T00:00:00Z" }), json!("to")),
-        (json!({ "to": "9999-01-01T00:00:00Z" }), json!("to")),
-        (json!({ "to": "tomorrow" }), json!("to")),
-        (json!({ "advance_seconds": 1, "to": "2027-01-01T00:00:00Z" }), json!("to")),
-    ] {
-        let refused = service.ask("POST", "/clock", &body, 400);
-        assert_eq!(refused["error"]["field"], field, "{body}");
+        service.ask(method, path, &body, status);
     }
 }
 
@@ -259,89 +254,68 @@ impl Hook {
     }
 }
 
+/// What a receiver has to refuse, and what it has to take all the same.
 #[test]
 fn faults_of_deliveries_reach_the_receiver() {
     let hook = Hook::start(&[Reply::Status(204)]);
-    let rows = ["wrong_signature", "old_timestamp", "unknown_type", "changed_object", "twice"];
-    for (at, fault) in rows.into_iter().enumerate() {
-        order(&hook.service, &json!({ "fault": fault }));
-        hook.call();
-        let got = hook.got(at + 1).pop().unwrap();
-        let verified = hook.verifier.verify(&got.headers, &got.body, clock::now());
-        match (fault, verified) {
-            ("wrong_signature", Err(VerifyError::Mismatch))
-            | ("old_timestamp", Err(VerifyError::TooOld { .. })) => {}
-            ("unknown_type" | "changed_object" | "twice", Ok(verified)) => {
-                let event = verified.event().unwrap();
-                let data = match &event.data {
-                    EventData::Unknown(_) => "unknown_type",
-                    EventData::Unreadable { .. } => "changed_object",
-                    EventData::CallEnded(_) => "twice",
-                    _ => "another",
-                };
-                assert_eq!(data, fault);
-            }
-            (_, verdict) => panic!("{fault}: {verdict:?}"),
-        }
-    }
-    let got = hook.got(rows.len() + 1);
-    assert_eq!(got[4].body, got[5].body);
-    assert_eq!(got.len(), rows.len() + 1, "only the last came twice");
-}
-
-/// What a receiver has to refuse, and what it has to take all the same.
-#[test]
-fn faults_that_only_look_like_right_or_wrong() {
-    let hook = Hook::start(&[Reply::Status(204)]);
-    let path = format!("/endpoints/{}", hook.endpoint);
-    let newest = hook.service.ask("POST", &format!("{path}/rotate"), &json!({}), 200);
+    let rotate = format!("/endpoints/{}/rotate", hook.endpoint);
+    let newest = hook.service.ask("POST", &rotate, &json!({}), 200);
     let newest = newest["secret"].as_str().unwrap();
     let rows = [
+        "wrong_signature",
         "no_signature",
+        "old_timestamp",
         "future_timestamp",
         "old_secret",
         "two_digests",
+        "unknown_type",
+        "changed_object",
         "large_body",
         "non_ascii",
+        "twice",
+        "twice_at_once",
+        "burst",
     ];
-    for (at, fault) in rows.into_iter().enumerate() {
+    let mut before = 0;
+    for fault in rows {
+        let copies = match fault {
+            "twice" | "twice_at_once" => 2,
+            "burst" => 100,
+            _ => 1,
+        };
         order(&hook.service, &json!({ "fault": fault, "endpoint": hook.endpoint }));
         hook.call();
-        let got = hook.got(at + 1).pop().unwrap();
+        let all = hook.got(before + copies).split_off(before);
+        before += copies;
+        assert_eq!(all.len(), copies, "{fault}");
+        assert!(all.iter().all(|one| one.body == all[0].body), "{fault}");
+        let got = &all[0];
         let signature = got.headers.get("x-service-signature").map(|value| value.to_str().unwrap());
         let digests = signature.unwrap_or_default().matches("v1=").count();
         // The verifier has the older secret only.
         let verified = hook.verifier.verify(&got.headers, &got.body, clock::now());
-        match (fault, verified) {
+        match (fault, verified.map(|verified| verified.event().unwrap().data)) {
+            ("wrong_signature", Err(VerifyError::Mismatch))
+            | ("old_timestamp", Err(VerifyError::TooOld { .. }))
+            | ("future_timestamp", Err(VerifyError::TooNew { .. }))
+            | ("unknown_type", Ok(EventData::Unknown(_)))
+            | ("changed_object", Ok(EventData::Unreadable { .. }))
+            | ("twice" | "twice_at_once" | "burst", Ok(EventData::CallEnded(_))) => {}
             ("no_signature", Err(_)) => assert_eq!(signature, None),
-            ("future_timestamp", Err(VerifyError::TooNew { .. })) => {}
             ("old_secret", Ok(_)) => {
-                assert_eq!(digests, 1, "{signature:?}");
-                assert!(!got.is_signed_with(newest));
+                assert_eq!((digests, got.is_signed_with(newest)), (1, false), "{signature:?}");
             }
             ("two_digests", Ok(_)) => {
-                assert_eq!(digests, 3, "{signature:?}");
-                assert!(got.is_signed_with(newest));
+                assert_eq!((digests, got.is_signed_with(newest)), (3, true), "{signature:?}");
             }
-            ("large_body", Ok(verified)) => {
-                assert_eq!(got.body.len(), 1024 * 1024);
-                assert!(matches!(verified.event().unwrap().data, EventData::CallEnded(_)));
-            }
-            ("non_ascii", Ok(verified)) => {
+            ("large_body", Ok(EventData::CallEnded(_))) => assert_eq!(got.body.len(), 1024 * 1024),
+            ("non_ascii", Ok(EventData::CallEnded(_))) => {
                 assert!(String::from_utf8_lossy(&got.body).contains("Åse"));
-                assert!(matches!(verified.event().unwrap().data, EventData::CallEnded(_)));
             }
             (_, verdict) => panic!("{fault}: {verdict:?}"),
         }
     }
-    for (fault, copies) in [("twice_at_once", 2), ("burst", 100)] {
-        let before = hook.receiver.got(HOOK).len();
-        order(&hook.service, &json!({ "fault": fault }));
-        hook.call();
-        let got = hook.got(before + copies).split_off(before);
-        assert_eq!(got.len(), copies, "{fault}");
-        assert!(got.iter().all(|one| one.body == got[0].body), "{fault}");
-    }
+    assert_eq!(hook.receiver.got(HOOK).len(), before);
 }
 
 /// What a library of HTTP hides: the bytes as they were sent.
