@@ -8,9 +8,8 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryStatus, EndpointUrl, LONGEST_DELIVERY, MAX_ATTEMPTS, Outcome,
+    Delivery, DeliveryStatus, LONGEST_DELIVERY, MAX_ATTEMPTS, Outcome,
 };
-use http::StatusCode;
 use serde_json::json;
 
 use call_assistant_service::faults::Faults;
@@ -20,9 +19,8 @@ use host::post::{self, Sent};
 use host::program::scale::Scale;
 use host::program::shutdown;
 use host::program::watch::Watch;
-use host::rows::{Failure, Key, Rows as _};
+use host::rows::{Key, Rows as _};
 use host::sender::{Ended, How, settle};
-use host::store::EndpointEdit;
 use host::{clock, data};
 use testing::port;
 use testing::receiver::{Receiver, Reply};
@@ -63,10 +61,6 @@ fn done<T>(step: impl Future<Output = T>) -> T {
 }
 
 /// Returns what is pending, by ascending number.
-fn pending(store: &Arc<Store>) -> Vec<Delivery> {
-    done(found(store))
-}
-
 async fn found(store: &Arc<Store>) -> Vec<Delivery> {
     let news = Rows(Arc::clone(store)).news(&[].into(), &mut false).await.unwrap();
     news.rows.into_iter().map(|row| row.delivery).collect()
@@ -82,39 +76,15 @@ fn begin(store: &Arc<Store>, delivery: &Delivery, now: Timestamp) -> Ended {
     Ended { key: Key::of(delivery), row, attempt, opened: read.opened, at: now, sent }
 }
 
-/// Stores what came of it, as the sender does. Returns when the delivery is sent again.
-fn finish(store: &Arc<Store>, ended: Ended, outcome: Outcome, at: Timestamp) -> Option<Timestamp> {
-    let (rows, schedule) = (Rows(Arc::clone(store)), FAST.schedule());
+/// Stores what came of it, as the sender does.
+fn finish(store: &Arc<Store>, ended: Ended, outcome: Outcome, at: Timestamp) {
+    let rows = Rows(Arc::clone(store));
     let batch = [Ended { at, sent: Sent::without_answer(outcome, at), ..ended }];
-    let settled = match done(settle(&rows, schedule, &batch, How::Quick, at)) {
-        Err(Failure::Outdated) => done(settle(&rows, schedule, &batch, How::Sure, at)),
-        settled => settled,
-    };
-    settled.unwrap().again.first().map(|(.., due)| *due)
+    let _ = done(settle(&rows, FAST.schedule(), &batch, How::Sure, at)).unwrap();
 }
 
 fn after(now: Timestamp, millis: u64) -> Timestamp {
     now.saturating_add(Duration::from_millis(millis))
-}
-
-// D-90: the store moves the endpoint in one step with its URL.
-#[test]
-fn the_old_urls_answer_disables_nothing() {
-    let now = clock::now();
-    let store = store("http://127.0.0.1:9/hook", now);
-    for moves in [true, false] {
-        accept(&mut store.lock(), now);
-        let begun = begin(&store, pending(&store).last().unwrap(), now);
-        if moves {
-            let target = EndpointUrl::parse_allowing_loopback("http://127.0.0.1:9/moved").unwrap();
-            let edit = EndpointEdit { target: Some(target), description: None };
-            store.lock().edit_endpoint("we_1", edit, now).unwrap();
-        }
-        finish(&store, begun, Outcome::Answered(StatusCode::GONE), now);
-        let tables = store.lock();
-        let (_, endpoint) = tables.endpoint("we_1").unwrap();
-        assert_eq!(endpoint.health.is_active(), moves);
-    }
 }
 
 // A day says that only its latest events were counted where there are more, and only there.
@@ -160,16 +130,14 @@ fn a_log_keeps_what_the_schedule_did() {
         if attempt > u64::from(MAX_ATTEMPTS) {
             store.lock().redeliver(id.as_str(), now).unwrap();
         }
-        let [waits] = pending(&store)[..] else { panic!() };
+        let [waits] = done(found(&store))[..] else { panic!() };
         let begun = begin(&store, &waits, now);
         finish(&store, begun, Outcome::Refused, now);
     }
     let tables = store.lock();
     let log = &tables.delivery(id.as_str()).unwrap().log;
-    assert_eq!(
-        (log.len(), log.iter().filter(|row| !row.entry.manual).count()),
-        (50, MAX_ATTEMPTS.into())
-    );
+    let by_schedule = log.iter().filter(|row| !row.entry.manual).count();
+    assert_eq!((log.len(), by_schedule), (50, MAX_ATTEMPTS.into()));
     assert_eq!(log.last().unwrap().entry.began_at, after(now, 70 * apart));
 }
 
