@@ -28,6 +28,14 @@ fn told(service: &Service, expected: &[&str]) {
     eventually(&format!("{expected:?}"), || (kinds(service) == expected).then_some(()));
 }
 
+/// Asks for the next alert, and does not read the answer.
+fn waiting(service: &Service) -> TcpStream {
+    let mut stream = connect(service.dashboard());
+    let host = service.dashboard();
+    write!(stream, "GET /alerts HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    stream
+}
+
 /// Moves the service's clock, with all attempts that are due until then.
 fn pass(service: &Service, seconds: u64) {
     service.ask("POST", "/clock", &json!({ "advance_seconds": seconds }), 200);
@@ -159,12 +167,6 @@ fn one_feed_of_all_accounts() {
 fn requests_that_wait_make_room() {
     let service = Service::start(&[]);
     let began = Instant::now();
-    let ask = |_| {
-        let mut stream = connect(service.dashboard());
-        let head = format!("GET /alerts HTTP/1.1\r\nHost: {}\r\n", service.dashboard());
-        stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).unwrap();
-        stream
-    };
     // They are numbered as they are heard, which is not the order in which they were sent.
     let read = |mut stream: TcpStream| {
         std::thread::spawn(move || {
@@ -173,7 +175,7 @@ fn requests_that_wait_make_room() {
             began.elapsed() < Duration::from_secs(25)
         })
     };
-    let reading: Vec<_> = (0..40).map(ask).map(read).collect();
+    let reading: Vec<_> = (0..40).map(|_| waiting(&service)).map(read).collect();
     let early = reading.into_iter().filter_map(|one| one.join().unwrap().then_some(()));
     assert_eq!(early.count(), 24);
 }
@@ -185,9 +187,7 @@ fn requests_that_do_not_wait_end_no_wait() {
     let url = receiver.url("/gone", &[Reply::Status(410)]);
     let endpoint = service.hook(&url);
     let began = Instant::now();
-    let mut stream = connect(service.dashboard());
-    let head = format!("GET /alerts HTTP/1.1\r\nHost: {}\r\n", service.dashboard());
-    stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).unwrap();
+    let mut stream = waiting(&service);
     for _ in 0..200 {
         assert_eq!(service.show("/alerts?wait=0")["data"], json!([]));
     }
@@ -243,8 +243,6 @@ fn the_guides_program_tells_a_chat() {
     assert!(text.starts_with(&format!("critical: {url}: disabled: it answered 410")), "{text}");
     let cursor = folder.path("alerts.cursor");
     eventually("the cursor is kept", || {
-        std::fs::read_to_string(&cursor)
-            .ok()
-            .filter(|text| text.parse::<u64>().is_ok_and(|n| n > 0))
+        std::fs::read_to_string(&cursor).ok()?.parse::<u64>().ok().filter(|number| *number > 0)
     });
 }

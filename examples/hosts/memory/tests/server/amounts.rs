@@ -26,14 +26,15 @@ impl Owner {
         self.portal.send(&self.headers, method, path, body)
     }
 
-    /// Does something over and over until it is refused, and returns how often it was done, and the refusal.
+    /// Does something over and over until it is refused in these words, and returns how often it was done.
     #[track_caller]
-    fn until_refused(&self, act: impl Fn(&Self) -> Answer) -> (usize, u16, String) {
+    fn until_refused(&self, status: u16, words: &str, act: impl Fn(&Self) -> Answer) -> usize {
         for done in 0..300 {
             let answer = act(self);
             if answer.status >= 400 {
                 let said = answer.json()["error"]["message"].as_str().unwrap().to_owned();
-                return (done, answer.status, said);
+                assert!(answer.status == status && said.starts_with(words), "{said}");
+                return done;
             }
         }
         panic!("it has no bound");
@@ -94,8 +95,8 @@ fn what_an_owner_makes_has_a_bound() {
     for _ in ids(&there["data"]).len()..97 {
         portal.ask("POST", &keys, &key, 201);
     }
-    let (_, status, said) = owner.until_refused(|owner| owner.send("POST", &keys, &key));
-    assert_eq!((status, &*said), (409, "100 working keys, and the limit is 100"));
+    let words = "100 working keys, and the limit is 100";
+    owner.until_refused(409, words, |owner| owner.send("POST", &keys, &key));
     let made = id(&portal.ask("POST", &keys, &key, 201));
     // Keys that are revoked count for a day.
     let revoke = |owner: &Owner, key: &str| {
@@ -108,23 +109,20 @@ fn what_an_owner_makes_has_a_bound() {
     for one in ids(&portal.ask("GET", &keys, &Value::Null, 200)["data"]).iter().take(95) {
         portal.ask("POST", &format!("/keys/{one}/revoke"), &none, 200);
     }
-    let (_, status, said) = owner.until_refused(|owner| {
+    let words = "200 keys made in the last 24 hours, and the limit is 200";
+    owner.until_refused(409, words, |owner| {
         let made = owner.send("POST", &keys, &key);
         if made.status == 201 {
             revoke(owner, &id(&made.json()));
         }
         made
     });
-    let words = "200 keys made in the last 24 hours, and the limit is 200";
-    assert_eq!((status, &*said), (409, words));
     portal.ask("POST", &keys, &key, 201);
     // The page of the account has the newest keys.
     let all = owner.in_pages("keys", 90);
     let overview = owner.send("GET", &of("overview"), &Value::Null).json();
-    assert_eq!(
-        (ids(&overview["keys"]).as_slice(), &overview["keys_more"]),
-        (&all[all.len() - 200..], &json!(true))
-    );
+    assert_eq!(ids(&overview["keys"]), all[all.len() - 200..]);
+    assert_eq!(overview["keys_more"], true);
 
     let endpoints = of("endpoints");
     let new = json!({ "url": "https://hooks.example.com/" });
@@ -135,14 +133,14 @@ fn what_an_owner_makes_has_a_bound() {
     for _ in 0..90 {
         portal.ask("POST", &endpoints, &new, 201);
     }
-    let (_, status, said) = owner.until_refused(|owner| owner.send("POST", &endpoints, &new));
     let words = "the account has 100 endpoints, and the limit is 100";
-    assert_eq!((status, &*said), (409, words));
+    owner.until_refused(409, words, |owner| owner.send("POST", &endpoints, &new));
     let first = || {
         let there = portal.ask("GET", &format!("{endpoints}?limit=1"), &Value::Null, 200);
         format!("/endpoints/{}", ids(&there["data"])[0])
     };
-    let (done, status, said) = owner.until_refused(|owner| {
+    let words = "100 endpoints deleted in the last 24 hours, and the limit is 100";
+    let deleted = owner.until_refused(409, words, |owner| {
         let first = first();
         let deleted = owner.send("DELETE", &first, &Value::Null);
         if deleted.status == 200 {
@@ -152,8 +150,7 @@ fn what_an_owner_makes_has_a_bound() {
         }
         deleted
     });
-    let words = "100 endpoints deleted in the last 24 hours, and the limit is 100";
-    assert_eq!((done, status, &*said), (5, 409, words));
+    assert_eq!(deleted, 5);
     delete(&first());
 
     let receiver = Receiver::start();
@@ -166,7 +163,8 @@ fn what_an_owner_makes_has_a_bound() {
         shown["attempts"].as_array().unwrap().len()
     };
     eventually("an attempt", || (attempts() == 1).then_some(()));
-    let (done, status, said) = owner.until_refused(|owner| {
+    let words = "20 manual attempts of the delivery, and the limit is 20";
+    let redelivered = owner.until_refused(409, words, |owner| {
         portal.ask("POST", &format!("{bad}/enable"), &none, 200);
         let made = attempts();
         let again = owner.send("POST", &format!("{path}/redeliver"), &none);
@@ -175,17 +173,16 @@ fn what_an_owner_makes_has_a_bound() {
         }
         again
     });
-    let words = "20 manual attempts of the delivery, and the limit is 20";
-    assert_eq!((done, status, &*said), (20, 409, words));
+    assert_eq!(redelivered, 20);
     portal.ask("POST", &format!("{path}/redeliver"), &none, 202);
 
     // A count of what was missed is no edit.
     let count = json!({ "dry_run": true });
     assert_eq!(owner.send("POST", &format!("{bad}/recover"), &count).status, 200);
     let edit = json!({ "description": "x" });
-    let (done, status, said) = owner.until_refused(|owner| owner.send("PATCH", &bad, &edit));
     let words = "60 edits and pings in a minute, and the limit is 60; try again in ";
-    assert_eq!((done, status, said.starts_with(words)), (60, 429, true), "{said}");
+    let edited = owner.until_refused(429, words, |owner| owner.send("PATCH", &bad, &edit));
+    assert_eq!(edited, 60);
     let often = owner.send("PATCH", &bad, &edit);
     let wait: u64 = often.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");

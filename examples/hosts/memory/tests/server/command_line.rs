@@ -6,6 +6,7 @@ use testing::running::{File, Running, Service, command, is_other, request, run, 
 
 #[test]
 fn mistakes_end_it_with_a_word() {
+    let no_value = "--allow-loopback-endpoints takes no value";
     for (arguments, message) in [
         (["--lisen", "127.0.0.1:0"], "unknown flag --lisen; did you mean --listen?"),
         (["--listen", "nowhere"], "--listen: expected an address"),
@@ -17,10 +18,7 @@ fn mistakes_end_it_with_a_word() {
         (["--endpoint-rate", "-1"], "--endpoint-rate: expected a number of attempts"),
         (["--max-endpoints", "many"], "--max-endpoints: expected a number of endpoints"),
         (["--data=a", "--data=b"], "--data is repeated"),
-        (
-            ["--allow-loopback-endpoints=yes", "--data=b"],
-            "--allow-loopback-endpoints takes no value",
-        ),
+        (["--allow-loopback-endpoints=yes", "--data=b"], no_value),
         (["--metrics", "--data"], "--metrics <ADDR>: expected a value"),
     ] {
         let told = run(command().args(arguments), b"").is(2, message);
@@ -67,27 +65,21 @@ fn bad_data_is_refused_with_the_path_of_the_field() {
                "created_at":"2026-01-01T00:00:00Z",{field}}}]}}]}}"#
         )
     };
+    let account = |rest: &str| format!(r#"{{"accounts":[{{"id":"a","timezone":"UTC"{rest}}}]}}"#);
     for (text, message) in [
         ("{".to_owned(), "is not JSON at line 1 column 1"),
         ("{}".to_owned(), "accounts: missing"),
-        (r#"{"accounts":[{"timezone":"UTC"}]}"#.to_owned(), "accounts[0].id: missing"),
+        (account("").replace(r#""id":"a","#, ""), "accounts[0].id: missing"),
+        (account("").replace("UTC", "Mars standard"), "accounts[0].timezone: not an IANA timezone"),
         (
-            r#"{"accounts":[{"id":"a","timezone":"Mars standard"}]}"#.to_owned(),
-            "accounts[0].timezone: not an IANA timezone",
-        ),
-        (
-            r#"{"accounts":[{"id":"a","timezone":"UTC","keys":[{"secret":"oops"}]}]}"#.to_owned(),
+            account(r#","keys":[{"secret":"oops"}]"#),
             "accounts[0].keys[0].secret: API key does not begin with",
         ),
         (
-            r#"{"accounts":[{"id":"a","timezone":"UTC"},{"id":"a","timezone":"UTC"}]}"#.to_owned(),
+            account(r#"},{"id":"a","timezone":"UTC""#),
             "accounts[1].id: an account with this id already exists",
         ),
-        (
-            r#"{"accounts":[{"id":"a","timezone":"UTC","endpoints":[{"url":"http://x/"}]}]}"#
-                .to_owned(),
-            "accounts[0].endpoints[0].url is not https",
-        ),
+        (account(r#","endpoints":[{"url":"http://x/"}]"#), "accounts[0].endpoints[0].url is not"),
         (call(r#""started_at":"noon""#), "accounts[0].calls[0].started_at: "),
         (call(r#""note":1"#), "accounts[0].calls[0].note: unknown field"),
     ] {

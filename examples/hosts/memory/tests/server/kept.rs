@@ -8,16 +8,8 @@ use std::sync::{Arc, Mutex};
 use testing::receiver::read;
 use testing::running::{Service, delivery_path, eventually};
 
-/// What the receiver does once it has read a request.
-#[derive(Clone, Copy, Debug)]
-enum Then {
-    /// Answers, and reads the next request.
-    Answer(&'static str),
-    /// Answers and closes.
-    AnswerAndClose(&'static str),
-    /// Closes: nothing is answered.
-    Close,
-}
+/// The answer of the receiver to a request, and whether it closes the connection then.
+type Then = (&'static str, bool);
 
 const NO_CONTENT: &str = "HTTP/1.1 204 No Content\r\n\r\n";
 
@@ -45,13 +37,10 @@ fn receiver(then: &'static [Then]) -> (String, Arc<Mutex<Seen>>) {
                     let Some(got) = read(&mut stream) else { return };
                     let id = got.header("x-service-delivery").to_owned();
                     all.lock().unwrap().came.push((number, id));
-                    match then[nth.min(then.len() - 1)] {
-                        Then::Answer(answer) => stream.write_all(answer.as_bytes()).unwrap(),
-                        Then::AnswerAndClose(answer) => {
-                            stream.write_all(answer.as_bytes()).unwrap();
-                            break;
-                        }
-                        Then::Close => break,
+                    let (answer, closes) = then[nth.min(then.len() - 1)];
+                    stream.write_all(answer.as_bytes()).unwrap();
+                    if closes {
+                        break;
                     }
                 }
                 drop(stream);
@@ -82,7 +71,7 @@ fn send_when(url: &str, count: usize, is_ready: impl Fn(usize) -> bool) -> Vec<V
 
 #[test]
 fn one_connection_carries_many_requests() {
-    let (url, seen) = receiver(&[Then::Answer(NO_CONTENT)]);
+    let (url, seen) = receiver(&[(NO_CONTENT, false)]);
     assert_eq!(send(&url, 10), vec![["204"]; 10]);
     let came = &seen.lock().unwrap().came;
     assert_eq!(came.len(), 10);
@@ -95,7 +84,7 @@ fn one_connection_carries_many_requests() {
 // not sent anything, so the request goes on a new one, within the same attempt.
 #[test]
 fn a_kept_connection_found_closed_costs_no_attempt() {
-    let (url, seen) = receiver(&[Then::AnswerAndClose(NO_CONTENT)]);
+    let (url, seen) = receiver(&[(NO_CONTENT, true)]);
     let is_closed = |sent| seen.lock().unwrap().closed == sent;
     assert_eq!(send_when(&url, 6, is_closed), vec![["204"]; 6]);
     let came = &seen.lock().unwrap().came;
@@ -106,7 +95,7 @@ fn a_kept_connection_found_closed_costs_no_attempt() {
 // D-85: what has been written may have been read, so the attempt is over.
 #[test]
 fn a_kept_connection_that_ends_under_a_request_ends_its_attempt() {
-    let (url, seen) = receiver(&[Then::Answer(NO_CONTENT), Then::Close]);
+    let (url, seen) = receiver(&[(NO_CONTENT, false), ("", true)]);
     let attempts = send(&url, 6);
     let came = &seen.lock().unwrap().came;
     assert_eq!(came.len(), attempts.iter().map(Vec::len).sum::<usize>(), "{attempts:?}, {came:?}");
@@ -118,7 +107,7 @@ fn a_kept_connection_that_ends_under_a_request_ends_its_attempt() {
 // A new connection that ends is what the endpoint does, so nothing hides it.
 #[test]
 fn a_new_connection_that_ends_is_a_failure() {
-    let (url, seen) = receiver(&[Then::Close]);
+    let (url, seen) = receiver(&[("", true)]);
     assert_eq!(send(&url, 1), [vec!["reset"; MAX_ATTEMPTS.into()]]);
     assert_eq!(seen.lock().unwrap().came.len(), usize::from(MAX_ATTEMPTS));
 }
@@ -130,7 +119,7 @@ fn a_connection_with_an_unread_body_is_not_used_again() {
         "HTTP/1.1 200 OK\r\nContent-Length: 1200\r\n\r\n",
         "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
     );
-    let (url, seen) = receiver(&[Then::Answer(LONG)]);
+    let (url, seen) = receiver(&[(LONG, false)]);
     assert_eq!(send(&url, 2), vec![["200"]; 2]);
     let came = &seen.lock().unwrap().came;
     assert_ne!(came[0].0, came[1].0, "{came:?}");

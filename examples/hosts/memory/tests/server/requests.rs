@@ -35,23 +35,14 @@ fn a_request_is_shown_as_it_was_sent() {
         if let Some(fault) = fault {
             service.ask("POST", "/faults", &json!({ "fault": fault, "next": 1 }), 201);
         }
-        let emitted = service.emit("note");
-        let path = delivery_path(&emitted);
-        let shown = service.after_pending(&path);
+        let shown = service.after_pending(&delivery_path(&service.emit("note")));
         let got = receiver.got("/hook").pop().unwrap();
         let (headers, request) = request(&shown);
         let row = format!("{fault:?}");
         assert_eq!(request["signature"], state, "{row}");
         let names: Vec<&str> = headers.iter().map(|(name, _)| *name).collect();
-        let five = [
-            "content-type",
-            "user-agent",
-            "x-service-signature",
-            "x-service-event",
-            "x-service-delivery",
-        ];
-        assert_eq!(names, five, "{row}");
-        let digest = |text: &str| text.split("v1=").nth(1).map(str::to_owned);
+        let five = "content-type user-agent x-service-signature x-service-event x-service-delivery";
+        assert_eq!(names.join(" "), five, "{row}");
         if state == "changed" {
             assert_eq!(request["fault"], fault.unwrap(), "{row}");
             assert_eq!(headers[2].1, None, "{row}");
@@ -67,7 +58,7 @@ fn a_request_is_shown_as_it_was_sent() {
             let expected = Some(got.header(name)).filter(|_| at != 2 || state == "shown");
             assert_eq!(*value, expected, "{row}: {name}");
         }
-        let is_told = shown.to_string().contains(&digest(sent).unwrap());
+        let is_told = shown.to_string().contains(sent.split("v1=").nth(1).unwrap());
         assert_eq!(is_told, state == "shown", "{row}");
         let list = service.show(&format!("{FJORD}/deliveries"));
         assert!(list["data"][0]["attempts"][0].get("request").is_none(), "{row}");
