@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -21,9 +20,10 @@ use host::program::shutdown;
 use host::program::watch::Watch;
 use host::store::{EndpointLimit, Store as _};
 use host::{clock, data, post};
-use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use serde_json::json;
+use testing::receiver::{Receiver, Reply};
+use testing::running::{eventually, request};
+use tokio::net::TcpListener;
 use tracing::Subscriber;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -75,29 +75,14 @@ impl Spans {
     }
 }
 
-/// Sends a request, and returns the answer.
-async fn ask(address: SocketAddr, start: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let len = body.len();
-    let head =
-        format!("{start}\r\nhost: {address}\r\ntraceparent: {TRACE}\r\ncontent-length: {len}");
-    stream
-        .write_all(format!("{head}\r\nconnection: close\r\n\r\n{body}").as_bytes())
-        .await
-        .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_layer_sees_whose_each_request_and_attempt_is_and_endpoints_see_nothing_of_it() {
     let spans = Spans::default();
     let lines = log::lines(Format::Json).with_filter(LevelFilter::ERROR);
     tracing_subscriber::registry().with(lines).with(spans.clone()).init();
 
-    let receiver = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/", receiver.local_addr().unwrap());
+    let receiver = Receiver::start();
+    let url = receiver.url("/", &[Reply::Status(204)]);
     let key = format!("service_live_{}", "5".repeat(64));
     let data = json!({ "accounts": [{
         "id": "acct_1",
@@ -116,29 +101,27 @@ async fn a_layer_sees_whose_each_request_and_attempt_is_and_endpoints_see_nothin
     let dashboard = Dashboard::new(store, Access::ThisMachine, true);
     let [public, private] = [TcpListener::bind("127.0.0.1:0"), TcpListener::bind("127.0.0.1:0")];
     let (public, private) = (public.await.unwrap(), private.await.unwrap());
-    let addresses = [&public, &private].map(|listener| listener.local_addr().unwrap());
+    let [api_at, dashboard_at] =
+        [&public, &private].map(|listener| listener.local_addr().unwrap().to_string());
     let answer = move |request, peer| api.clone().answer(request, peer);
     tokio::spawn(serve(public, LIMITS, answer, stop.clone()));
     let answer = move |request, peer| dashboard.clone().answer(request, peer);
     tokio::spawn(serve(private, LIMITS, answer, stop));
 
-    let start = format!("GET /v1/account HTTP/1.1\r\nauthorization: Bearer {key}");
-    let answer = ask(addresses[0], &start, "").await;
-    let (_, request) = answer.split_once("x-request-id: ").unwrap();
-    let request = request.lines().next().unwrap();
-    spans.has("api", &[("account", "acct_1"), ("request", request), ("traceparent", TRACE)]);
+    let traced = format!("Traceparent: {TRACE}\r\n");
+    let headers = format!("{traced}Authorization: Bearer {key}\r\n");
+    let answer = request(&api_at, "GET", "/v1/account", &headers, b"");
+    let id = answer.header("x-request-id").unwrap();
+    spans.has("api", &[("account", "acct_1"), ("request", id), ("traceparent", TRACE)]);
 
-    let answer = ask(addresses[1], "POST /endpoints/whep_1/ping HTTP/1.1", "{}").await;
-    let (_, pinged) = answer.split_once("\r\n\r\n").unwrap();
-    let pinged: Value = serde_json::from_str(pinged).unwrap();
+    let pinged = request(&dashboard_at, "POST", "/endpoints/whep_1/ping", &traced, b"{}").json();
     let (event, delivery) = (pinged["id"].as_str().unwrap(), pinged["deliveries"][0].as_str());
     spans.has("dashboard", &[("route", "/endpoints/{id}/ping"), ("traceparent", TRACE)]);
 
-    let (mut stream, _) = receiver.accept().await.unwrap();
-    let mut got = vec![0; 64 * 1024];
-    let len = stream.read(&mut got).await.unwrap();
-    let got = String::from_utf8(got[..len].to_vec()).unwrap().to_ascii_lowercase();
-    assert!(got.contains(event) && !got.contains("trace"), "{got}");
+    let got = eventually("it is sent", || receiver.got("/").pop());
+    assert_eq!(got.header("x-service-delivery"), event);
+    let all = format!("{:?} {}", got.headers, String::from_utf8_lossy(&got.body));
+    assert!(!all.to_ascii_lowercase().contains("trace"), "{all}");
     let expected = [
         ("account", "acct_1"),
         ("attempt", "1"),
