@@ -4,72 +4,72 @@ import client
 from client import Client, GivenUp
 
 
-class CursorUnescaped(Client):
+class CursorUnescaped(Client):  # walk.cursor_escaped
     def query(self, given):
         return "&".join(f"{name}={value.replace('&', '%26')}" for name, value in given.items())
 
 
-class StopsAtEmptyPage(Client):
+class StopsAtEmptyPage(Client):  # walk.empty_page
     def next(self, page):
         return super().next(page) if page["data"] else None
 
 
-class IgnoresFlag(Client):
+class IgnoresFlag(Client):  # walk.ends_by_flag
     def next(self, page):
         return page.get("next_cursor") or super().next(page)
 
 
-class NoCursorIsEnd(Client):
+class NoCursorIsEnd(Client):  # walk.no_cursor
     def next(self, page):
         return super().next(page) if page.get("next_cursor") else None
 
 
-class StopsAtUnreadable(Client):
+class StopsAtUnreadable(Client):  # walk.unreadable
     def take(self, call):
         if not self.is_readable(call):
             raise GivenUp("a call that cannot be read")
         super().take(call)
 
 
-class WatermarkIsNow(Client):
+class WatermarkIsNow(Client):  # again.late
     def newest(self, calls):
         return datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
 
 
-class KnowsNothing(Client):
+class KnowsNothing(Client):  # again.nothing_twice
     def __init__(self):
         super().__init__()
         self.state["known"] = {}
 
 
-class AsksTooEarly(Client):
+class AsksTooEarly(Client):  # retry.after_seconds
     def retry_after(self, text):
         return 0 if text and text.isdecimal() else super().retry_after(text)
 
 
-class IgnoresDates(Client):
+class IgnoresDates(Client):  # retry.after_date
     def retry_after(self, text):
         return super().retry_after(text) if text and text.isdecimal() else 0
 
 
-class RepeatsRefusals(Client):
+class RepeatsRefusals(Client):  # refused.not_repeated
     def is_worth_a_retry(self, status):
         return status == 401 or super().is_worth_a_retry(status)
 
 
-class FollowsRedirects(Client):
+class FollowsRedirects(Client):  # key.to_no_stranger
     def handlers(self):
         return [urllib.request.HTTPRedirectHandler()]
 
 
-class KeyInUrl(Client):
+class KeyInUrl(Client):  # key.in_the_header
     def request(self, target):
         request = super().request(target)
         request.full_url += "&api_key=" + self.key
         return request
 
 
-class FourPages(Client):
+class FourPages(Client):  # walk.every_page, again.after_a_broken_walk, again.after_a_refused_cursor
     pages = 0
 
     def next(self, page):
@@ -77,29 +77,29 @@ class FourPages(Client):
         return super().next(page) if self.pages < 4 else None
 
 
-class NothingIsError(Client):
+class NothingIsError(Client):  # walk.no_calls
     def next(self, page):
         if not page["data"] and not page.get("has_more"):
             raise GivenUp("there are no calls")
         return super().next(page)
 
 
-class FlagNeeded(Client):
+class FlagNeeded(Client):  # walk.ends_by_cursor
     def next(self, page):
         return super().next(page) if "has_more" in page else None
 
 
-class CirclesOn(Client):
+class CirclesOn(Client):  # walk.circle
     def is_known(self, cursor, seen):
         return False
 
 
-class AllAgain(Client):
+class AllAgain(Client):  # again.overlap
     def after(self):
         return None
 
 
-class WatermarkAtOnce(Client):
+class WatermarkAtOnce(Client):  # again.after_a_broken_walk, again.after_a_refused_cursor
     def newest(self, calls):
         newest = super().newest(calls)
         self.state["watermark"] = newest
@@ -107,7 +107,7 @@ class WatermarkAtOnce(Client):
         return newest
 
 
-class RefusedCursorIsEnd(Client):
+class RefusedCursorIsEnd(Client):  # again.after_a_refused_cursor
     def page(self, after, cursor):
         try:
             return super().page(after, cursor)
@@ -117,19 +117,19 @@ class RefusedCursorIsEnd(Client):
             return {"data": [], "has_more": False}
 
 
-class BadGatewayEnds(Client):
+class BadGatewayEnds(Client):  # retry.server_errors
     def is_worth_a_retry(self, status):
         return status != 502 and super().is_worth_a_retry(status)
 
 
-class HalfAnswerEnds(Client):
+class HalfAnswerEnds(Client):  # retry.broken
     def broken(self, error):
         if isinstance(error, http.client.IncompleteRead):
             raise GivenUp("half an answer")
         return super().broken(error)
 
 
-class SlowPageEnds(Client):
+class SlowPageEnds(Client):  # retry.slow
     def ask(self, target):
         began = time.monotonic()
         answer = super().ask(target)

@@ -5,30 +5,30 @@ import sender
 from sender import WAITS, Sender
 
 
-class WritesAgain(Sender):
+class WritesAgain(Sender):  # envelope.same_bytes
     def body(self, delivery, number):
         body = super().body(delivery, number)
         return body if number == 1 else json.dumps(json.loads(body), sort_keys=True).encode()
 
 
-class DecodedSecret(Sender):
+class DecodedSecret(Sender):  # signature.bytes
     def key(self, secret):
         return bytes.fromhex(secret.removeprefix("whsec_"))
 
 
-class OldTimestamp(Sender):
+class OldTimestamp(Sender):  # schedule.unscaled
     def signature(self, delivery, number, body):
         if number == 1:
             delivery.signature = super().signature(delivery, number, body)
         return delivery.signature
 
 
-class RedirectIsSuccess(Sender):
+class RedirectIsSuccess(Sender):  # answers.redirects
     def is_success(self, status):
         return status is not None and 200 <= status < 400
 
 
-class FollowsRedirects(Sender):
+class FollowsRedirects(Sender):  # answers.redirects_stay
     def post(self, url, headers, body):
         self.headers = headers, body
         return super().post(url, headers, body)
@@ -44,32 +44,32 @@ class FollowsRedirects(Sender):
         return super().request(delivery, number)
 
 
-class ClientErrorsEnd(Sender):
+class ClientErrorsEnd(Sender):  # answers.others
     def settled(self, delivery, status):
         if status in (400, 401, 403, 404):
             delivery.status = "failed"
         return super().settled(delivery, status)
 
 
-class FiveAttempts(Sender):
+class FiveAttempts(Sender):  # schedule.six
     attempts = 5
 
 
-class ShortNight(Sender):
+class ShortNight(Sender):  # schedule.long_waits
     def wait(self, number):
         return min(WAITS[number - 1], 3600)
 
 
-class GoneIsFailure(Sender):
+class GoneIsFailure(Sender):  # gone.disables
     def is_gone(self, status):
         return False
 
 
-class NineteenDisable(Sender):
+class NineteenDisable(Sender):  # failing.nineteen
     most_failures = 19
 
 
-class NeverForgets(Sender):
+class NeverForgets(Sender):  # failing.reset
     def settled(self, delivery, status):
         before = delivery.endpoint.failures
         ended = super().settled(delivery, status)
@@ -78,14 +78,14 @@ class NeverForgets(Sender):
         return ended
 
 
-class RedeliveryCounts(Sender):
+class RedeliveryCounts(Sender):  # failing.redelivery
     def once(self, delivery):
         super().once(delivery)
         if delivery.status == "failed":
             self.count(delivery.endpoint)
 
 
-class FloodsWhenEnabled(Sender):
+class FloodsWhenEnabled(Sender):  # disabled.no_flood
     def enable(self, endpoint):
         super().enable(endpoint)
         for delivery in list(self.deliveries.values()):
@@ -93,14 +93,14 @@ class FloodsWhenEnabled(Sender):
                 self.redeliver(delivery)
 
 
-class KeepsCounting(Sender):
+class KeepsCounting(Sender):  # disabled.counter
     def enable(self, endpoint):
         failures = endpoint.failures
         super().enable(endpoint)
         endpoint.failures = failures
 
 
-class OneAtATime(Sender):
+class OneAtATime(Sender):  # beside.dead
     def __init__(self, *scale):
         super().__init__(*scale)
         self.only = threading.Lock()
@@ -110,7 +110,7 @@ class OneAtATime(Sender):
             return super().attempt(delivery, number)
 
 
-class SendsBesideItself(Sender):
+class SendsBesideItself(Sender):  # overlap.none
     def attempt(self, delivery, number):
         """Takes an attempt over from itself while it is still being made."""
         again = threading.Timer(1, self.post, (delivery.endpoint.url, *self.request(delivery, number)))
@@ -122,28 +122,28 @@ class SendsBesideItself(Sender):
             again.cancel()
 
 
-class AnyAddress(Sender):
+class AnyAddress(Sender):  # targets.refused
     def is_public(self, host):
         return True
 
 
-class OtherAgent(Sender):
+class OtherAgent(Sender):  # headers.five
     def request(self, delivery, number):
         headers, body = super().request(delivery, number)
         return {**headers, "User-Agent": "Python-http.client"}, body
 
 
-class UpperCase(Sender):
+class UpperCase(Sender):  # signature.form
     def signature(self, delivery, number, body):
         return super().signature(delivery, number, body).upper().replace("T=", "t=").replace("V1=", "v1=")
 
 
-class SlowClock(Sender):
+class SlowClock(Sender):  # signature.time
     def now(self):
         return super().now() - 60
 
 
-class BareSecret(Sender):
+class BareSecret(Sender):  # signature.secret
     def add_endpoint(self, url):
         endpoint = super().add_endpoint(url)
         if endpoint:
@@ -151,36 +151,36 @@ class BareSecret(Sender):
         return endpoint
 
 
-class ZoneInLetters(Sender):
+class ZoneInLetters(Sender):  # envelope.fields
     def event(self, kind, data):
         event = super().event(kind, data)
         return {**event, "created_at": event["created_at"].replace("+00:00", "Z")}
 
 
-class IdForEach(Sender):
+class IdForEach(Sender):  # envelope.id_shared
     def request(self, delivery, number):
         headers, body = super().request(delivery, number)
         sent = [one for one in list(self.deliveries.values()) if one.event[0] == delivery.event[0] and one.status != "skipped"]
         return {**headers, "X-Service-Delivery": delivery.event[0] + ("_b" if sent.index(delivery) else "")}, body
 
 
-class FewSuccesses(Sender):
+class FewSuccesses(Sender):  # answers.success
     def is_success(self, status):
         return status in (200, 201, 202, 204)
 
 
-class NoiseIsSuccess(Sender):
+class NoiseIsSuccess(Sender):  # answers.none
     def broken(self, error):
         return None if isinstance(error, OSError) else 204
 
 
-class WaitsForBody(Sender):
+class WaitsForBody(Sender):  # answers.head_decides
     def answered(self, response):
         is_cut = response.read(1) == b"" and response.length
         return None if is_cut else response.status
 
 
-class ReadsWithoutEnd(Sender):
+class ReadsWithoutEnd(Sender):  # answers.endless
     def answered(self, response):
         began = time.monotonic()
         while response.length is None and response.read(65536):
@@ -188,11 +188,11 @@ class ReadsWithoutEnd(Sender):
         return response.status if time.monotonic() - began < self.timeout / 2 else None
 
 
-class GivesUpEarly(Sender):
+class GivesUpEarly(Sender):  # answers.timeout
     timeout = 5
 
 
-class RedeliversTwice(Sender):
+class RedeliversTwice(Sender):  # redelivery.one_attempt
     def once(self, delivery):
         if not self.is_success(self.attempt(delivery, 1)):
             super().once(delivery)
@@ -200,18 +200,18 @@ class RedeliversTwice(Sender):
             delivery.status = "delivered"
 
 
-class RedeliversAnew(Sender):
+class RedeliversAnew(Sender):  # redelivery.same_bytes
     def once(self, delivery):
         event_id, kind, body = delivery.event
         delivery.event = event_id, kind, json.dumps(json.loads(body)).encode()
         super().once(delivery)
 
 
-class TwentyOne(Sender):
+class TwentyOne(Sender):  # failing.twenty
     most_failures = 21
 
 
-class PausesNewOnesAlone(Sender):
+class PausesNewOnesAlone(Sender):  # disabled.no_attempts
     def pause(self, endpoint):
         super().pause(endpoint)
         endpoint.paused_in = endpoint.life
@@ -220,17 +220,17 @@ class PausesNewOnesAlone(Sender):
         return super().is_parked(delivery) and delivery.life != getattr(delivery.endpoint, "paused_in", None)
 
 
-class SkippedIsLost(Sender):
+class SkippedIsLost(Sender):  # disabled.redelivery
     def redeliver(self, delivery):
         return delivery.status != "skipped" and super().redeliver(delivery)
 
 
-class HalfAMinute(Sender):
+class HalfAMinute(Sender):  # schedule.short_waits
     def wait(self, number):
         return 30 if number == 2 else super().wait(number)
 
 
-class StopsLater(Sender):
+class StopsLater(Sender):  # stop.is_an_end
     def stop(self):
         pass
 
