@@ -1,5 +1,6 @@
 //! The requests of attempts as the dashboard shows them, and what owners call their endpoints.
 
+use call_assistant::webhook::sender::MAX_ATTEMPTS;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -69,6 +70,25 @@ fn a_request_is_shown_as_it_was_sent() {
     assert_eq!(service.after_pending(&path)["attempts"][0]["request"]["signature"], "shown");
     rotate(0);
     assert_eq!(service.show(&path)["attempts"][0]["request"]["signature"], "secret_lost");
+}
+
+// The log of a delivery is bounded, and what the schedule did is the last to go.
+#[test]
+fn a_log_keeps_what_the_schedule_did() {
+    let service = Service::start(&["--allow-loopback-endpoints", "--time-scale", "0.00005"]);
+    let delivery = service.ping(&service.hook("http://127.0.0.1:9/"));
+    service.after_pending(&delivery);
+    let mut newest = Value::Null;
+    for number in 1..=60 {
+        service.ask("POST", &format!("{delivery}/redeliver"), &json!({}), 202);
+        let shown = service.after_pending(&delivery);
+        let last = shown["attempts"].as_array().unwrap().last().unwrap().clone();
+        assert_ne!(last, newest, "redelivery {number}");
+        newest = last;
+    }
+    let log = service.show(&delivery)["attempts"].as_array().unwrap().clone();
+    let by_schedule = log.iter().filter(|attempt| attempt["by_hand"] == false).count();
+    assert_eq!((log.len(), by_schedule), (50, MAX_ATTEMPTS.into()));
 }
 
 // D-83: it is told apart by its owner's words, and describing it begins no new life.
