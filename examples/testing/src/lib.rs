@@ -12,6 +12,7 @@
 )]
 
 pub mod day;
+pub mod event;
 pub mod judge;
 pub mod port;
 pub mod receiver;

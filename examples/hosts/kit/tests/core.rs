@@ -12,8 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     Delivery, DeliveryStatus, EndedAttempt, EndpointHealth, EndpointUrl, Outcome, RetrySchedule,
     SignedDestination,
@@ -23,6 +22,7 @@ use host::post::Sent;
 use host::rows::{Failure, Names, News, Opened, PendingRow, ToBegin};
 use host::sender::{Begun, Command, Core, Ended, Event, How, Moment, Owned, postpone};
 use http::StatusCode;
+use testing::event::ping;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -38,9 +38,7 @@ struct World {
 }
 
 fn event(now: Timestamp) -> EventBody {
-    let (id, account) = (EventId::parse("evt_1").unwrap(), AccountId::parse("acct_1").unwrap());
-    let version = ApiVersion::parse("2026-01-15").unwrap();
-    NewEvent::new(id, account, version, Origin::voice(), now).ping("hello").unwrap()
+    ping("evt_1", "acct_1", now)
 }
 
 impl World {
@@ -156,6 +154,28 @@ impl World {
         commands
     }
 
+    /// Ends an attempt, and stores its result. Returns what is to be done then.
+    #[track_caller]
+    fn settles(&mut self, begun: Begun, outcome: Outcome) -> Vec<Command> {
+        assert!(self.ends(begun, outcome).is_empty(), "others may end");
+        let (stored, how) = self.collected();
+        self.stored(stored, how)
+    }
+
+    /// Returns what is to be stored of what has ended just now.
+    #[track_caller]
+    fn collected(&mut self) -> (Vec<Ended>, How) {
+        self.passes(5 * MS);
+        batch(self.turns())
+    }
+
+    /// Has one delivery found, and begins its attempt.
+    #[track_caller]
+    fn begins_one(&mut self) -> Begun {
+        let [begun] = <[Begun; 1]>::try_from(self.begins([1])).unwrap();
+        begun
+    }
+
     /// Stores a batch: the rows are as they were begun, unless somebody else has changed them.
     fn stored(&mut self, batch: Vec<Ended>, how: How) -> Vec<Command> {
         let ended: Vec<_> = batch
@@ -193,7 +213,7 @@ fn batch(commands: Vec<Command>) -> (Vec<Ended>, How) {
 #[test]
 fn a_delivery_is_read_posted_and_stored_and_its_two_ends_are_heard() {
     let mut world = World::new();
-    let [begun] = <[Begun; 1]>::try_from(world.begins([1])).unwrap();
+    let begun = world.begins_one();
     assert_eq!((begun.key.delivery, begun.attempt.number()), (1, 1));
     // However often it is found, it is in hand once.
     assert!(world.finds([1, 1]).is_empty());
@@ -254,10 +274,9 @@ fn three_batches_are_stored_at_a_time_and_a_full_one_waits_for_nobody() {
 #[test]
 fn what_is_not_stored_is_stored_again_surely_and_less_and_less_often() {
     let mut world = World::new();
-    let [begun] = <[Begun; 1]>::try_from(world.begins([1])).unwrap();
+    let begun = world.begins_one();
     world.ends(begun, Outcome::Reset);
-    world.passes(5 * MS);
-    let (stored, how) = batch(world.turns());
+    let (stored, how) = world.collected();
     // Somebody was first: the rows are locked the next time, which is now.
     let (mut stored, how) = batch(world.not_stored(stored, how, Failure::Outdated));
     assert_eq!(how, How::Sure);
@@ -280,15 +299,10 @@ fn what_is_not_stored_is_stored_again_surely_and_less_and_less_often() {
 #[test]
 fn a_disabled_endpoint_is_parked_once_at_a_time_and_what_waits_of_it_is_forgotten() {
     let mut world = World::new();
-    let [begun] = <[Begun; 1]>::try_from(world.begins([1])).unwrap();
-    world.ends(begun, Outcome::Answered(StatusCode::GONE));
-    world.passes(5 * MS);
-    let (stored, how) = batch(world.turns());
-    let commands = world.stored(stored, how);
-    assert!(
-        matches!(commands.as_slice(), [Command::CountMissed(..), Command::Park(7)]),
-        "{commands:?}"
-    );
+    let begun = world.begins_one();
+    let commands = world.settles(begun, Outcome::Answered(StatusCode::GONE));
+    let is_right = matches!(commands.as_slice(), [Command::CountMissed(..), Command::Park(7)]);
+    assert!(is_right, "{commands:?}");
     // It is refused once, and is tried again later.
     let refused = Err(Failure::Refused("no connection".into()));
     assert!(world.hears(Event::Parked(7, refused)).is_empty());
@@ -336,8 +350,7 @@ fn six_redeliveries_of_an_endpoint_are_in_flight_whatever_they_were_planned_as()
             for each in begun {
                 assert!(world.ends(each, Outcome::Reset).is_empty());
             }
-            world.passes(5 * MS);
-            let (stored, how) = batch(world.turns());
+            let (stored, how) = world.collected();
             world.stored(stored, how)
         } else {
             let commands = world.finds(all.clone());
@@ -352,10 +365,7 @@ fn six_redeliveries_of_an_endpoint_are_in_flight_whatever_they_were_planned_as()
         // Once one is stored, the next begins.
         let first = begun.remove(0);
         world.changed.remove(&first.key.delivery);
-        assert!(world.ends(first, Outcome::Answered(StatusCode::OK)).is_empty());
-        world.passes(5 * MS);
-        let (stored, how) = batch(world.turns());
-        let commands = world.stored(stored, how);
+        let commands = world.settles(first, Outcome::Answered(StatusCode::OK));
         assert_eq!(world.posts(commands).len(), 1, "in flight: {is_in_flight}");
     }
 }
@@ -379,35 +389,31 @@ fn nothing_begins_without_a_lease_or_with_a_wrong_clock() {
     let until = world.at.steady;
     assert!(world.hears(Event::Owned(Owned { shards, until })).is_empty());
     assert!(world.finds([1]).is_empty(), "the lease has ended");
-    let renewed = Owned { shards: [(3, 1)].into(), until: Duration::MAX };
+    let owned = |shard, epoch| {
+        Event::Owned(Owned { shards: [(shard, epoch)].into(), until: Duration::MAX })
+    };
     world.at.is_true = false;
-    assert!(world.hears(Event::Owned(renewed)).is_empty(), "the clock is wrong");
+    assert!(world.hears(owned(3, 1)).is_empty(), "the clock is wrong");
     world.at.is_true = true;
-    let [read] = <[Command; 1]>::try_from(world.turns()).unwrap();
+    let mut found = world.turns();
     // The shard goes while its row is read, with all others or alone.
-    let mut read = read;
-    for rest in [Owned::default(), Owned { shards: [(4, 1)].into(), until: Duration::MAX }] {
-        world.hears(Event::Owned(rest));
+    for (rest, epoch) in
+        [(Event::Owned(Owned::default()), 1), (owned(4, 1), 1), (Event::Owned(Owned::default()), 2)]
+    {
+        let [read] = <[Command; 1]>::try_from(found).unwrap();
+        world.hears(rest);
         let nothing = world.reads(read);
         assert!(nothing.is_empty(), "{nothing:?}");
-        world.hears(Event::Owned(Owned { shards: [(3, 1)].into(), until: Duration::MAX }));
-        [read] = <[Command; 1]>::try_from(world.finds([1])).unwrap();
+        world.hears(owned(3, epoch));
+        found = world.finds([1]);
     }
-    let [begins] = <[Command; 1]>::try_from({
-        world.hears(Event::Owned(Owned::default()));
-        let nothing = world.reads(read);
-        assert!(nothing.is_empty(), "{nothing:?}");
-        world.hears(Event::Owned(Owned { shards: [(3, 2)].into(), until: Duration::MAX }));
-        world.finds([1])
-    })
-    .unwrap();
-    assert!(matches!(begins, Command::Read(_)));
+    assert!(matches!(found.as_slice(), [Command::Read(_)]), "{found:?}");
 }
 
 #[test]
 fn a_number_that_is_anothers_has_everything_found_again_once() {
     let mut world = World::new();
-    let [begun] = <[Begun; 1]>::try_from(world.begins([1])).unwrap();
+    let begun = world.begins_one();
     let other = EndpointHealth::new(8, world.at.now);
     let delivery = Delivery::accept(&event(world.at.now), &other, world.at.now).with_id(1);
     let rows = vec![PendingRow { shard: 3, account: 1, delivery }];
@@ -416,10 +422,7 @@ fn a_number_that_is_anothers_has_everything_found_again_once() {
     assert!(matches!(commands.as_slice(), [Command::LookAgain(Some(_))]), "{commands:?}");
     assert!(world.hears(Event::News(news(true))).is_empty(), "it is known");
     // Once the other has ended, this one is found.
-    world.ends(begun, Outcome::Reset);
-    world.passes(5 * MS);
-    let (stored, how) = batch(world.turns());
-    let commands = world.stored(stored, how);
+    let commands = world.settles(begun, Outcome::Reset);
     assert!(matches!(commands.as_slice(), [Command::LookAgain(None)]), "{commands:?}");
     assert!(matches!(world.hears(Event::News(news(true))).as_slice(), [Command::Read(_)]));
 }
@@ -427,16 +430,13 @@ fn a_number_that_is_anothers_has_everything_found_again_once() {
 #[test]
 fn a_sender_that_stops_begins_nothing_and_stores_what_ends() {
     let mut world = World::new();
-    let [begun] = <[Begun; 1]>::try_from(world.begins([1])).unwrap();
+    let begun = world.begins_one();
     let [read] = <[Command; 1]>::try_from(world.finds([2])).unwrap();
     world.core.stop();
     assert!(world.reads(read).is_empty());
     assert!(world.finds([3]).is_empty());
     assert!(!world.core.is_idle());
-    world.ends(begun, Outcome::Unsent);
-    world.passes(5 * MS);
-    let (stored, how) = batch(world.turns());
-    world.stored(stored, how);
+    world.settles(begun, Outcome::Unsent);
     assert!(world.core.is_idle());
 }
 

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 use call_assistant::webhook::sender::{Delivery, EndpointHealth, Outcome};
+use testing::event::ping;
 use testing::judge::{Change, Entry, Noted, Record, Snapshot, check};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -22,12 +21,8 @@ fn stored_after(waited: Duration, sent_before: Duration) -> Vec<String> {
     let ended = began.saturating_add(took);
     let stored = ended.saturating_add(waited);
 
-    let (id, account) = (EventId::parse("evt_1").unwrap(), AccountId::parse("acct_1").unwrap());
-    let version = ApiVersion::parse("2026-01-15").unwrap();
-    let event =
-        NewEvent::new(id, account, version, Origin::voice(), created).ping("hello").unwrap();
     let first = EndpointHealth::new(1, created);
-    let accepted = Delivery::accept(&event, &first, created);
+    let accepted = Delivery::accept(&ping("evt_1", "acct_1", created), &first, created);
     let mut row = accepted;
     let attempt = row.begin(&first, began).unwrap();
     let _ = row.finish(&attempt, Outcome::TimedOut, ended).unwrap();

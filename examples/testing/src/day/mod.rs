@@ -29,6 +29,7 @@ use tokio::sync::{mpsc, watch};
 
 use self::recorded::Recorded;
 use self::script::{Answer, Deed};
+use crate::event::ping;
 use crate::store::Time;
 
 /// A store of a host.
@@ -121,7 +122,7 @@ pub async fn passes(stage: &impl Stage, start: Timestamp) -> Vec<String> {
 async fn does<S: Stage>(stage: &S, rows: &Recorded<S::Rows>, deed: Deed, now: Timestamp) {
     match deed {
         Deed::Accept(number, account) => {
-            stage.accept(&script::event(number, account, now), now).await;
+            stage.accept(&ping(&format!("evt_{number}"), account, now), now).await;
             rows.tape.tell();
         }
         Deed::Limit(limits) => {

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{Excerpt, Outcome};
 use host::post::Sent;
 use http::{HeaderMap, StatusCode};
@@ -13,30 +11,12 @@ use serde_json::{Value, json};
 
 use super::Lever;
 
-const ACCOUNTS: [&str; 4] = ["acct_0", "acct_1", "acct_2", "acct_3"];
-
-/// The endpoints, five of each account, by the manners of their receivers.
-const ENDPOINTS: [&str; 20] = [
-    "we_good",
-    "we_slow",
-    "we_500",
-    "we_flaps",
-    "we_gone",
-    "we_created",
-    "we_late",
-    "we_moved",
-    "we_429",
-    "we_refused",
-    "we_forbidden",
-    "we_reset",
-    "we_dns",
-    "we_tls",
-    "we_paused",
-    "we_unsent",
-    "we_down",
-    "we_gone_later",
-    "we_limited",
-    "we_good_too",
+/// The accounts, and their endpoints by the manners of the receivers.
+const ACCOUNTS: [(&str, &str); 4] = [
+    ("acct_0", "we_good we_slow we_500 we_flaps we_gone"),
+    ("acct_1", "we_created we_late we_moved we_429 we_refused"),
+    ("acct_2", "we_forbidden we_reset we_dns we_tls we_paused"),
+    ("acct_3", "we_unsent we_down we_gone_later we_limited we_good_too"),
 ];
 
 /// A deed of a customer, an owner or an operator.
@@ -73,24 +53,15 @@ impl Answer {
 }
 
 pub(super) fn data() -> Value {
-    let account = |(nth, id): (usize, &&str)| {
-        let endpoints: Vec<Value> = ENDPOINTS[5 * nth..5 * (nth + 1)]
-            .iter()
-            .map(|id| {
-                let url = format!("https://{}.example.com/", id.replace('_', "-"));
-                json!({ "id": id, "url": url })
-            })
-            .collect();
+    let endpoint = |id: &str| {
+        let url = format!("https://{}.example.com/", id.replace('_', "-"));
+        json!({ "id": id, "url": url })
+    };
+    let account = |(id, endpoints): &(&str, &str)| {
+        let endpoints: Vec<Value> = endpoints.split(' ').map(endpoint).collect();
         json!({ "id": id, "timezone": "UTC", "plan": "business", "endpoints": endpoints })
     };
-    json!({ "accounts": ACCOUNTS.iter().enumerate().map(account).collect::<Vec<_>>() })
-}
-
-pub(super) fn event(number: u32, account: &str, now: Timestamp) -> EventBody {
-    let id = EventId::parse(&format!("evt_{number}")).unwrap();
-    let account = AccountId::parse(account).unwrap();
-    let version = ApiVersion::parse("2026-01-15").unwrap();
-    NewEvent::new(id, account, version, Origin::voice(), now).ping("hello").unwrap()
+    json!({ "accounts": ACCOUNTS.iter().map(account).collect::<Vec<_>>() })
 }
 
 /// Returns what a receiver answers to its nth request.
@@ -128,7 +99,7 @@ pub(super) fn deeds() -> BTreeMap<(Duration, usize), Deed> {
         let minute = if number == 199 { 60 * 30 } else { 12 * burst };
         let at = Duration::from_secs(60 * u64::from(minute))
             + Duration::from_millis(100 * u64::from(nth));
-        deeds.push((at, Deed::Accept(number, ACCOUNTS[burst as usize % 4])));
+        deeds.push((at, Deed::Accept(number, ACCOUNTS[burst as usize % 4].0)));
     }
     let none = Lever { account: None, endpoint: None, per_second: 0 };
     let limit_to = |account, per_second| Lever { account: Some(account), per_second, ..none };

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     Delivery, EndpointHealth, EndpointUrl, RecoveryBy, SignedDestination,
 };
@@ -13,6 +12,7 @@ use host::rows::{
     Change as _, Changes as _, Done, Failure, Key, Lock, Locked, Names, Opened, Writes,
 };
 use host::store::plan::Plan;
+use testing::event::ping;
 use testing::store::{EndpointRow, Place, Row, Store};
 
 use crate::plan::{Deed, EndpointPlan, SHARDS};
@@ -36,10 +36,7 @@ fn opened(health: &EndpointHealth, names: Names, path: &str) -> Arc<Opened> {
 
 /// Returns the event of this number.
 pub(crate) fn event(number: u64, account: u32, now: Timestamp) -> EventBody {
-    let id = EventId::parse(&format!("evt_{number}")).unwrap();
-    let account = AccountId::parse(&format!("acct_{account}")).unwrap();
-    let version = ApiVersion::parse("2026-01-15").unwrap();
-    NewEvent::new(id, account, version, Origin::voice(), now).ping("hello").unwrap()
+    ping(&format!("evt_{number}"), &format!("acct_{account}"), now)
 }
 
 /// The number of the first event that is accepted in a transaction that is open for long.
@@ -74,16 +71,10 @@ async fn change(store: &Store, number: u32, deed: Deed) -> Done<()> {
     let Some(before) = change.endpoints(&[number], Lock::Yes).await?.remove(&number) else {
         return Ok(());
     };
-    let mut health = before;
-    let recovered = match deed {
-        Deed::Pause(_) => {
-            let _ = health.pause(now);
-            None
-        }
-        Deed::Enable(_) => {
-            let _ = health.enable(now);
-            None
-        }
+    let (mut health, mut recovered) = (before, None);
+    match deed {
+        Deed::Pause(_) => _ = health.pause(now),
+        Deed::Enable(_) => _ = health.enable(now),
         Deed::Move(_) => {
             let _ = health.moved(now);
             let row = match store.tables().rows().find(|(at, _)| **at == Place::Endpoint(number)) {
@@ -92,10 +83,9 @@ async fn change(store: &Store, number: u32, deed: Deed) -> Done<()> {
             };
             let path = format!("moved/{}", now.unix_micros());
             change.open(number, opened(&health, row.opened.names.clone(), &path));
-            None
         }
-        _ => Some(RecoveryFilter::between(Timestamp::MIN, now, now)),
-    };
+        _ => recovered = Some(RecoveryFilter::between(Timestamp::MIN, now, now)),
+    }
     if health != before {
         let endpoints = [(number, health)];
         change.write(&Writes { endpoints: &endpoints, ..Writes::at(now) }).await?;

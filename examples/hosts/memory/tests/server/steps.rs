@@ -5,31 +5,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, DeliveryId, EventId};
-use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::{
-    Delivery, DeliveryStatus, LONGEST_DELIVERY, MAX_ATTEMPTS, Outcome,
-};
+use call_assistant::id::DeliveryId;
+use call_assistant::webhook::sender::{Delivery, DeliveryStatus};
 use serde_json::json;
 
 use call_assistant_service::faults::Faults;
 use call_assistant_service::sender::{Pace, Sender};
 use call_assistant_service::store::{Rows, Store, Tables};
-use host::post::{self, Sent};
+use host::post;
 use host::program::scale::Scale;
 use host::program::shutdown;
 use host::program::watch::Watch;
-use host::rows::{Key, Rows as _};
-use host::sender::{Ended, How, settle};
+use host::rows::Rows as _;
 use host::{clock, data};
+use testing::event::ping;
 use testing::port;
 use testing::receiver::{Receiver, Reply};
 use testing::running::eventually;
 
 /// Ten seconds in one millisecond.
-const FAST: Scale = Scale { waits: 0.0001, timeouts: 1.0 };
-
-const PACE: Pace = Pace { scale: FAST, per_second: 0 };
+const PACE: Pace = Pace { scale: Scale { waits: 0.0001, timeouts: 1.0 }, per_second: 0 };
 
 fn store(url: &str, now: Timestamp) -> Arc<Store> {
     let store = Store::default();
@@ -43,15 +38,8 @@ fn store(url: &str, now: Timestamp) -> Arc<Store> {
     Arc::new(store)
 }
 
-fn event(now: Timestamp) -> EventBody {
-    let account = AccountId::parse("acct_1").unwrap();
-    let version = ApiVersion::parse("2026-01-15").unwrap();
-    let id = EventId::parse("evt_1").unwrap();
-    NewEvent::new(id, account, version, Origin::voice(), now).ping("hello").unwrap()
-}
-
 fn accept(tables: &mut Tables, now: Timestamp) -> DeliveryId {
-    tables.accept(&event(now), None, now).unwrap().remove(0)
+    tables.accept(&ping("evt_1", "acct_1", now), None, now).unwrap().remove(0)
 }
 
 /// Waits for a step of a store that waits for nothing.
@@ -64,27 +52,6 @@ fn done<T>(step: impl Future<Output = T>) -> T {
 async fn found(store: &Arc<Store>) -> Vec<Delivery> {
     let news = Rows(Arc::clone(store)).news(&[].into(), &mut false).await.unwrap();
     news.rows.into_iter().map(|row| row.delivery).collect()
-}
-
-/// Begins an attempt, as the sender does.
-fn begin(store: &Arc<Store>, delivery: &Delivery, now: Timestamp) -> Ended {
-    let read = done(Rows(Arc::clone(store)).to_begin(&[Key::of(delivery)], now)).unwrap();
-    let read = read.into_iter().next().flatten().unwrap();
-    let mut row = read.delivery;
-    let attempt = row.begin(&read.health, now).unwrap();
-    let sent = Sent::without_answer(Outcome::Unsent, now);
-    Ended { key: Key::of(delivery), row, attempt, opened: read.opened, at: now, sent }
-}
-
-/// Stores what came of it, as the sender does.
-fn finish(store: &Arc<Store>, ended: Ended, outcome: Outcome, at: Timestamp) {
-    let rows = Rows(Arc::clone(store));
-    let batch = [Ended { at, sent: Sent::without_answer(outcome, at), ..ended }];
-    let _ = done(settle(&rows, FAST.schedule(), &batch, How::Sure, at)).unwrap();
-}
-
-fn after(now: Timestamp, millis: u64) -> Timestamp {
-    now.saturating_add(Duration::from_millis(millis))
 }
 
 // A day says that only its latest events were counted where there are more, and only there.
@@ -116,29 +83,6 @@ fn a_look_up_holds_its_slot_until_its_thread_has_returned() {
     assert_eq!(Arc::strong_count(&slot), 2, "its thread has not returned");
     answer.send(()).unwrap();
     eventually("it is free", || (Arc::strong_count(&slot) == 1).then_some(()));
-}
-
-// The log of a delivery is bounded, and what the schedule did is the last to go.
-#[test]
-fn a_log_keeps_what_the_schedule_did() {
-    let now = clock::now();
-    let store = store("http://127.0.0.1:9/hook", now);
-    let id = accept(&mut store.lock(), now);
-    let apart = LONGEST_DELIVERY.as_secs() / 8;
-    for attempt in 1..=70 {
-        let now = after(now, attempt * apart);
-        if attempt > u64::from(MAX_ATTEMPTS) {
-            store.lock().redeliver(id.as_str(), now).unwrap();
-        }
-        let [waits] = done(found(&store))[..] else { panic!() };
-        let begun = begin(&store, &waits, now);
-        finish(&store, begun, Outcome::Refused, now);
-    }
-    let tables = store.lock();
-    let log = &tables.delivery(id.as_str()).unwrap().log;
-    let by_schedule = log.iter().filter(|row| !row.entry.manual).count();
-    assert_eq!((log.len(), by_schedule), (50, MAX_ATTEMPTS.into()));
-    assert_eq!(log.last().unwrap().entry.began_at, after(now, 70 * apart));
 }
 
 // What is accepted before the sender's task gets to run is stored, and handed in, and sent once.
