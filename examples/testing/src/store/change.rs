@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{Delivery, EndpointHealth, Recovery};
+use call_assistant::webhook::sender::{Delivery, DeliveryStatus, EndpointHealth, Recovery};
 use host::rows::{
     Change, CountedPage, Done, Failure, Key, Lock, Locked, MissedPage, Names, Page, Progress,
     RunningRecovery, Search, Shards, Writes,
@@ -39,10 +39,6 @@ impl Drop for Tx {
 }
 
 impl Tx {
-    pub(super) fn new(store: Store, number: u64) -> Self {
-        Self { store, number }
-    }
-
     pub(super) fn tables(&self) -> MutexGuard<'_, Tables> {
         self.store.tables()
     }
@@ -152,7 +148,7 @@ impl Tx {
             tables.note_place(&row);
             let (id, after) = (id.cast_signed(), Some(judged(&delivery)));
             let change = judge::Change::Delivery { id, before: None, after };
-            tables.note(self.number, (self.store.name.as_deref(), self.store.now()), change);
+            self.store.note(&mut tables, self.number, change);
             tables.put(self.number, row);
             ids.push(delivery.id());
         }
@@ -286,9 +282,7 @@ impl Change for Tx {
         // What is joined is as it was when the statement began.
         let joined = {
             let tables = self.tables();
-            let Some(Row::Recovery(row)) = tables.visible(self.number, Place::Recovery(id)) else {
-                return Ok(None);
-            };
+            let Some(row) = tables.recovery(self.number, id) else { return Ok(None) };
             let Some(endpoint) = tables.endpoint(self.number, row.endpoint) else {
                 return Ok(None);
             };
@@ -297,9 +291,7 @@ impl Change for Tx {
         self.lock_row(Place::Recovery(id)).await?;
         self.step(Step::Count).await?;
         let tables = self.tables();
-        let Some(Row::Recovery(row)) = tables.visible(self.number, Place::Recovery(id)) else {
-            return Ok(None);
-        };
+        let Some(row) = tables.recovery(self.number, id) else { return Ok(None) };
         let pending = tables.deliveries(self.number, PENDING);
         let manual = pending.filter(|(_, pending)| {
             pending.delivery.endpoint() == u64::from(row.endpoint) && pending.delivery.is_manual()
@@ -385,34 +377,37 @@ impl Change for Tx {
 impl Tx {
     /// Returns the last of the next deliveries of an endpoint that may be missed. `None` if there are fewer.
     fn window(&self, search: &Search, after: u64, most: usize) -> Option<u64> {
-        let tables = self.tables();
-        let mut ids = Vec::new();
-        for places in both(after, u64::MAX) {
-            let of = tables.deliveries(self.number, places).filter(|(_, row)| {
-                row.delivery.endpoint() == u64::from(search.endpoint)
-                    && row.delivery.status()
-                        != call_assistant::webhook::sender::DeliveryStatus::Delivered
-            });
-            ids.extend(of.map(|(_, row)| row.delivery.id()));
-        }
+        let may_be_missed = |row: &DeliveryRow| row.delivery.status() != DeliveryStatus::Delivered;
+        let found = self.of_endpoint(search, (after, u64::MAX), may_be_missed);
+        let mut ids: Vec<u64> = found.into_iter().map(|(id, ..)| id).collect();
         ids.sort_unstable();
         ids.get(most - 1).copied()
     }
 
     /// Returns what an endpoint missed after a delivery and up to another one, by ascending number.
     fn missed(&self, search: &Search, after: u64, to: u64) -> Vec<(Place, u64)> {
-        let tables = self.tables();
-        let mut found = Vec::new();
-        for places in both(after, to) {
-            let of = tables.deliveries(self.number, places).filter(|(_, row)| {
-                row.delivery.endpoint() == u64::from(search.endpoint)
-                    && search.missed.includes(&row.delivery)
-                    && search.missed.includes_type(row.event.event_type())
-            });
-            found.extend(of.map(|(place, row)| (place, row.born)));
-        }
+        let is_missed = |row: &DeliveryRow| {
+            search.missed.includes(&row.delivery)
+                && search.missed.includes_type(row.event.event_type())
+        };
+        let found = self.of_endpoint(search, (after, to), is_missed).into_iter();
+        let mut found: Vec<(Place, u64)> = found.map(|(_, place, born)| (place, born)).collect();
         found.sort_unstable();
         found
+    }
+
+    fn of_endpoint(
+        &self,
+        search: &Search,
+        (after, to): (u64, u64),
+        fits: impl Fn(&DeliveryRow) -> bool,
+    ) -> Vec<(u64, Place, u64)> {
+        let tables = self.tables();
+        let all = both(after, to).into_iter();
+        all.flat_map(|places| tables.deliveries(self.number, places))
+            .filter(|(_, row)| row.delivery.endpoint() == u64::from(search.endpoint) && fits(row))
+            .map(|(place, row)| (row.delivery.id(), place, row.born))
+            .collect()
     }
 }
 

@@ -55,7 +55,7 @@ impl LeaseRows for Leased {
                 let Some(lease) = tables.lease(*shard) else { continue };
                 if lease.owner == Some(process) && lease.epoch == *epoch {
                     let lease = LeaseRow { until: now + LEASE, ..lease };
-                    self.store.write_lease(&mut tables, tx, (*shard, lease), false);
+                    self.store.write_lease(&mut tables, tx, *shard, lease, false);
                     kept.push(*shard);
                 }
             }
@@ -92,7 +92,7 @@ impl LeaseRows for Leased {
             }
             let (epoch, until) = (lease.epoch + 1, now + LEASE);
             let taken = LeaseRow { owner: Some(process), epoch, until };
-            self.store.write_lease(&mut tables, tx, (shard, taken), true);
+            self.store.write_lease(&mut tables, tx, shard, taken, true);
             let before = lease.owner.map(|before| format!("sender-{before}"));
             claims.push(Claim { shard, epoch, before });
         }
@@ -109,7 +109,7 @@ impl LeaseRows for Leased {
             let Some(lease) = tables.lease(*shard) else { continue };
             if lease.owner == Some(process) && lease.epoch == *epoch {
                 let lease = LeaseRow { owner: None, ..lease };
-                self.store.write_lease(&mut tables, tx, (*shard, lease), false);
+                self.store.write_lease(&mut tables, tx, *shard, lease, false);
             }
         }
         if let Some(row) = tables.sender(process).filter(|_| leaves) {
@@ -122,17 +122,11 @@ impl LeaseRows for Leased {
 }
 
 impl Store {
-    fn write_lease(
-        &self,
-        tables: &mut Tables,
-        tx: u64,
-        (shard, row): (u16, LeaseRow),
-        is_new: bool,
-    ) {
+    fn write_lease(&self, tables: &mut Tables, tx: u64, shard: u16, row: LeaseRow, is_new: bool) {
         let until = self.shared.start.saturating_add(row.until);
         let lease = row.owner.map(|owner| judge::Lease { owner: format!("sender-{owner}"), until });
         let change = judge::Change::Shard { shard: shard.into(), lease, is_new };
-        tables.note(tx, (self.name.as_deref(), self.now()), change);
+        self.note(tables, tx, change);
         tables.write(tx, Place::Shard(shard), Some(Row::Shard(row)));
     }
 }
@@ -176,25 +170,21 @@ impl Tables {
 
     /// Has all leases that last at this moment last longer, as if each had been renewed for so long.
     pub fn renew_for(&mut self, time: Duration) {
-        for row in self.rows.range_mut(Place::Shard(0)..).map(|(_, row)| row) {
-            match row {
-                Row::Shard(LeaseRow { until, .. }) | Row::Sender(SenderRow { until, .. }) => {
-                    *until += time;
-                }
-                _ => {}
-            }
-        }
+        self.ends().for_each(|until| *until += time);
     }
 
     /// Has leases that came back with a store that went back last as those do that were renewed just before.
     pub(super) fn keep_leases(&mut self, now: Duration) {
-        for row in self.rows.range_mut(Place::Shard(0)..).map(|(_, row)| row) {
-            match row {
-                Row::Shard(LeaseRow { until, .. }) | Row::Sender(SenderRow { until, .. }) => {
-                    *until = (*until).max(now + LEASE / 2);
-                }
-                _ => {}
+        self.ends().for_each(|until| *until = (*until).max(now + LEASE / 2));
+    }
+
+    /// Returns when each lease ends, and when each sender is no longer there.
+    fn ends(&mut self) -> impl Iterator<Item = &mut Duration> {
+        self.rows.range_mut(Place::Shard(0)..).filter_map(|(_, row)| match row {
+            Row::Shard(LeaseRow { until, .. }) | Row::Sender(SenderRow { until, .. }) => {
+                Some(until)
             }
-        }
+            _ => None,
+        })
     }
 }

@@ -108,9 +108,8 @@ impl Director for Calm {
 #[derive(Clone, Debug)]
 pub struct Store {
     shared: Arc<Shared>,
+    /// The sender whose store it is. 0: it is no sender's.
     process: usize,
-    /// What the judge knows the process by. `None`: it is no sender.
-    name: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -131,13 +130,19 @@ impl Store {
     pub fn new(time: Time, director: Arc<dyn Director>, start: Timestamp, window: usize) -> Self {
         let tables = Mutex::default();
         let shared = Shared { tables, director, time, start, ahead: AtomicI64::new(0), window };
-        Self { shared: Arc::new(shared), process: 0, name: None }
+        Self { shared: Arc::new(shared), process: 0 }
     }
 
-    /// Returns the store as another process has it.
+    /// Returns the store as a sender has it.
     #[must_use]
-    pub fn of(&self, process: usize, name: Option<&str>) -> Self {
-        Self { shared: Arc::clone(&self.shared), process, name: name.map(Arc::from) }
+    pub fn of(&self, process: usize) -> Self {
+        Self { process, ..self.clone() }
+    }
+
+    /// Tells the judge of a change.
+    fn note(&self, tables: &mut Tables, tx: u64, change: judge::Change) {
+        let process = (self.process != 0).then(|| format!("sender-{}", self.process));
+        tables.note(tx, process, self.now(), change);
     }
 
     /// Returns all rows.
@@ -177,7 +182,7 @@ impl Store {
         let tx = tables.begin();
         let after = Some(tables::judged_endpoint(&row.health));
         let change = judge::Change::Endpoint { number: number.into(), before: None, after };
-        tables.note(tx, (None, self.now()), change);
+        self.note(&mut tables, tx, change);
         tables.write(tx, Place::Endpoint(number), Some(Row::Endpoint(row)));
         tables.commit(tx);
     }
@@ -259,7 +264,7 @@ impl Changes for Store {
     async fn change(&self) -> Done<Tx> {
         self.read(Step::Begin).await?;
         let number = self.tables().begin();
-        Ok(Tx::new(self.clone(), number))
+        Ok(Tx { store: self.clone(), number })
     }
 }
 

@@ -9,7 +9,7 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::sender::RecoveryStatus;
 use host::rows::{Done, Key, News, PendingRow, Rows, SetLimit, Shards, ToBegin};
 
-use super::tables::{DeliveryRow, PENDING, Place, Row, Tables};
+use super::tables::{DeliveryRow, PENDING, Place, Tables};
 use super::{Step, Store};
 
 /// How long a recovery waits for transactions that had begun before it.
@@ -82,19 +82,15 @@ impl Rows for Store {
         self.read(Step::Recoveries).await?;
         let tables = self.tables();
         let oldest = tables.open.keys().next().copied().unwrap_or(u64::MAX);
-        let all = tables.rows.range(Place::Recovery(0)..=Place::Recovery(u64::MAX));
-        let runs = all.filter_map(|(place, row)| match (place, row) {
-            (Place::Recovery(id), Row::Recovery(row)) => {
-                let recovery = &row.recovery;
-                let is_old = recovery.started_at() < now.saturating_sub(OLDER);
-                let runs = recovery.status() == RecoveryStatus::Running && !row.is_paused;
-                let shard = tables.endpoint(0, row.endpoint)?.opened.names.shard;
-                let waits = row.tx >= oldest && !is_old;
-                (runs && !waits && shards.contains_key(&shard)).then_some(*id)
-            }
-            _ => None,
+        let runs = tables.recoveries().filter(|(_, row)| {
+            let recovery = &row.recovery;
+            let is_old = recovery.started_at() < now.saturating_sub(OLDER);
+            let runs = recovery.status() == RecoveryStatus::Running && !row.is_paused;
+            let endpoint = tables.endpoint(0, row.endpoint);
+            let is_own = endpoint.is_some_and(|it| shards.contains_key(&it.opened.names.shard));
+            runs && is_own && (row.tx < oldest || is_old)
         });
-        Ok(runs.collect())
+        Ok(runs.map(|(id, _)| id).collect())
     }
 }
 
@@ -122,10 +118,9 @@ impl Tables {
             return News { went_back, ..News::default() };
         }
         let is_new = |shard: &u16| seen.shards.get(shard) != shards.get(shard);
-        let found = |row: &DeliveryRow| PendingRow {
-            shard: row.shard,
-            account: row.account,
-            delivery: row.delivery,
+        let found = |row: &DeliveryRow| {
+            let DeliveryRow { shard, account, delivery, .. } = *row;
+            PendingRow { shard, account, delivery }
         };
         let mut rows = Vec::new();
         if shards.keys().any(is_new) {

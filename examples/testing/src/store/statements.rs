@@ -1,6 +1,6 @@
 //! What a transaction writes, by the statements of the durable host, in their order.
 
-use call_assistant::webhook::sender::Delivery;
+use call_assistant::webhook::sender::{Delivery, EndpointHealth, LogEntry};
 use host::rows::{Done, Failure, Key, Locked, Writes};
 
 use super::tables::{
@@ -72,16 +72,12 @@ impl Tx {
         self.write_rest(writes)
     }
 
-    fn note(&self, tables: &mut Tables, change: judge::Change) {
-        tables.note(self.number, (self.store.name.as_deref(), self.store.now()), change);
-    }
-
     fn write_delivery(&self, place: Place, row: &DeliveryRow, now: Delivery) {
         let mut tables = self.tables();
         let delivery = now.into_stored();
         let (id, before) = (delivery.id().cast_signed(), Some(judged(&row.delivery)));
         let after = Some(judged(&delivery));
-        self.note(&mut tables, judge::Change::Delivery { id, before, after });
+        self.store.note(&mut tables, self.number, judge::Change::Delivery { id, before, after });
         let mut row = DeliveryRow { delivery, ..row.clone() };
         match place == place_of(delivery.is_pending(), delivery.id()) {
             true => tables.write(self.number, place, Some(Row::Delivery(row))),
@@ -101,27 +97,26 @@ impl Tx {
         Ok(are_all)
     }
 
-    async fn write_endpoint(
-        &self,
-        number: u32,
-        health: &call_assistant::webhook::sender::EndpointHealth,
-    ) -> Done<bool> {
+    async fn write_endpoint(&self, number: u32, health: &EndpointHealth) -> Done<bool> {
         let place = Place::Endpoint(number);
         let fits =
-            |row: &EndpointRow| health.if_version() == Some(row.health.version().cast_signed());
-        if !self.tables().endpoint(self.number, number).is_some_and(fits) {
+            |row: &&EndpointRow| health.if_version() == Some(row.health.version().cast_signed());
+        if self.tables().endpoint(self.number, number).filter(fits).is_none() {
             return Ok(false);
         }
         self.lock_row(place).await?;
         let mut tables = self.tables();
-        let Some(row) = tables.endpoint(self.number, number).filter(|row| fits(row)).cloned()
-        else {
+        let Some(row) = tables.endpoint(self.number, number).filter(fits).cloned() else {
             return Ok(false);
         };
         let health = health.into_stored();
         let (before, after) = (judged_endpoint(&row.health), judged_endpoint(&health));
         let (number, before, after) = (number.into(), Some(before), Some(after));
-        self.note(&mut tables, judge::Change::Endpoint { number, before, after });
+        self.store.note(
+            &mut tables,
+            self.number,
+            judge::Change::Endpoint { number, before, after },
+        );
         tables.write(self.number, place, Some(Row::Endpoint(EndpointRow { health, ..row })));
         Ok(true)
     }
@@ -132,9 +127,7 @@ impl Tx {
             let range = Place::Attempt(key.delivery, 0)..=Place::Attempt(key.delivery, u64::MAX);
             let is_it = |row: &Row| match row {
                 Row::Attempt(of, other) => {
-                    let same = |entry: &call_assistant::webhook::sender::LogEntry| {
-                        (entry.began_at, entry.attempt, entry.outcome)
-                    };
+                    let same = |entry: &LogEntry| (entry.began_at, entry.attempt, entry.outcome);
                     of.event_created_at == key.event_created_at && same(other) == same(entry)
                 }
                 _ => false,
@@ -145,7 +138,7 @@ impl Tx {
             let place = Place::Attempt(key.delivery, tables.number());
             tables.write(self.number, place, Some(Row::Attempt(*key, (*entry).clone())));
             let (delivery, entry) = (key.delivery.cast_signed(), judged_entry(entry));
-            self.note(&mut tables, judge::Change::Attempt { delivery, entry });
+            self.store.note(&mut tables, self.number, judge::Change::Attempt { delivery, entry });
         }
     }
 
@@ -161,16 +154,12 @@ impl Tx {
             }
         }
         if writes.are_news {
-            let again = writes
-                .deliveries
-                .iter()
-                .filter(|(locked, now)| locked.is_pending && now.is_pending());
-            let ids: Vec<u64> = again.map(|(_, now)| now.id()).collect();
-            tables.open.get_mut(&tx).unwrap().news.extend(ids);
+            let again = writes.deliveries.iter();
+            let again = again.filter(|(locked, now)| locked.is_pending && now.is_pending());
+            tables.open.get_mut(&tx).unwrap().news.extend(again.map(|(_, now)| now.id()));
         }
         if let Some((id, recovery, progress)) = writes.recovery {
-            let place = Place::Recovery(id);
-            let Some(Row::Recovery(row)) = tables.visible(tx, place).cloned() else {
+            let Some(row) = tables.recovery(tx, id).cloned() else {
                 return Err(refused("there is no such recovery"));
             };
             let mut new = RecoveryRow { progress: progress.unwrap_or(row.progress), ..row.clone() };
@@ -181,7 +170,7 @@ impl Tx {
                 new.recovery = recovery.clone().into_stored();
             }
             if recovery.if_version().is_some() || progress.is_some() {
-                tables.write(tx, place, Some(Row::Recovery(new)));
+                tables.write(tx, Place::Recovery(id), Some(Row::Recovery(new)));
             }
         }
         if let Some((health, missed)) = writes.missed {

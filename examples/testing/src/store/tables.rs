@@ -155,6 +155,13 @@ impl Tables {
         }
     }
 
+    pub(super) fn recovery(&self, tx: u64, id: u64) -> Option<&RecoveryRow> {
+        match self.visible(tx, Place::Recovery(id))? {
+            Row::Recovery(row) => Some(row),
+            _ => None,
+        }
+    }
+
     /// Returns the deliveries between two places, as a transaction sees them: its own come last.
     pub(super) fn deliveries(
         &self,
@@ -182,6 +189,15 @@ impl Tables {
         self.rows.iter()
     }
 
+    /// Returns the recoveries that are committed.
+    pub fn recoveries(&self) -> impl Iterator<Item = (u64, &RecoveryRow)> {
+        let all = self.rows.range(Place::Recovery(0)..=Place::Recovery(u64::MAX));
+        all.filter_map(|(place, row)| match (place, row) {
+            (Place::Recovery(id), Row::Recovery(row)) => Some((*id, row)),
+            _ => None,
+        })
+    }
+
     /// Writes a row in a transaction, which has its lock.
     pub(super) fn write(&mut self, tx: u64, place: Place, row: Option<Row>) {
         if let Some(open) = self.open.get_mut(&tx) {
@@ -196,11 +212,16 @@ impl Tables {
     }
 
     /// Tells the judge of a change.
-    pub(super) fn note(&mut self, tx: u64, by: (Option<&str>, Timestamp), change: judge::Change) {
+    pub(super) fn note(
+        &mut self,
+        tx: u64,
+        process: Option<String>,
+        at: Timestamp,
+        change: judge::Change,
+    ) {
         let xmin = self.open.keys().next().copied().unwrap_or(tx);
         let running = self.open.keys().copied().collect();
         let snapshot = Snapshot { xmin, xmax: self.next_tx + 1, running };
-        let (process, at) = (by.0.map(str::to_owned), by.1);
         let Some(open) = self.open.get_mut(&tx) else { return };
         open.notes.push(Noted { tx, snapshot, at, process, change });
     }

@@ -131,10 +131,6 @@ impl Stop {
     fn is_asked(&self) -> bool {
         self.is_asked.load(Ordering::Relaxed)
     }
-
-    fn is_idle(&self) -> bool {
-        self.is_idle.load(Ordering::Relaxed)
-    }
 }
 
 /// What carries commands out.
@@ -173,7 +169,7 @@ impl Hands {
                 false => time.beat(wait).await,
             }
             event = match self.stop.is_asked() {
-                true if self.stop.is_idle() => leases::Event::Ended,
+                true if self.stop.is_idle.load(Ordering::Relaxed) => leases::Event::Ended,
                 true if !is_stopping => leases::Event::Stopped,
                 _ => leases::Event::Woken,
             };

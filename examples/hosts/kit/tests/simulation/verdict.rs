@@ -62,8 +62,8 @@ fn untold(world: &World, record: &judge::Record) -> Vec<String> {
         }
         _ => None,
     });
-    let untold = disabled.filter(|(number, health)| !told(*number, health));
-    untold
+    disabled
+        .filter(|(number, health)| !told(*number, health))
         .map(|(number, _)| format!("nobody was told that endpoint {number} is disabled"))
         .collect()
 }
@@ -74,16 +74,17 @@ fn late(world: &World) -> Vec<String> {
     let plan = &world.plan;
     let is_alone = plan.senders == 1 && plan.faults.is_empty() && plan.deeds.is_empty();
     let tables = world.store.tables();
-    let parked = tables.rows().filter_map(|(place, row)| match (place, row) {
-        (Place::Ended(id), Row::Delivery(row)) => {
-            (row.delivery.status() == DeliveryStatus::Parked).then_some(*id)
-        }
-        _ => None,
-    });
-    let parked: BTreeSet<u64> = parked.collect();
+    let is_parked = |id: u64| {
+        tables.rows().any(|(place, row)| match row {
+            Row::Delivery(row) => {
+                *place == Place::Ended(id) && row.delivery.status() == DeliveryStatus::Parked
+            }
+            _ => false,
+        })
+    };
     let late = tables.rows().filter_map(|(place, row)| match (place, row) {
         (Place::Attempt(id, _), Row::Attempt(_, entry)) => {
-            let is_wrong = is_alone && entry.late && !parked.contains(id);
+            let is_wrong = is_alone && entry.late && !is_parked(*id);
             is_wrong.then(|| format!("delivery {id}: attempt {} is late", entry.attempt))
         }
         _ => None,
@@ -94,12 +95,8 @@ fn late(world: &World) -> Vec<String> {
 /// Returns what recoveries that are complete have left out: what an endpoint missed and nobody touched since.
 fn left_out(world: &World) -> Vec<String> {
     let (tables, mut wrong) = (world.store.tables(), Vec::new());
-    let complete = tables.rows().filter_map(|(place, row)| match (place, row) {
-        (Place::Recovery(id), Row::Recovery(row)) => {
-            (row.recovery.status() == RecoveryStatus::Completed).then_some((id, row))
-        }
-        _ => None,
-    });
+    let complete = tables.recoveries();
+    let complete = complete.filter(|(_, row)| row.recovery.status() == RecoveryStatus::Completed);
     for (id, RecoveryRow { endpoint, recovery, .. }) in complete {
         for (_, row) in tables.rows() {
             let Row::Delivery(row) = row else { continue };

@@ -212,22 +212,29 @@ impl World {
     }
 
     fn accept(&mut self, number: u64, account: u32) {
-        let (store, accepted) = (self.store.clone(), Arc::clone(&self.accepted));
-        self.tasks.spawner().spawn(0, async move {
+        let store = self.store.clone();
+        self.accepts(account, async move {
             // A customer who is not answered asks again, with the same id.
             let event = |now| customers::event(number, account, now);
-            if let Ok((event, _)) = store.accept(account, event).await {
+            Some(store.accept(account, event).await.ok()?.0)
+        });
+    }
+
+    /// Has an event accepted, and notes it once its customer is told so.
+    fn accepts(
+        &self,
+        account: u32,
+        accepting: impl Future<Output = Option<EventBody>> + Send + 'static,
+    ) {
+        let accepted = Arc::clone(&self.accepted);
+        self.tasks.spawner().spawn(0, async move {
+            if let Some(event) = accepting.await {
                 accepted.lock().unwrap().push((event, account));
             }
         });
     }
 
     fn deed(&mut self, deed: Deed) {
-        let nth = |number: u64, of: &BTreeSet<usize>| {
-            let place = usize::try_from(number).unwrap_or(usize::MAX) % of.len().max(1);
-            of.iter().nth(place).copied()
-        };
-        let live = self.live();
         match deed {
             Deed::LimitAll(per_second) => self.limit(LimitOf::All, per_second),
             Deed::LimitAccount(account, rate) => self.limit(LimitOf::Account(account), rate),
@@ -240,26 +247,11 @@ impl World {
                 self.store.go_back(commits);
                 self.went_back();
             }
-            Deed::Kill(number) => {
-                if let Some(process) = nth(number, &live) {
-                    self.kill(process);
-                }
-            }
-            Deed::Still(number, seconds) => {
-                if let Some(process) = nth(number, &live) {
-                    self.stop(process, Duration::from_secs(seconds));
-                }
-            }
-            Deed::Clock(number, seconds) => {
-                if let Some(process) = nth(number, &live) {
-                    self.agrees(process, false);
-                    self.later(Duration::from_secs(seconds), What::ClockIsSet(process));
-                }
-            }
-            Deed::Drain(number) => {
-                if let Some(process) = nth(number, &live) {
-                    self.senders[&process].stop.ask();
-                    self.later(GRACE, What::Ends(process));
+            Deed::Kill(nth) | Deed::Still(nth, _) | Deed::Clock(nth, _) | Deed::Drain(nth) => {
+                let live = self.live();
+                let place = usize::try_from(nth).unwrap_or(usize::MAX) % live.len().max(1);
+                if let Some(process) = live.into_iter().nth(place) {
+                    self.deed_to(process, deed);
                 }
             }
             deed => {
@@ -273,41 +265,53 @@ impl World {
         self.store.set_limits(vec![SetLimit { of, per_second }]);
     }
 
-    fn abandon(&mut self, endpoint: u32) {
-        let (store, accepted) = (self.store.clone(), Arc::clone(&self.accepted));
-        let of = self.plan.endpoints.iter().find(|plan| plan.number == endpoint);
-        let Some(account) = of.map(|plan| plan.account) else { return };
+    fn deed_to(&mut self, process: usize, deed: Deed) {
+        match deed {
+            Deed::Kill(_) => self.kill(process),
+            Deed::Still(_, seconds) => self.stop(process, Duration::from_secs(seconds)),
+            Deed::Clock(_, seconds) => {
+                self.agrees(process, false);
+                self.later(Duration::from_secs(seconds), What::ClockIsSet(process));
+            }
+            _ => {
+                self.senders[&process].stop.ask();
+                self.later(GRACE, What::Ends(process));
+            }
+        }
+    }
+
+    /// Returns the next event of those that are accepted in a transaction that is open for long.
+    fn held(&mut self, account: u32) -> impl FnOnce(Timestamp) -> EventBody + use<> {
         self.held += 1;
         let number = customers::HELD + self.held;
-        self.tasks.spawner().spawn(0, async move {
-            let event = |now| customers::event(number, account, now);
-            if let Ok(event) = customers::abandon(&store, (endpoint, account), event).await {
-                accepted.lock().unwrap().push((event, account));
-            }
+        move |now| customers::event(number, account, now)
+    }
+
+    fn abandon(&mut self, endpoint: u32) {
+        let of = self.plan.endpoints.iter().find(|plan| plan.number == endpoint);
+        let Some(account) = of.map(|plan| plan.account) else { return };
+        let (store, event) = (self.store.clone(), self.held(account));
+        self.accepts(account, async move {
+            customers::abandon(&store, (endpoint, account), event).await.ok()
         });
     }
 
     /// Accepts an event in a transaction that is open for long.
     fn hold(&mut self, account: u32, wait: Duration) {
-        let (store, accepted, time) =
-            (self.store.clone(), Arc::clone(&self.accepted), self.time.clone());
-        self.held += 1;
-        let number = customers::HELD + self.held;
-        self.tasks.spawner().spawn(0, async move {
-            let Ok(mut change) = store.change().await else { return };
-            let event = |now| customers::event(number, account, now);
-            let Ok((event, _)) = change.accept(account, event).await else { return };
+        let (store, time, event) = (self.store.clone(), self.time.clone(), self.held(account));
+        self.accepts(account, async move {
+            let mut change = store.change().await.ok()?;
+            let (event, _) = change.accept(account, event).await.ok()?;
             time.sleep(wait).await;
-            if change.commit().await.is_ok() {
-                accepted.lock().unwrap().push((event, account));
-            }
+            change.commit().await.ok()?;
+            Some(event)
         });
     }
 
     fn start(&mut self) {
         self.started += 1;
         let (process, name) = (self.started, format!("sender-{}", self.started));
-        let store = self.store.of(process, Some(&name));
+        let store = self.store.of(process);
         let agrees = Arc::new(AtomicBool::new(true));
         let (net, at) = (Arc::clone(&self.net), store.clone());
         let poster = Poster { net, store: at, process, agrees: Arc::clone(&agrees) };
