@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, SystemTime};
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::{SigningSecret, Verifier};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// The version of the answers. It says that each is the last of its connection: HTTP/1.1 would need
@@ -82,29 +84,32 @@ impl Receiver {
         Self::with(None)
     }
 
+    /// Starts one at `https://localhost`, with the key of its certificate.
+    pub fn over_tls(certificate: CertificateDer<'static>, key: Vec<u8>) -> Self {
+        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], PrivateKeyDer::try_from(key).unwrap());
+        Self::with(Some(config.unwrap()))
+    }
+
     pub fn with(tls: Option<ServerConfig>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
         let (scheme, host) =
             if tls.is_some() { ("https", "localhost") } else { ("http", "127.0.0.1") };
         let state = Arc::new((Mutex::new(State::default()), Condvar::new()));
         let (shared, tls) = (Arc::clone(&state), tls.map(Arc::new));
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let (state, tls) = (Arc::clone(&shared), tls.clone());
-                std::thread::spawn(move || {
-                    let _ = stream.set_read_timeout(Some(crate::running::PATIENCE));
-                    match tls {
-                        None => answer(stream, &state),
-                        Some(tls) => {
-                            let connection = ServerConnection::new(tls).unwrap();
-                            answer(StreamOwned::new(connection, stream), &state)
-                        }
-                    }
-                });
+        let address = serving(move |stream| {
+            let _ = stream.set_read_timeout(Some(crate::running::PATIENCE));
+            match &tls {
+                None => answer(stream, &shared),
+                Some(tls) => {
+                    let connection = ServerConnection::new(Arc::clone(tls)).unwrap();
+                    answer(StreamOwned::new(connection, stream), &shared)
+                }
             }
         });
-        Self { address: format!("{host}:{port}"), scheme, state }
+        Self { address: format!("{host}:{}", address.port()), scheme, state }
     }
 
     /// Returns a URL whose requests are answered with these replies in turn, and then with the last.
@@ -129,6 +134,19 @@ impl Receiver {
         let state = self.state.0.lock().unwrap();
         state.got.iter().filter(|got| got.path == path).cloned().collect()
     }
+}
+
+/// Listens until the test ends, serves each connection on a thread of its own, and returns the address.
+pub fn serving(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, serve) = (listener.local_addr().unwrap(), Arc::new(serve));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = Arc::clone(&serve);
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    address
 }
 
 fn answer(mut stream: impl Read + Write, (state, released): &(Mutex<State>, Condvar)) {

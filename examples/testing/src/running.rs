@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use http::HeaderMap;
 use serde_json::{Value, json};
 
 /// How long anything may take on a machine that has other things to do.
@@ -454,6 +455,12 @@ pub fn example(name: &str) -> Command {
 fn profile() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.parent().and_then(Path::parent).unwrap().to_owned()
+}
+
+/// Returns headers as a request has them.
+pub fn lines(headers: &HeaderMap) -> String {
+    let headers = headers.iter();
+    headers.map(|(name, value)| format!("{name}: {}\r\n", value.to_str().unwrap())).collect()
 }
 
 /// Sends one request on a connection of its own.

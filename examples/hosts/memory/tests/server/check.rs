@@ -45,23 +45,18 @@ fn hold(verdicts: &[Verdict]) {
 /// The control plane of the kit over a host's dashboard. It is part of the tests: nothing of it ships.
 mod control {
     use std::io::{Read as _, Write as _};
-    use std::net::{TcpListener, TcpStream};
+    use std::net::TcpStream;
+    use std::sync::Mutex;
 
     use serde_json::{Value, json};
-    use testing::receiver::read_head;
+    use testing::receiver::{read_head, serving};
     use testing::running::{FJORD, Service, request};
 
     /// Starts it, and returns its address. Each scale of time is a host of its own.
     pub(super) fn start() -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        std::thread::spawn(move || {
-            let mut host = None;
-            for stream in listener.incoming() {
-                answer(stream.unwrap(), &mut host);
-            }
-        });
-        address
+        let host = Mutex::new(None);
+        let address = serving(move |stream| answer(stream, &mut host.lock().unwrap()));
+        format!("http://{address}")
     }
 
     fn answer(mut stream: TcpStream, host: &mut Option<Service>) {

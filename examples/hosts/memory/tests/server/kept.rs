@@ -2,10 +2,10 @@
 
 use call_assistant::webhook::sender::MAX_ATTEMPTS;
 use std::io::Write as _;
-use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use testing::receiver::read;
+use testing::receiver::{read, serving};
 use testing::running::{Service, delivery_path, eventually};
 
 /// The answer of the receiver to a request, and whether it closes the connection then.
@@ -25,30 +25,24 @@ struct Seen {
 /// A receiver that does, with the nth request of a connection, the nth of these, and the last from
 /// then on.
 fn receiver(then: &'static [Then]) -> (String, Arc<Mutex<Seen>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let seen = Arc::new(Mutex::new(Seen::default()));
-    let all = Arc::clone(&seen);
-    std::thread::spawn(move || {
-        for (number, stream) in listener.incoming().enumerate() {
-            let (mut stream, all) = (stream.unwrap(), Arc::clone(&all));
-            std::thread::spawn(move || {
-                for nth in 0.. {
-                    let Some(got) = read(&mut stream) else { return };
-                    let id = got.header("x-service-delivery").to_owned();
-                    all.lock().unwrap().came.push((number, id));
-                    let (answer, closes) = then[nth.min(then.len() - 1)];
-                    stream.write_all(answer.as_bytes()).unwrap();
-                    if closes {
-                        break;
-                    }
-                }
-                drop(stream);
-                all.lock().unwrap().closed += 1;
-            });
+    let (all, connections) = (Arc::clone(&seen), AtomicUsize::new(0));
+    let address = serving(move |mut stream| {
+        let number = connections.fetch_add(1, Ordering::Relaxed);
+        for nth in 0.. {
+            let Some(got) = read(&mut stream) else { return };
+            let id = got.header("x-service-delivery").to_owned();
+            all.lock().unwrap().came.push((number, id));
+            let (answer, closes) = then[nth.min(then.len() - 1)];
+            stream.write_all(answer.as_bytes()).unwrap();
+            if closes {
+                break;
+            }
         }
+        drop(stream);
+        all.lock().unwrap().closed += 1;
     });
-    (url, seen)
+    (format!("http://{address}/hook"), seen)
 }
 
 /// Sends so many, each once the one before has ended. Returns the outcomes of each one's attempts.

@@ -2,10 +2,6 @@
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use serde_json::json;
-use std::sync::Arc;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring::default_provider;
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use testing::receiver::{Receiver, Reply};
 use testing::running::{File, Service};
@@ -25,16 +21,7 @@ fn receiver(name: &str, from: i32, to: i32) -> (Receiver, File) {
     let mut leaf = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     (leaf.not_before, leaf.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
     let leaf = leaf.signed_by(&key, &issuer).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![leaf.der().clone()],
-            PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
-        )
-        .unwrap();
-    (Receiver::with(Some(config)), file)
+    (Receiver::over_tls(leaf.der().clone(), key.serialize_der()), file)
 }
 
 // DEL-10, DEL-11: delivered over TLS to who is trusted, and not to who is not, or has another name,
