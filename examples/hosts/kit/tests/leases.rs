@@ -72,12 +72,17 @@ impl World {
         }
     }
 
+    /// Hears that it has renewed these.
+    fn renewed(&mut self, kept: impl IntoIterator<Item = u16>) -> &[Command] {
+        let renewal = self.renewal(kept);
+        self.hears(Event::Renewed(renewal))
+    }
+
     /// Renews all that is held, and returns what is asked for then.
     #[track_caller]
     fn renews(&mut self) -> &[Command] {
         let held = self.begins();
-        let renewal = self.renewal(held.into_keys());
-        self.hears(Event::Renewed(renewal))
+        self.renewed(held.into_keys())
     }
 
     /// Takes these shards from somebody.
@@ -127,8 +132,7 @@ fn a_sender_alone_owns_all_and_trusts_its_leases_for_three_seconds_from_before_t
     let mut world = World::new();
     assert_eq!(world.begins(), Shards::new());
     world.at += 20 * MS;
-    let renewal = world.renewal([]);
-    let commands = world.hears(Event::Renewed(renewal));
+    let commands = world.renewed([]);
     assert!(matches!(commands, [Command::Own(_), Command::Claim(64)]), "{commands:?}");
     world.claims(0..64, None);
     assert!(matches!(&world.asked[..], [Command::Own(owned), _] if owned.shards.len() == 64));
@@ -137,8 +141,7 @@ fn a_sender_alone_owns_all_and_trusts_its_leases_for_three_seconds_from_before_t
     world.waits(980 * MS);
     assert_eq!(world.begins().len(), 64);
     world.at += 1500 * MS;
-    let renewal = world.renewal(0..64);
-    world.hears(Event::Renewed(renewal));
+    world.renewed(0..64);
     assert_eq!(world.owns(), (64, 1500 * MS));
     world.waits(Duration::ZERO);
 }
@@ -147,12 +150,9 @@ fn a_sender_alone_owns_all_and_trusts_its_leases_for_three_seconds_from_before_t
 fn a_shard_that_another_has_taken_is_not_owned_from_then_on() {
     let mut world = World::with_all();
     world.begins();
-    let renewal = world.renewal(0..60);
-    let commands = world.hears(Event::Renewed(renewal));
-    assert!(
-        matches!(commands, [Command::Own(owned), Command::Claim(4)] if owned.shards.len() == 60),
-        "{commands:?}"
-    );
+    let commands = world.renewed(0..60);
+    let [Command::Own(owned), Command::Claim(4)] = commands else { panic!("{commands:?}") };
+    assert_eq!(owned.shards.len(), 60);
 }
 
 #[test]
@@ -172,8 +172,7 @@ fn senders_share_the_shards_and_what_is_in_flight_of_one_that_goes_has_a_second(
     world.in_hand.remove(&40);
     // Its leases are renewed until then.
     assert_eq!(world.begins().len(), 34);
-    let renewal = world.renewal((0..32).chain([40, 63]));
-    world.hears(Event::Renewed(renewal));
+    world.renewed((0..32).chain([40, 63]));
     assert_eq!(world.gives_back(), (1, false));
     world.waits(SECOND);
     world.renews();
@@ -199,8 +198,7 @@ fn whatever_is_refused_is_asked_for_again_a_second_later() {
             }
             "claim" => {
                 world.begins();
-                let renewal = world.renewal(0..60);
-                assert!(matches!(world.hears(Event::Renewed(renewal)), [_, Command::Claim(4)]));
+                assert!(matches!(world.renewed(0..60), [_, Command::Claim(4)]));
                 3000
             }
             _ => {
@@ -214,8 +212,7 @@ fn whatever_is_refused_is_asked_for_again_a_second_later() {
         world.waits(SECOND);
         let held = world.begins().len();
         assert_eq!(held, if step == "claim" { 60 } else { 64 }, "{step}");
-        let renewal = world.renewal(0..64);
-        world.hears(Event::Renewed(renewal));
+        world.renewed(0..64);
         match step {
             "claim" => assert!(matches!(world.asked[..], [_, Command::Claim(4)])),
             "release" => assert_eq!(world.gives_back(), (32, false)),
@@ -286,10 +283,8 @@ fn a_sender_that_has_ended_gives_all_back_and_asks_once() {
         world.hears(Event::Stopped);
         assert_eq!(world.gives_back(), (63, true));
         let commands = world.hears(Event::Ended);
-        assert!(
-            matches!(commands, [_, Command::Release(rest, true)] if rest.len() == 1),
-            "{commands:?}"
-        );
+        let [_, Command::Release(rest, true)] = commands else { panic!("{commands:?}") };
+        assert_eq!(rest.len(), 1);
         assert!(matches!(world.hears(event), [Command::End]));
     }
 }
@@ -297,14 +292,6 @@ fn a_sender_that_has_ended_gives_all_back_and_asks_once() {
 // D-97
 #[test]
 fn who_was_away_for_long_reports_nothing() {
-    let renewal = |(count, seconds, timeline): (i64, i64, &str)| Renewal {
-        kept: Vec::new(),
-        live: 1,
-        count,
-        timeline: timeline.to_owned(),
-        at: Timestamp::from_unix(1_767_225_600 + seconds).unwrap(),
-        others: Vec::new(),
-    };
     let (well, again, went_back) = (None, Some(false), Some(true));
     for (last, now, expected) in [
         ((1, 0, "1"), (2, 1, "1"), well),
@@ -319,6 +306,11 @@ fn who_was_away_for_long_reports_nothing() {
         ((7, 0, "1"), (2, 9_999, "1"), went_back),
     ] {
         let mut world = World::new();
+        let new = world.renewal([]);
+        let renewal = |(count, seconds, timeline): (i64, u32, &str)| {
+            let at = new.at.saturating_add(seconds * SECOND);
+            Renewal { count, at, timeline: timeline.to_owned(), ..new.clone() }
+        };
         world.begins();
         world.hears(Event::Renewed(renewal(last)));
         world.claims([], None);

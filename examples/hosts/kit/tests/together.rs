@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use host::store::together::{PATIENCE, Question, Together, UNDER_WAY};
 use host::store::{Done, Refused};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 const WORK: Duration = Duration::from_millis(100);
@@ -56,18 +57,15 @@ impl Asked {
         self.together.ask(Of(account, question), rows.max(1), answer).await
     }
 
+    /// Asks, and does not wait for the answer.
+    fn begin(&self, account: Option<&'static str>, question: u32) -> JoinHandle<Done<u32>> {
+        let asked = self.clone();
+        tokio::spawn(async move { asked.ask_as(account, question).await })
+    }
+
     /// Asks all of them at the same time.
     async fn ask_all(&self, questions: impl IntoIterator<Item = u32>) -> Vec<Done<u32>> {
-        let ask = |question| {
-            let asked = self.clone();
-            tokio::spawn(async move { asked.ask(question).await })
-        };
-        let tasks: Vec<_> = questions.into_iter().map(ask).collect();
-        let mut answers = Vec::new();
-        for task in tasks {
-            answers.push(task.await.unwrap());
-        }
-        answers
+        all(questions.into_iter().map(|question| self.begin(None, question)).collect()).await
     }
 
     fn sizes(&self) -> Vec<usize> {
@@ -75,36 +73,33 @@ impl Asked {
     }
 }
 
+async fn all(tasks: Vec<JoinHandle<Done<u32>>>) -> Vec<Done<u32>> {
+    let mut answers = Vec::new();
+    for task in tasks {
+        answers.push(task.await.unwrap());
+    }
+    answers
+}
+
 // One account never holds more than one batch: others are asked for meanwhile, and each in its turn.
 #[tokio::test(start_paused = true)]
 async fn an_account_waits_for_no_other_ones_questions() {
     let (asked, began) = (Asked::default(), Instant::now());
-    let ask = |account, n: u32| {
-        let asked = asked.clone();
-        tokio::spawn(async move { asked.ask_as(Some(account), 128_000 + n).await.unwrap() })
-    };
     let flood: Vec<_> = (0..8)
         .flat_map(|n| [("a", n), ("b", 10 + n), ("c", 20 + n)])
-        .map(|(of, n)| ask(of, n))
+        .map(|(of, n)| asked.begin(Some(of), 128_000 + n))
         .collect();
     sleep(WORK / 10).await;
-    ask("d", 30).await.unwrap();
+    asked.ask_as(Some("d"), 128_030).await.unwrap();
     assert!(began.elapsed() <= WORK * 2, "{:?}", began.elapsed());
-    for question in flood {
-        question.await.unwrap();
-    }
+    assert!(all(flood).await.iter().all(Result::is_ok));
     // Two of these fill a batch.
     assert!(asked.sizes().iter().all(|size| *size <= 2), "{:?}", asked.sizes());
     assert!(began.elapsed() <= WORK * 8, "{:?}", began.elapsed());
     // Of one account alone, one batch after the other.
     let (asked, began) = (Asked::default(), Instant::now());
-    let ask = |n: u32| {
-        let asked = asked.clone();
-        tokio::spawn(async move { asked.ask_as(Some("a"), 256_000 + n).await.unwrap() })
-    };
-    for question in (0..8).map(ask).collect::<Vec<_>>() {
-        question.await.unwrap();
-    }
+    let questions = (0..8).map(|n| asked.begin(Some("a"), 256_000 + n)).collect();
+    assert!(all(questions).await.iter().all(Result::is_ok));
     assert_eq!((asked.sizes(), began.elapsed()), (vec![1; 8], WORK * 8));
 }
 
@@ -121,18 +116,12 @@ async fn who_is_alone_waits_for_nobody() {
 #[tokio::test(start_paused = true)]
 async fn what_comes_meanwhile_is_the_next_batch() {
     let (asked, began) = (Asked::default(), Instant::now());
-    let ask = |n| {
-        let asked = asked.clone();
-        tokio::spawn(async move { asked.ask(n).await })
-    };
     let mut tasks = Vec::new();
     for n in 10..60 {
-        tasks.push(ask(n));
+        tasks.push(asked.begin(None, n));
         sleep(WORK / 100).await;
     }
-    for (n, task) in (10..60).zip(tasks) {
-        assert_eq!(task.await.unwrap(), Ok(n * 10));
-    }
+    assert_eq!(all(tasks).await, (10..60).map(|n| Ok(n * 10)).collect::<Vec<_>>());
     // The first one is slow by the time of the eleventh, and so on, but four are enough.
     assert_eq!(asked.sizes(), [1, 10, 10, 10, 19]);
     assert_eq!(began.elapsed(), 2 * WORK);
@@ -147,35 +136,24 @@ async fn what_comes_meanwhile_is_the_next_batch() {
 #[tokio::test(start_paused = true)]
 async fn who_asks_for_little_does_not_wait_for_those_who_ask_for_much() {
     let (asked, began) = (Asked::default(), Instant::now());
-    let ask = |n| {
-        let asked = asked.clone();
-        tokio::spawn(async move { asked.ask(n).await.unwrap() })
-    };
     let much = [100_000, 100_001, 100_002, 300_000, 200_000, 50_000, 6_000];
-    let mut tasks: Vec<_> = much.into_iter().map(ask).collect();
+    let mut tasks: Vec<_> = much.into_iter().map(|n| asked.begin(None, n)).collect();
     for n in 10..14 {
         sleep(WORK / 100).await;
-        tasks.push(ask(n));
+        tasks.push(asked.begin(None, n));
     }
-    for task in tasks {
-        task.await.unwrap();
-    }
+    assert!(all(tasks).await.iter().all(Result::is_ok));
     let batches = asked.batches.lock().unwrap().clone();
-    let last = vec![200_000, 50_000, 6_000];
-    assert_eq!(
-        batches,
-        [vec![100_000, 100_001], vec![100_002], vec![300_000], last, vec![10, 11, 12, 13],]
-    );
+    let (first, last) = (vec![100_000, 100_001], vec![200_000, 50_000, 6_000]);
+    let little = vec![10, 11, 12, 13];
+    assert_eq!(batches, [first, vec![100_002], vec![300_000], last, little]);
     assert_eq!(began.elapsed(), 2 * WORK);
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_waits_too_long_is_refused_and_no_longer_asked_for() {
     let (asked, began) = (Asked::default(), Instant::now());
-    let ask_slowly = || {
-        let slow = asked.clone();
-        tokio::spawn(async move { slow.ask(6).await })
-    };
+    let ask_slowly = || asked.begin(None, 6);
     let mut slow = vec![ask_slowly()];
     sleep(WORK).await;
     // Another turn is free, also while a batch is slow.
@@ -190,9 +168,7 @@ async fn who_waits_too_long_is_refused_and_no_longer_asked_for() {
     let refused = asked.ask(9).await.unwrap_err();
     assert_eq!(refused, Refused::Unavailable("no response in time".to_owned()));
     assert_eq!(began.elapsed(), 6 * WORK + PATIENCE);
-    for slow in slow {
-        assert!(slow.await.unwrap().is_err());
-    }
+    assert!(all(slow).await.iter().all(Result::is_err));
     sleep(30 * WORK).await;
     assert_eq!(asked.ask(10).await, Ok(100));
     assert_eq!(*asked.batches.lock().unwrap(), [[6], [7], [6], [6], [6], [10]]);
