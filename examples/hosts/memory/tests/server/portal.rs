@@ -1,6 +1,6 @@
 //! The owner's page: what the link of an account leads to, and what it does not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use host::dashboard::{ROUTES, Who};
 use serde_json::{Value, json};
@@ -11,15 +11,8 @@ use testing::running::{Answer, File, Service, eventually, request};
 const TOKEN: &str = "the-operators-own-token";
 const READER: &str = "the-token-of-a-reader";
 
-/// An account, and one of each thing in it.
-struct Things {
-    account: String,
-    key: String,
-    endpoint: String,
-    delivery: String,
-    recovery: String,
-    alert: String,
-}
+/// The ids of an account, and of one of each thing in it, by their places in the routes.
+type Things = BTreeMap<&'static str, String>;
 
 pub(crate) struct Portal {
     service: Service,
@@ -94,7 +87,16 @@ impl Portal {
             let alerts = self.ask("GET", &of("alerts"), &Value::Null, 200);
             alerts["data"][0]["id"].as_str().map(str::to_owned)
         });
-        Things { account: account.to_owned(), key, endpoint, delivery, recovery, alert }
+        [
+            ("{account}", account.to_owned()),
+            ("{key}", key),
+            ("{endpoint}", endpoint),
+            ("{delivery}", delivery),
+            ("{recovery}", recovery),
+            ("{alert}", alert),
+            ("{lever}", "lvr_1".to_owned()),
+        ]
+        .into()
     }
 }
 
@@ -173,13 +175,7 @@ fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
 }
 
 fn path_of(route: &str, things: &Things) -> String {
-    let Things { account, key, endpoint, delivery, recovery, alert } = things;
-    let names = ["account", "key", "endpoint", "delivery", "recovery", "alert"];
-    names
-        .iter()
-        .zip([account, key, endpoint, delivery, recovery, alert])
-        .fold(route.to_owned(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id))
-        .replace("{lever}", "lvr_1")
+    things.iter().fold(route.to_owned(), |path, (place, id)| path.replace(place, id))
 }
 
 /// What operators are answered where owners are refused.
@@ -287,8 +283,9 @@ fn an_owner_and_operators_take_note_of_an_alert_apart() {
     let (portal, receiver) = (Portal::start(&[]), Receiver::start());
     portal.ask("PATCH", "/accounts/acct_harbour_hair", &json!({ "plan": "business" }), 200);
     for (account, is_owner_first) in [("acct_fjord_dental", true), ("acct_harbour_hair", false)] {
-        let alert = portal.things(&receiver, account).alert;
-        let (path, owner) = (format!("/alerts/{alert}/acknowledge"), portal.owner(account));
+        let things = portal.things(&receiver, account);
+        let path = path_of("/alerts/{alert}/acknowledge", &things);
+        let owner = portal.owner(account);
         let note = |is_owner: bool| {
             let headers = if is_owner { &owner } else { &bearer() };
             let answer = portal.send(headers, "POST", &path, &json!({ "by": "bo" }));
