@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use testing::receiver::serving;
 use testing::running::{Folder, Told, example, run};
 use tools::check::http::connect;
 use tools::check::receiver::LANGUAGES;
@@ -17,16 +18,12 @@ const SECRET: &str = "whsec_bm8tb3V0cHV0LW1heS1zaG93LXRoaXMtc2VjcmV0";
 
 /// Starts a server that answers each request with these bytes. Returns its URL.
 fn answering(bytes: &'static str) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/hooks", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let mut lines = BufReader::new(&stream).lines();
-            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
-            let _ = (&stream).write_all(bytes.as_bytes());
-        }
+    let address = serving(move |stream| {
+        let mut lines = BufReader::new(&stream).lines();
+        while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+        let _ = (&stream).write_all(bytes.as_bytes());
     });
-    url
+    format!("http://{address}/hooks")
 }
 
 fn check(arguments: &[&str]) -> Told {
@@ -170,15 +167,15 @@ fn a_wrong_command_line_of_a_check_is_named() {
         refused(
             program,
             &[
-                (&[], "missing URL"),
-                (&["ftp://h/"], "URL: expected http://HOST:PORT/PATH or https://"),
-                (&["/hooks"], "URL: expected http://HOST:PORT/PATH or https://"),
-                (&["http://a:b@h/"], "URL: no user and no password may be in it"),
-                (&["http://h/", "--secret-env", "NOT_SET"], "NOT_SET is not set"),
-                (&["http://h/", "--stored", "http:// /"], "--stored: "),
-                (&["http://h/", "--language", "cobol"], "expected one of python, node, "),
-                (&["http://h/", "--only", "nothing"], "--only: no rule has such a name"),
-                (&["http://h/", "http://h/"], "too many arguments"),
+                ("", "missing URL"),
+                ("ftp://h/", "URL: expected http://HOST:PORT/PATH or https://"),
+                ("/hooks", "URL: expected http://HOST:PORT/PATH or https://"),
+                ("http://a:b@h/", "URL: no user and no password may be in it"),
+                ("http://h/ --secret-env NOT_SET", "NOT_SET is not set"),
+                ("http://h/ --stored http://", "--stored: "),
+                ("http://h/ --language cobol", "expected one of python, node, "),
+                ("http://h/ --only nothing", "--only: no rule has such a name"),
+                ("http://h/ http://h/", "too many arguments"),
             ],
         );
     }

@@ -36,7 +36,7 @@ use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::Request;
-use testing::running::{Running, eventually, exchange, run};
+use testing::running::{Running, eventually, exchange, lines, run};
 
 const SECRET: &str = "whsec_the-one-that-no-output-may-show";
 
@@ -68,14 +68,10 @@ fn listening(running: Running) -> (Running, String) {
 
 /// Sends a delivery. Returns the status of the answer, if there is one.
 fn send(to: &str, request: &Request<Vec<u8>>) -> Option<u16> {
-    let body = request.body();
-    let mut bytes = format!("POST /hooks HTTP/1.1\r\nhost: {to}\r\nconnection: close\r\n");
-    bytes += &format!("content-length: {}\r\n", body.len());
-    for (name, value) in request.headers() {
-        bytes += &format!("{name}: {}\r\n", value.to_str().unwrap());
-    }
-    bytes += "\r\n";
-    exchange(to, &[bytes.as_bytes(), body].concat()).map(|answer| answer.status)
+    let (body, headers) = (request.body(), lines(request.headers()));
+    let start = format!("POST /hooks HTTP/1.1\r\nhost: {to}\r\nconnection: close\r\n");
+    let head = format!("{start}content-length: {}\r\n{headers}\r\n", body.len());
+    exchange(to, &[head.as_bytes(), body].concat()).map(|answer| answer.status)
 }
 
 /// Sends until it is acknowledged, as a service does: 503 says that storing it took too long.
@@ -90,12 +86,18 @@ fn accepted(to: &str, request: &Request<Vec<u8>>) {
     });
 }
 
-/// Runs a program with each of these command lines: it says what is wrong with it, and no secret.
+/// Runs a program with each of these command lines, of words with a space in between: it says what is wrong with it,
+/// and no secret. `SECRET` and `KEY` stand for those.
 #[track_caller]
-fn refused(program: impl Fn() -> Command, cases: &[(&[&str], &str)]) {
-    for (arguments, words) in cases {
-        let told = run(program().args(*arguments), b"").is(2, words);
-        assert!(!told.stderr.contains("no-output-may-show"), "{arguments:?}");
+fn refused(program: impl Fn() -> Command, cases: &[(&str, &str)]) {
+    for (line, words) in cases {
+        let arguments = line.split_terminator(' ').map(|word| match word {
+            "SECRET" => SECRET,
+            "KEY" => killing::KEY,
+            word => word,
+        });
+        let told = run(program().args(arguments), b"").is(2, words);
+        assert!(!told.stderr.contains("no-output-may-show"), "{line}");
     }
 }
 

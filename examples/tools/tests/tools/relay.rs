@@ -5,20 +5,15 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::testing::signed_request;
 use call_assistant::webhook::{SigningSecret, Verifier};
 use rcgen::generate_simple_self_signed;
-use serde_json::{Value, json};
 use testing::receiver::{Got, Receiver, Reply};
-use testing::running::{FJORD, File, Folder, Running, Service, eventually, example, request, run};
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring::default_provider;
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use testing::running::{File, Folder, Running, example, lines, request, run};
 
-use crate::{SECRET, listening, now, ping, send, signer};
+use crate::{SECRET, listening, now, ping, refused, send, signer};
 
 /// Where the program under development listens.
 const PATH: &str = "/hooks?a=b";
@@ -110,6 +105,9 @@ fn a_request_goes_on_byte_for_byte_and_the_verdict_is_said() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder.path("kept")), 0o700);
     assert!(names.iter().all(|name| mode(name) == 0o600), "only their owner may read them");
+    // Each says where it was sent to.
+    let is_there = |name| fs::read(name).unwrap().starts_with(b"POST /hooks HTTP/1.1\r\n");
+    assert!(names.iter().all(is_there), "{names:?}");
     let mut verify = example("verify");
     verify.args(["explain", "--request"]).arg(&names[4]).env("WEBHOOK_SECRET", SECRET);
     let told = run(&mut verify, b"").is(0, "");
@@ -142,12 +140,9 @@ fn kept_requests_are_replayed_and_signed_again_if_asked() {
         let at = Timestamp::from_unix(first + number as i64).unwrap();
         let event = ping(id);
         let request = signed_request(&signer(), "ping", id, event.as_bytes(), at).unwrap();
-        let mut text = "POST / HTTP/1.1\r\n".to_owned();
-        for (name, value) in request.headers() {
-            text += &format!("{name}: {}\r\n", value.to_str().unwrap());
-        }
+        let text = format!("POST / HTTP/1.1\r\n{}\r\n", lines(request.headers()));
         let name = format!("{}.000000000-{id}.http", first + number as i64);
-        fs::write(kept.join(name), [text.as_bytes(), b"\r\n", event.as_bytes()].concat()).unwrap();
+        fs::write(kept.join(name), [text.as_bytes(), event.as_bytes()].concat()).unwrap();
     }
     let program = Receiver::start();
     let url = answering(&program, &[]);
@@ -184,49 +179,13 @@ fn kept_requests_are_replayed_and_signed_again_if_asked() {
     replay(&["--replay", "evt_nobody"]).is(1, "no kept request matches");
 }
 
-/// Real requests of the local service, through the relay to the program.
-#[test]
-fn the_local_service_is_a_sender_to_develop_against() {
-    let (folder, program) = (Folder::new(), Receiver::start());
-    // The program fails twice, and the service sends the event three times.
-    let url = answering(&program, &[Reply::Status(500), Reply::Status(503)]);
-    let (running, relayed) = start(&mut relay(&url, &folder.path("kept")));
-    let service = Service::start(&["--allow-loopback-endpoints", "--time-scale", "0.001"]);
-    let endpoint = json!({ "url": format!("http://{relayed}/in?a=1"), "secret": SECRET });
-    service.ask("POST", &format!("{FJORD}/endpoints"), &endpoint, 201);
-    service.call();
-    let got = eventually("the third", || Some(program.got(PATH)).filter(|got| got.len() == 3));
-    for (number, got) in (1..).zip(&got) {
-        let event: Value = serde_json::from_slice(&got.body).unwrap();
-        assert_eq!(event["id"], got.header("x-service-delivery"), "attempt {number}");
-        assert!(got.is_signed_with(SECRET), "attempt {number}");
-    }
-    assert!(got.iter().all(|one| one.body == got[0].body));
-    for line in ["  genuine: ", "  answered 500 in ", "  answered 503 in ", "  answered 204 in "] {
-        running.said(line);
-    }
-    assert_eq!(service.interrupt().code, Some(0));
-    let told = running.interrupt();
-    assert!(!told.stdout.contains("to be refused"), "{}", told.stdout);
-    // Each file says where it was sent to.
-    let kept = fs::read_dir(folder.path("kept")).unwrap().map(|it| fs::read(it.unwrap().path()));
-    let called = kept.filter(|it| it.as_ref().unwrap().starts_with(b"POST /in?a=1 HTTP/1.1\r\n"));
-    assert_eq!(called.count(), 3);
-}
-
 /// To a program over TLS, whose certificate is checked.
 #[test]
 fn https_goes_to_whom_the_certificate_names() {
     let made = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let trusted = File::new("trusted.pem", &made.cert.pem());
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
-        .unwrap();
-    let (folder, program) = (Folder::new(), Receiver::with(Some(config)));
+    let key = made.signing_key.serialize_der();
+    let (folder, program) = (Folder::new(), Receiver::over_tls(made.cert.der().clone(), key));
     let url = answering(&program, &[]);
     let request = ping("evt_tls").signed_request(&signer(), now());
 
@@ -245,23 +204,24 @@ fn https_goes_to_whom_the_certificate_names() {
 
 #[test]
 fn a_wrong_command_line_of_a_relay_is_named() {
-    let cases: [(&[&str], &str); 10] = [
-        (&["--replay", "evt_1"], "missing --forward"),
-        (&["--keep", "x"], "missing --forward"),
-        (&["--forward", "ftp://h/"], "--forward: expected http://HOST:PORT/PATH"),
-        // What callers said goes over no network in clear.
-        (&["--forward", "http://app.example/"], "--forward: expected https, or http to localhost"),
-        (&["--forward", "http://127.0.0.1.example:80/"], "--forward: expected https"),
-        (&["--forward", "https://h/", "--trust-ca", "none.pem"], "--trust-ca: "),
-        (&["--forward", "/hooks"], "--forward: expected http://HOST:PORT/PATH"),
-        (&["--forward", "http://localhost/", "--journal", "x"], "not allowed with --journal"),
-        (&["--forward", "http://localhost/", "--since", "noon"], "--since: "),
-        (&["--forward", "http://localhost/", "--sign-with-env", "NOT_SET"], "NOT_SET is not set"),
-    ];
     let folder = Folder::new();
-    for (arguments, message) in cases {
+    let relay = || {
         let mut command = example("receiver");
-        let command = command.args(arguments).env("WEBHOOK_SECRET", SECRET);
-        run(command.current_dir(folder.path("")), b"").is(2, message);
-    }
+        command.env("WEBHOOK_SECRET", SECRET).current_dir(folder.path(""));
+        command
+    };
+    let cases = [
+        ("--replay evt_1", "missing --forward"),
+        ("--keep x", "missing --forward"),
+        ("--forward ftp://h/", "--forward: expected http://HOST:PORT/PATH"),
+        // What callers said goes over no network in clear.
+        ("--forward http://app.example/", "--forward: expected https, or http to localhost"),
+        ("--forward http://127.0.0.1.example:80/", "--forward: expected https"),
+        ("--forward https://h/ --trust-ca none.pem", "--trust-ca: "),
+        ("--forward /hooks", "--forward: expected http://HOST:PORT/PATH"),
+        ("--forward http://localhost/ --journal x", "not allowed with --journal"),
+        ("--forward http://localhost/ --since noon", "--since: "),
+        ("--forward http://localhost/ --sign-with-env NOT_SET", "NOT_SET is not set"),
+    ];
+    refused(relay, &cases);
 }

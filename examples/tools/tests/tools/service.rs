@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ::testing::receiver::read_head;
+use ::testing::running::lines;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::Call;
@@ -111,12 +112,9 @@ impl Service {
                     service.respond(&request)
                 }
             };
-            let (head, body) = response.into_parts();
-            let mut text = format!("HTTP/1.1 {}\r\n", head.status);
-            for (name, value) in head.headers.iter().filter(|(name, _)| *name != "content-length") {
-                text += &format!("{name}: {}\r\n", value.to_str().unwrap());
-            }
-            text += &format!("content-length: {}\r\n\r\n", body.len());
+            let (mut head, body) = response.into_parts();
+            head.headers.insert("content-length", body.len().into());
+            let text = format!("HTTP/1.1 {}\r\n{}\r\n", head.status, lines(&head.headers));
             stream.write_all(text.as_bytes()).ok()?;
             if broken_off {
                 stream.write_all(&body[..body.len() / 2]).ok()?;

@@ -1,8 +1,8 @@
 //! `sync`: whatever fails and whenever it dies, every call is in the file, once.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::process::Command;
 use std::time::Duration;
 
@@ -18,11 +18,7 @@ use crate::service::{Fault, Faults, Service};
 const NONE: Faults = |_| None;
 
 fn sync(folder: &Folder, service: &Service) -> Command {
-    sync_with(KEY, folder, service)
-}
-
-fn sync_with(key: &str, folder: &Folder, service: &Service) -> Command {
-    sync_into(folder, ["state", "calls"], key, service)
+    sync_into(folder, ["state", "calls"], KEY, service)
 }
 
 fn sync_into(folder: &Folder, files: [&str; 2], key: &str, service: &Service) -> Command {
@@ -188,44 +184,33 @@ fn a_refusal_is_told_to_whoever_can_act() {
     let other = Service::start(10, NONE, "acct_2");
     run(&mut sync(&folder, &other), b"").is(1, "another account");
     // Nor do test calls get in between: the watermark would pass over those that are real.
-    run(&mut sync_with(&KEY.replace("live", "test"), &folder, &service), b"")
-        .is(1, "the other mode");
+    let key = KEY.replace("live", "test");
+    let mut testing = sync_into(&folder, ["state", "calls"], &key, &service);
+    run(&mut testing, b"").is(1, "the other mode");
 }
 
 #[test]
 fn a_wrong_command_line_is_named_and_never_shows_a_key() {
-    let cases: [(&[&str], &str); 10] = [
-        (&[], "missing --api"),
-        (&["--api", "example.com", "--key", KEY], "--api"),
-        (
-            &["--api", "http://h", "--state", "x", "--key", "the-one-that-no-output-may-show"],
-            "the key",
-        ),
-        (&["--api", "http://h", "--state", "x"], "SERVICE_API_KEY"),
-        (&["--api", "http://h", "--key", KEY, "--every", "often"], "--every"),
-        (&["--api", "http://h", "--key", KEY, "--sate", "x"], "did you mean --state?"),
-        (&["--api", "http://h", "--key", KEY], "missing --state"),
-        (
-            &["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x"],
-            "--out: the same file",
-        ),
-        (
-            &["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x.new"],
-            "--out: the same file",
-        ),
-        (
-            &["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x.lock"],
-            "--out: the same file",
-        ),
+    let cases = [
+        ("", "missing --api"),
+        ("--api example.com --key KEY", "--api"),
+        ("--api http://h --state x --key the-one-that-no-output-may-show", "the key"),
+        ("--api http://h --state x", "SERVICE_API_KEY"),
+        ("--api http://h --key KEY --every often", "--every"),
+        ("--api http://h --key KEY --sate x", "did you mean --state?"),
+        ("--api http://h --key KEY", "missing --state"),
+        ("--api http://h --key KEY --state x --out x", "--out: the same file"),
+        ("--api http://h --key KEY --state x --out x.new", "--out: the same file"),
+        ("--api http://h --key KEY --state x --out x.lock", "--out: the same file"),
     ];
-    let with = |name: &str, value: OsString| {
+    let with = |name: &str, value: &[u8]| {
         let mut command = example("sync");
-        command.env_remove("SERVICE_API_KEY").env(name, value);
+        command.env_remove("SERVICE_API_KEY").env(name, OsStr::from_bytes(value));
         command
     };
-    refused(|| with("OTHER", "".into()), &cases);
-    let spoilt = OsString::from_vec([KEY.as_bytes(), b"\xff"].concat());
-    refused(|| with("SERVICE_API_KEY", spoilt.clone()), &[(cases[3].0, "is not UTF-8")]);
+    refused(|| with("OTHER", b""), &cases);
+    let spoilt = [KEY.as_bytes(), b"\xff"].concat();
+    refused(|| with("SERVICE_API_KEY", &spoilt), &[(cases[3].0, "is not UTF-8")]);
     let help = run(example("sync").arg("--help"), b"").is(0, "");
     assert!(help.stdout.contains("--state <FILE>"));
 }

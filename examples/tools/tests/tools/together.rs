@@ -1,10 +1,11 @@
 //! The service, a receiver and a sync, as somebody new runs them: three processes, real sockets.
 
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
+use testing::receiver::serving;
 use testing::running::{FJORD, Folder, Running, Service, example, run};
 
 use crate::killing::copied;
@@ -64,18 +65,14 @@ struct Front {
 
 impl Front {
     fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let behind = Arc::new(Mutex::new(None));
         let shared: Arc<Mutex<Option<String>>> = Arc::clone(&behind);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let to = shared.lock().unwrap().clone();
-                let Some(program) = to.and_then(|to| TcpStream::connect(to).ok()) else { continue };
-                let (from, to) = (stream.try_clone().unwrap(), program.try_clone().unwrap());
-                std::thread::spawn(move || pass(from, to));
-                std::thread::spawn(move || pass(program, stream));
-            }
+        let address = serving(move |stream| {
+            let to = shared.lock().unwrap().clone();
+            let Some(program) = to.and_then(|to| TcpStream::connect(to).ok()) else { return };
+            let (from, to) = (stream.try_clone().unwrap(), program.try_clone().unwrap());
+            std::thread::spawn(move || pass(from, to));
+            pass(program, stream);
         });
         Self { address, behind }
     }
