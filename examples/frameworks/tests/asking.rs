@@ -8,6 +8,7 @@ use std::net::{Shutdown, TcpListener};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ::testing::running::lines;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call};
@@ -40,15 +41,11 @@ fn answering(answers: Vec<String>) -> (Client, JoinHandle<Vec<String>>) {
 }
 
 fn http(response: Response<Vec<u8>>) -> String {
-    let (head, body) = response.into_parts();
-    let mut text = format!("HTTP/1.1 {}\r\nconnection: close\r\n", head.status);
-    for (name, value) in &head.headers {
-        if name != "content-length" {
-            text += &format!("{name}: {}\r\n", value.to_str().unwrap());
-        }
-    }
+    let (mut head, body) = response.into_parts();
+    head.headers.insert("content-length", body.len().into());
     let body = String::from_utf8(body).unwrap();
-    format!("{text}content-length: {}\r\n\r\n{body}", body.len())
+    let headers = lines(&head.headers);
+    format!("HTTP/1.1 {}\r\nconnection: close\r\n{headers}\r\n{body}", head.status)
 }
 
 fn account() -> Account {

@@ -76,6 +76,22 @@ impl Outbox {
     }
 }
 
+/// What endpoints do, each at its URL, and the outcome.
+fn endpoints(receiver: &Receiver) -> Vec<(String, Outcome)> {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = |path: &str, reply| receiver.url(path, &[reply]);
+    let status = |status: u16| Outcome::Answered(StatusCode::from_u16(status).unwrap());
+    vec![
+        (url("/204", Reply::Status(204)), status(204)),
+        (url("/endless", Reply::Endless), status(200)),
+        (url("/redirect", Reply::Status(307)), status(307)),
+        (url("/garbage", Reply::Garbage), Outcome::Reset),
+        (url("/close", Reply::Close), Outcome::Reset),
+        (url("/silent", Reply::Nothing), Outcome::TimedOut),
+        (format!("http://{closed}/"), Outcome::Refused),
+    ]
+}
+
 /// Two processes share the rows, and no event is sent twice while both processes live. One process
 /// is killed with attempts in flight. When the leases of these attempts have expired, the other
 /// process makes the same attempts again, and no event is lost.
@@ -118,22 +134,10 @@ fn two_processes_send_each_event_and_one_is_killed() {
 #[test]
 fn what_endpoints_do_is_an_outcome() {
     let (outbox, receiver) = (Outbox::new(), Receiver::start());
-    let closed = {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        format!("http://{}/", free.local_addr().unwrap())
-    };
-    let url = |path: &str, reply| receiver.url(path, &[reply]);
-    let cases = [
-        (url("/204", Reply::Status(204)), "204"),
-        (url("/endless", Reply::Endless), "200"),
-        (url("/redirect", Reply::Status(307)), "307"),
-        (url("/garbage", Reply::Garbage), "reset"),
-        (url("/close", Reply::Close), "reset"),
-        (url("/silent", Reply::Nothing), "timeout"),
-        (closed, "refused"),
-        ("https://192.168.7.7/".to_owned(), "forbidden"),
-        ("https://localhost.lan/".to_owned(), "forbidden"),
-    ];
+    let mut cases = endpoints(&receiver);
+    for forbidden in ["https://192.168.7.7/", "https://localhost.lan/"] {
+        cases.push((forbidden.to_owned(), Outcome::Forbidden));
+    }
     outbox.run(&["register", "acct_1", "https://hooks.example.com/", SECRET]);
     let db = outbox.db();
     for (position, (url, _)) in cases.iter().enumerate() {
@@ -190,27 +194,15 @@ fn reqwest_makes_the_same_of_endpoints() {
     assert!(posting::passing(&target, addresses(&[private, "[::1]:443"]).into_iter()).is_err());
 
     let receiver = Receiver::start();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let status = |status: u16| Outcome::Answered(StatusCode::from_u16(status).unwrap());
     let public = posting::http_client(EndpointUrl::parse).unwrap();
     let loopback = posting::http_client(EndpointUrl::parse_allowing_loopback).unwrap();
-    let local = |path, reply| receiver.url(path, &[reply]).replace("127.0.0.1", "localhost");
-    for (http, url, outcome) in [
-        (&loopback, local("/204", Reply::Status(204)), status(204)),
-        (&loopback, local("/endless", Reply::Endless), status(200)),
-        (&loopback, local("/redirect", Reply::Status(307)), status(307)),
-        (&loopback, local("/garbage", Reply::Garbage), Outcome::Reset),
-        (&loopback, local("/close", Reply::Close), Outcome::Reset),
-        (&loopback, local("/silent", Reply::Nothing), Outcome::TimedOut),
-        (&loopback, format!("http://{closed}/"), Outcome::Refused),
-        (&public, local("/public", Reply::Status(204)), Outcome::Forbidden),
-    ] {
+    let forbidden = (receiver.url("/public", &[Reply::Status(204)]), Outcome::Forbidden);
+    let cases = endpoints(&receiver).into_iter().map(|case| (&loopback, case));
+    for (http, (url, outcome)) in cases.chain([(&public, forbidden)]) {
+        let url = url.replace("127.0.0.1", "localhost");
         let request = Request::post(&url).body(b"{}".to_vec()).unwrap();
-        assert_eq!(
-            runtime.block_on(posting::post(http, request, ATTEMPT_TIMEOUT)),
-            outcome,
-            "{url}"
-        );
+        let made = runtime.block_on(posting::post(http, request, ATTEMPT_TIMEOUT));
+        assert_eq!(made, outcome, "{url}");
     }
     assert_eq!(receiver.got("/elsewhere").len() + receiver.got("/public").len(), 0);
 }
