@@ -5,14 +5,11 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    AbandonedReason, Alert, Delivery, DisabledReason, EndpointChange, EndpointHealth,
-    FAILURES_TO_WARN, FIRST_FAILURES_TO_SUSPECT, Outcome, REMINDER_DAYS, SUSPECT_SPAN,
+    AbandonedReason, Alert, DisabledReason, EndpointChange, EndpointHealth, FAILURES_TO_WARN,
+    FIRST_FAILURES_TO_SUSPECT, Outcome, REMINDER_DAYS, SUSPECT_SPAN,
 };
 
-use super::{
-    BEFORE_LAST, answered, at, attempted, disabled, event, failed_before, failing, record, start,
-    still_disabled,
-};
+use super::{BEFORE_LAST, answered, at, disabled, failing, record, start, still_disabled};
 
 #[test]
 fn five_first_attempts_over_a_minute_make_it_suspect_and_a_2xx_ends_it() {
@@ -47,40 +44,6 @@ fn five_first_attempts_over_a_minute_make_it_suspect_and_a_2xx_ends_it() {
         assert_eq!(change, EndpointChange::Recovered);
         assert_eq!((endpoint.is_suspect(), endpoint.first_failed_at()), (false, None));
         assert_eq!(record(&mut endpoint, 0, answered(200), now(502)), EndpointChange::Unchanged);
-    }
-}
-
-/// A retry, a manual attempt, what is unsent or late: none of it is a first attempt that failed.
-#[test]
-fn only_first_attempts_that_failed_make_it_suspect() {
-    let mut endpoint = EndpointHealth::new(1, start());
-    for second in (0..600).step_by(10) {
-        for failed in 1..BEFORE_LAST {
-            let change = record(&mut endpoint, failed, Outcome::Reset, at(second));
-            assert_eq!(change, EndpointChange::Unchanged, "{failed} at {second}");
-        }
-        let change = record(&mut endpoint, 0, Outcome::Unsent, at(second));
-        assert_eq!(change, EndpointChange::Unchanged, "unsent at {second}");
-    }
-    let mut failed = failed_before(BEFORE_LAST, &endpoint, start());
-    let _ = attempted(&mut failed, &endpoint, answered(500), start(), start());
-    for second in (0..600).step_by(60) {
-        failed.redeliver(&endpoint, at(second)).unwrap();
-        let report = attempted(&mut failed, &endpoint, Outcome::TimedOut, at(second), at(second));
-        assert_eq!(
-            endpoint.record(report, at(second)).unwrap(),
-            EndpointChange::Unchanged,
-            "{second}"
-        );
-    }
-    // Said once more, it is late.
-    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
-    let attempt = delivery.begin(&endpoint, start()).unwrap();
-    for again in 0..3 {
-        let report = delivery.finish(&attempt, Outcome::TimedOut, at(70 * again)).unwrap();
-        let change = endpoint.record(report, at(70 * again)).unwrap();
-        let noted = if again == 0 { EndpointChange::Updated } else { EndpointChange::Unchanged };
-        assert_eq!(change, noted, "{again}");
     }
 }
 

@@ -30,45 +30,8 @@ fn with_more(json: &str) -> String {
     json.replace('}', r#","priority":{"of":[1]}}"#)
 }
 
-fn micros(text: &str) -> Timestamp {
-    Timestamp::from_unix_micros(text.parse().unwrap()).unwrap()
-}
-
-fn delivery_of(columns: &str) -> DeliveryColumns {
-    let columns: Vec<_> = columns.split(' ').collect();
-    let [created, status, at, attempts, manual, generation, version] = columns[..] else {
-        panic!("{columns:?}")
-    };
-    DeliveryColumns {
-        event_created_at: micros(created),
-        status: status.parse().unwrap(),
-        at: micros(at),
-        attempts: attempts.parse().unwrap(),
-        manual: manual.parse().unwrap(),
-        generation: generation.parse().unwrap(),
-        version: version.parse().unwrap(),
-    }
-}
-
-fn endpoint_of(columns: &str) -> EndpointColumns {
-    let columns: Vec<_> = columns.split(' ').collect();
-    // The first five columns of a table that had no others, and what is added to it by default.
-    let ([disabled, since, failures, generation, version], added) = match columns[..] {
-        [a, b, c, d, e] => ([a, b, c, d, e], ["0", "NULL", "0"]),
-        [a, b, c, d, e, f, g, h] => ([a, b, c, d, e], [f, g, h]),
-        _ => panic!("{columns:?}"),
-    };
-    let [first_failures, first_failed_at, reminders] = added;
-    EndpointColumns {
-        disabled: (disabled != "NULL").then(|| disabled.parse().unwrap()),
-        since: micros(since),
-        failures: failures.parse().unwrap(),
-        first_failures: first_failures.parse().unwrap(),
-        first_failed_at: (first_failed_at != "NULL").then(|| micros(first_failed_at)),
-        reminders: reminders.parse().unwrap(),
-        generation: generation.parse().unwrap(),
-        version: version.parse().unwrap(),
-    }
+fn micros(instant: Timestamp) -> String {
+    instant.unix_micros().to_string()
 }
 
 #[test]
@@ -84,16 +47,29 @@ fn stored_forms_of_every_version_are_read_and_written_as_they_were() {
                 assert_eq!(serde_json::from_str(&with_more(json)).ok(), Some(stored), "{line}");
                 let delivery = Delivery::from_columns(7, 1, stored).unwrap();
                 assert_eq!(serde_json::to_string(&delivery).unwrap(), json);
-                assert_eq!(DeliveryColumns::from(delivery), delivery_of(columns), "{line}");
-                seen.insert(delivery.status().as_str());
+                assert_eq!(DeliveryColumns::from(delivery), stored, "{line}");
+                let DeliveryColumns { status, attempts, manual, generation, version, .. } = stored;
+                let [created, at] = [stored.event_created_at, stored.at].map(micros);
+                let counts = format!("{attempts} {manual} {generation} {version}");
+                assert_eq!(format!("{created} {} {at} {counts}", status.as_str()), columns);
+                seen.insert(status.as_str());
             }
             "endpoint" => {
                 let stored: EndpointColumns = read_and_write(json);
                 assert_eq!(serde_json::from_str(&with_more(json)).ok(), Some(stored), "{line}");
                 let endpoint = EndpointHealth::from_columns(1, stored).unwrap();
                 assert_eq!(serde_json::to_string(&endpoint).unwrap(), json);
-                assert_eq!(EndpointColumns::from(endpoint), endpoint_of(columns), "{line}");
-                seen.insert(endpoint.disabled().map_or("active", DisabledReason::as_str));
+                assert_eq!(EndpointColumns::from(endpoint), stored, "{line}");
+                let EndpointColumns { failures, generation, version, reminders, .. } = stored;
+                let disabled = stored.disabled.map_or("NULL", DisabledReason::as_str);
+                let first = stored.first_failed_at.map_or("NULL".into(), micros);
+                let since = micros(stored.since);
+                let all = format!("{disabled} {since} {failures} {generation} {version}");
+                let added = format!(" {} {first} {reminders}", stored.first_failures);
+                // A table that had no others has the first five columns, and these by default.
+                let is_short = added == " 0 NULL 0";
+                assert_eq!(if is_short { all } else { all + &added }, columns);
+                seen.insert(stored.disabled.map_or("active", DisabledReason::as_str));
             }
             "attempt" => _ = read_and_write::<Attempt>(json),
             "log" => _ = read_and_write::<LogEntry>(json),
@@ -110,67 +86,56 @@ fn stored_forms_of_every_version_are_read_and_written_as_they_were() {
 /// What a rolling deployment meets: named, and never guessed at.
 #[test]
 fn a_text_of_a_later_version_is_an_error_that_names_it() {
-    for (text, shown) in
-        [("queued", "\"queued\""), ("Waiting", "\"Waiting\""), ("a\nb", r#""a\nb""#)]
-    {
+    for text in ["queued", "Waiting", "a\nb"] {
+        let says = |field| format!("{field} is {text:?}, which this version does not know");
         let error = text.parse::<DeliveryStatus>().unwrap_err();
         let is_named =
             matches!(&error, ColumnError::Text { field: "status", text: t, .. } if **t == *text);
-        assert!(is_named, "{error}");
-        assert_eq!(
-            error.to_string(),
-            format!("status is {shown}, which this version does not know")
-        );
-        let error = text.parse::<DisabledReason>().unwrap_err();
-        let says = format!("disabled is {shown}, which this version does not know");
-        assert_eq!(error.to_string(), says);
+        assert!(is_named && error.to_string() == says("status"), "{error}");
+        assert_eq!(text.parse::<DisabledReason>().unwrap_err().to_string(), says("disabled"));
     }
 }
 
 #[test]
 fn numbers_that_this_crate_cannot_have_stored_are_refused() {
     let good = DeliveryColumns::from(failed_before(1, &EndpointHealth::new(1, start()), start()));
-    let too_many = i16::from(MAX_ATTEMPTS) + 1;
-    let too_many_firsts = i16::from(FIRST_FAILURES_TO_SUSPECT) + 1;
-    for (bad, field, value, max) in [
-        (
-            DeliveryColumns { attempts: too_many, ..good },
-            "attempts",
-            too_many.into(),
-            MAX_ATTEMPTS.into(),
-        ),
-        (DeliveryColumns { attempts: -1, ..good }, "attempts", -1, MAX_ATTEMPTS.into()),
-        (DeliveryColumns { attempts: 256, ..good }, "attempts", 256, MAX_ATTEMPTS.into()),
-        (DeliveryColumns { generation: -1, ..good }, "generation", -1, i32::MAX),
-        (DeliveryColumns { version: i32::MIN, ..good }, "version", i32::MIN, i32::MAX),
-    ] {
-        check(Delivery::from_columns(7, 1, bad).unwrap_err(), field, value, max);
-    }
+    let (attempts, firsts) = (i16::from(MAX_ATTEMPTS), i16::from(FIRST_FAILURES_TO_SUSPECT));
+    let deliveries = [
+        (DeliveryColumns { attempts: attempts + 1, ..good }, "attempts", i32::from(attempts) + 1),
+        (DeliveryColumns { attempts: -1, ..good }, "attempts", -1),
+        (DeliveryColumns { attempts: 256, ..good }, "attempts", 256),
+        (DeliveryColumns { generation: -1, ..good }, "generation", -1),
+        (DeliveryColumns { version: i32::MIN, ..good }, "version", i32::MIN),
+    ]
+    .map(|(bad, field, value)| (Delivery::from_columns(7, 1, bad).unwrap_err(), field, value));
     let good = EndpointColumns::from(EndpointHealth::new(1, start()));
-    for (bad, field, value, max) in [
-        (EndpointColumns { failures: 21, ..good }, "failures", 21, 20),
-        (EndpointColumns { failures: -1, ..good }, "failures", -1, 20),
+    let endpoints = [
+        (EndpointColumns { failures: 21, ..good }, "failures", 21),
+        (EndpointColumns { failures: -1, ..good }, "failures", -1),
         (
-            EndpointColumns { first_failures: too_many_firsts, ..good },
+            EndpointColumns { first_failures: firsts + 1, ..good },
             "first_failures",
-            too_many_firsts.into(),
-            FIRST_FAILURES_TO_SUSPECT.into(),
+            i32::from(firsts) + 1,
         ),
-        (EndpointColumns { reminders: 3, ..good }, "reminders", 3, 2),
-        (EndpointColumns { generation: -7, ..good }, "generation", -7, i32::MAX),
-        (EndpointColumns { version: -1, ..good }, "version", -1, i32::MAX),
-    ] {
-        check(EndpointHealth::from_columns(1, bad).unwrap_err(), field, value, max);
+        (EndpointColumns { reminders: 3, ..good }, "reminders", 3),
+        (EndpointColumns { generation: -7, ..good }, "generation", -7),
+        (EndpointColumns { version: -1, ..good }, "version", -1),
+    ]
+    .map(|(bad, field, value)| (EndpointHealth::from_columns(1, bad).unwrap_err(), field, value));
+    for (error, field, value) in deliveries.into_iter().chain(endpoints) {
+        let most = match field {
+            "attempts" => attempts.into(),
+            "first_failures" => firsts.into(),
+            "failures" => 20,
+            "reminders" => 2,
+            _ => i32::MAX,
+        };
+        let ColumnError::Number { field: name, value: told, max, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!((name, told, max), (field, value, most));
+        assert_eq!(error.to_string(), format!("{field} is {value}, not from 0 to {most}"));
     }
-}
-
-#[track_caller]
-fn check(error: ColumnError, field: &str, value: i32, max: i32) {
-    assert!(
-        matches!(error, ColumnError::Number { field: f, value: v, max: m, .. } if (f, v, m) == (field, value, max)),
-        "{error}"
-    );
-    assert_eq!(error.to_string(), format!("{field} is {value}, not from 0 to {max}"));
 }
 
 /// An `integer` column holds every version: after the largest one comes 0.
@@ -208,10 +173,8 @@ fn no_count_is_written_that_is_refused_when_it_is_read() {
     let full =
         EndpointColumns { failures: 20, ..EndpointColumns::from(EndpointHealth::new(1, start())) };
     let mut endpoint = EndpointHealth::from_columns(1, full).unwrap();
-    assert_eq!(
-        record(&mut endpoint, BEFORE_LAST, Outcome::TimedOut, start()),
-        EndpointChange::Disabled(DisabledReason::Failing)
-    );
+    let seen = record(&mut endpoint, BEFORE_LAST, Outcome::TimedOut, start());
+    assert_eq!(seen, EndpointChange::Disabled(DisabledReason::Failing));
     let written = EndpointColumns::from(endpoint);
     assert_eq!(written.failures, 20);
     assert_eq!(EndpointHealth::from_columns(1, written), Ok(endpoint));
@@ -241,13 +204,9 @@ fn parking_touches_only_what_no_one_may_send() {
     ] {
         let mut parked = row;
         assert_eq!(parked.park(&endpoint, now), parks, "{name}");
-        match parks {
-            true => assert_eq!(
-                (parked.status(), parked.ended_at()),
-                (DeliveryStatus::Parked, Some(now))
-            ),
-            false => assert_eq!(parked, row, "{name}"),
-        }
+        assert_eq!(parked != row, parks, "{name}");
+        let ends = (parked.status(), parked.ended_at());
+        assert!(!parks || ends == (DeliveryStatus::Parked, Some(now)), "{name}");
     }
 }
 

@@ -43,7 +43,7 @@ struct Naive {
 impl Naive {
     /// `None`: a warning with the count.
     fn expect(&mut self, event: Event) -> Option<EndpointChange> {
-        if let Some(_reason) = self.disabled {
+        if self.disabled.is_some() {
             if let Enable = event {
                 *self = Self { count: 0, disabled: None, enabled_before: true };
             }
@@ -97,23 +97,18 @@ fn every_sequence_of_events_from_every_count() {
                 let before = endpoint;
                 let now = at(step);
                 // What arrives at a disabled endpoint is of an attempt that was in flight.
-                let as_begun = |failures, outcome| {
-                    let mut delivery = failed_before(failures, &begun, start());
-                    attempted(&mut delivery, &begun, outcome, start(), now)
+                let sender = if endpoint.is_active() { endpoint } else { begun };
+                let heard = match event {
+                    Success => Some(report(&sender, 0, answered(200))),
+                    LastFailure => Some(report(&sender, BEFORE_LAST, Outcome::TimedOut)),
+                    EarlyFailure => Some(report(&sender, 4, Outcome::TimedOut)),
+                    Gone => Some(report(&sender, 0, answered(410))),
+                    StaleFailure => Some(stale),
+                    Enable => None,
                 };
-                let fresh = |failures, outcome| match endpoint.is_active() {
-                    true => report(&endpoint, failures, outcome),
-                    false => as_begun(failures, outcome),
-                };
-                let change = match event {
-                    Success => endpoint.record(fresh(0, answered(200)), now).unwrap(),
-                    LastFailure => {
-                        endpoint.record(fresh(BEFORE_LAST, Outcome::TimedOut), now).unwrap()
-                    }
-                    EarlyFailure => endpoint.record(fresh(4, Outcome::TimedOut), now).unwrap(),
-                    Gone => endpoint.record(fresh(0, answered(410)), now).unwrap(),
-                    StaleFailure => endpoint.record(stale, now).unwrap(),
-                    Enable => {
+                let change = match heard {
+                    Some(report) => endpoint.record(report, now).unwrap(),
+                    None => {
                         let enabled = endpoint.enable(now);
                         assert_eq!(enabled.is_some(), naive.disabled.is_some(), "sequence {code}");
                         EndpointChange::Unchanged
@@ -133,63 +128,71 @@ fn every_sequence_of_events_from_every_count() {
     }
 }
 
-/// D-53, D-55, D-102: what was pending is parked, what comes is skipped, and enabling sends neither.
+/// D-53, D-55, D-83, D-102: what was pending is parked, what comes is skipped, and enabling sends neither.
 #[test]
 fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
-    let mut endpoint = EndpointHealth::new(1, start());
-    let mut waiting = failed_before(2, &endpoint, start());
-    let mut later = Delivery::accept(&event(start()), &endpoint, at(500));
-    let mut sending = Delivery::accept(&event(start()), &endpoint, start());
-    let in_flight = sending.begin(&endpoint, start()).unwrap();
-    let mut dead = Delivery::accept(&event(start()), &endpoint, start());
-    let _ = dead.begin(&endpoint, start()).unwrap();
+    for reason in [DisabledReason::Gone, DisabledReason::Paused] {
+        let mut endpoint = EndpointHealth::new(1, start());
+        let _ = record(&mut endpoint, BEFORE_LAST, Outcome::Tls, start());
+        let mut waiting = failed_before(2, &endpoint, start());
+        let mut later = Delivery::accept(&event(start()), &endpoint, at(500));
+        let mut sending = Delivery::accept(&event(start()), &endpoint, start());
+        let in_flight = sending.begin(&endpoint, start()).unwrap();
+        let mut dead = Delivery::accept(&event(start()), &endpoint, start());
+        let _ = dead.begin(&endpoint, start()).unwrap();
 
-    assert_eq!(
-        record(&mut endpoint, 0, answered(410), at(1)),
-        EndpointChange::Disabled(DisabledReason::Gone)
-    );
+        let version = endpoint.version();
+        let change = match reason {
+            DisabledReason::Paused => endpoint.pause(at(1)),
+            _ => record(&mut endpoint, 0, answered(410), at(1)),
+        };
+        assert_eq!(change, EndpointChange::Disabled(reason));
+        assert_ne!(endpoint.version(), version, "{reason:?}");
+        let before = endpoint;
+        assert_eq!(endpoint.pause(at(2)), EndpointChange::Unchanged, "{reason:?}");
+        assert_eq!((endpoint, endpoint.since()), (before, at(1)), "as it was first disabled");
+        assert_eq!((endpoint.disabled(), endpoint.failures()), (Some(reason), 1), "untouched");
 
-    assert_eq!(waiting.begin(&endpoint, at(2)), Err(BeginError::Parked));
-    assert_eq!((waiting.status(), waiting.ended_at()), (DeliveryStatus::Parked, Some(at(2))));
-    // Before it is due, too: a host may park them all at once.
-    assert_eq!(later.begin(&endpoint, at(2)), Err(BeginError::Parked));
-    // Also while an attempt is in flight, the endpoint is named first, whether it is disabled or deleted.
-    let mut deleted = endpoint;
-    let _ = deleted.delete(at(2));
-    for disabled in [&endpoint, &deleted] {
-        let refused = sending.begin(disabled, at(2));
-        assert!(
-            matches!(refused, Err(BeginError::Disabled { until, .. }) if until == at(30)),
-            "{refused:?}"
-        );
+        assert_eq!(waiting.begin(&endpoint, at(2)), Err(BeginError::Parked));
+        assert_eq!((waiting.status(), waiting.ended_at()), (DeliveryStatus::Parked, Some(at(2))));
+        // Before it is due, too: a host may park them all at once.
+        assert_eq!(later.begin(&endpoint, at(2)), Err(BeginError::Parked));
+        // Also while an attempt is in flight, the endpoint is named first, whether it is disabled or deleted.
+        let mut deleted = endpoint;
+        let _ = deleted.delete(at(2));
+        for disabled in [&endpoint, &deleted] {
+            let refused = sending.begin(disabled, at(2)).unwrap_err();
+            let named = matches!(refused, BeginError::Disabled { until, .. } if until == at(30));
+            assert!(named, "{reason:?}: {refused:?}");
+        }
+        // The attempt in flight is heard: it enables nothing, but the receiver has the event.
+        let report = sending.finish(&in_flight, answered(200), at(3)).unwrap();
+        assert_eq!((report.is_late(), sending.status()), (false, DeliveryStatus::Delivered));
+        assert_eq!(endpoint.record(report, at(3)).unwrap(), EndpointChange::Unchanged);
+        assert!(!endpoint.is_active());
+
+        let mut skipped = Delivery::accept(&event(at(4)), &endpoint, at(4));
+        assert_eq!(skipped.status(), DeliveryStatus::Skipped);
+        assert_eq!(skipped.begin(&endpoint, at(5)), Err(BeginError::Ended));
+
+        let missed = endpoint.enable(at(100)).unwrap();
+        assert_eq!((endpoint.failures(), endpoint.since(), endpoint.generation()), (0, at(100), 1));
+        assert_eq!(endpoint.enable(at(101)), None);
+        // The sender died before the disabling: its delivery is of the endpoint's former life.
+        assert_eq!(dead.begin(&endpoint, at(100)), Err(BeginError::Parked));
+        for delivery in [&mut waiting, &mut later, &mut skipped, &mut dead] {
+            let row = format!("{reason:?}: {delivery:?}");
+            assert_eq!(delivery.begin(&endpoint, at(200)), Err(BeginError::Ended), "{row}");
+            assert!(missed.includes(delivery), "{row}");
+            assert_eq!(delivery.redeliver(&endpoint, at(300)), Ok(()), "{row}");
+            assert!(!missed.includes(delivery), "pending again: {row}");
+            assert!(delivery.begin(&endpoint, at(300)).unwrap().is_manual(), "{row}");
+        }
+        assert!(!missed.includes(&sending));
+
+        let fresh = Delivery::accept(&event(at(301)), &endpoint, at(301));
+        assert_eq!(fresh.status(), DeliveryStatus::Waiting);
     }
-    // The attempt in flight is heard: it enables nothing, but the receiver has the event.
-    let report = sending.finish(&in_flight, answered(200), at(3)).unwrap();
-    assert_eq!((report.is_late(), sending.status()), (false, DeliveryStatus::Delivered));
-    assert_eq!(endpoint.record(report, at(3)).unwrap(), EndpointChange::Unchanged);
-    assert!(!endpoint.is_active());
-
-    let mut skipped = Delivery::accept(&event(at(4)), &endpoint, at(4));
-    assert_eq!(skipped.status(), DeliveryStatus::Skipped);
-    assert_eq!(skipped.begin(&endpoint, at(5)), Err(BeginError::Ended));
-
-    let missed = endpoint.enable(at(100)).unwrap();
-    assert_eq!((endpoint.failures(), endpoint.since(), endpoint.generation()), (0, at(100), 1));
-    assert_eq!(endpoint.enable(at(101)), None);
-    // The sender died before the disabling: its delivery is of the endpoint's former life.
-    assert_eq!(dead.begin(&endpoint, at(100)), Err(BeginError::Parked));
-    for delivery in [&mut waiting, &mut later, &mut skipped, &mut dead] {
-        let row = format!("{delivery:?}");
-        assert_eq!(delivery.begin(&endpoint, at(200)), Err(BeginError::Ended), "{row}");
-        assert!(missed.includes(delivery), "{row}");
-        assert_eq!(delivery.redeliver(&endpoint, at(300)), Ok(()), "{row}");
-        assert!(!missed.includes(delivery), "pending again: {row}");
-        assert!(delivery.begin(&endpoint, at(300)).unwrap().is_manual(), "{row}");
-    }
-    assert!(!missed.includes(&sending));
-
-    let fresh = Delivery::accept(&event(at(301)), &endpoint, at(301));
-    assert_eq!(fresh.status(), DeliveryStatus::Waiting);
 }
 
 /// D-55, D-56: what an endpoint missed is told by its life, whatever the clocks of those who accepted
@@ -199,10 +202,8 @@ fn what_was_missed_is_told_by_the_life_it_was_of() {
     let mut endpoint = EndpointHealth::new(1, start());
     let disable = |endpoint: &mut EndpointHealth, now| {
         let gone = report(endpoint, 0, answered(410));
-        assert_eq!(
-            endpoint.record(gone, now).unwrap(),
-            EndpointChange::Disabled(DisabledReason::Gone)
-        );
+        let seen = endpoint.record(gone, now).unwrap();
+        assert_eq!(seen, EndpointChange::Disabled(DisabledReason::Gone));
     };
     // Skipped in an earlier life, and left there by the owner.
     disable(&mut endpoint, at(1));

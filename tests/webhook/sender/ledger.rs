@@ -45,7 +45,6 @@ pub(super) struct Account {
 pub(super) struct Step {
     pub(super) of: usize,
     pub(super) number: u8,
-    pub(super) manual: bool,
     /// How often the endpoint had been enabled when it began.
     pub(super) life: u8,
     pub(super) outcome: Outcome,
@@ -106,7 +105,7 @@ impl Ledger {
     /// changed nothing.
     pub(super) fn note(&mut self, step: Step, unmoved: bool, now: Timestamp) -> Option<Alert> {
         let counts = !step.late && step.outcome != Outcome::Unsent;
-        let failed = counts && !step.manual && step.outcome == Outcome::Reset;
+        let failed = counts && step.outcome == Outcome::Reset;
         self.each[step.of].charged += u8::from(failed);
         self.each[step.of].delivered |= step.status == DeliveryStatus::Delivered;
         if self.disabled.is_some() || self.life != step.life || unmoved {
@@ -201,6 +200,10 @@ pub(super) fn properties(past: &Past) -> Vec<Property<Rules>> {
         Property::always("a reminder is due exactly when it should be", |_, world: &World| {
             // A clock that was ahead may have disabled it.
             world.ledger.disabled_at > world.now || world.reminds()
+        }),
+        Property::sometimes("refused by a version", |_, world: &World| world.refused),
+        Property::sometimes("unwritten, and changed since it was read", |_, world: &World| {
+            world.unwritten
         }),
     ];
     if past.firsts > 0 {

@@ -19,12 +19,11 @@ const BY: RecoveryBy = RecoveryBy::Dashboard;
 /// The condition as the page of `RecoveryFilter` has it in SQL, over the columns.
 fn sql(missed: &RecoveryFilter, row: &DeliveryColumns) -> bool {
     let created_at = row.event_created_at;
+    let is_of_that = missed.ended_generation().is_none_or(|ended| row.generation == ended);
+    let is_recent = created_at >= missed.failed_from();
     let ended = missed.statuses().contains(&row.status)
-        && missed
-            .ended_generation()
-            .is_none_or(|ended_generation| row.generation == ended_generation)
-        && (["parked", "skipped"].contains(&row.status.as_str())
-            || created_at >= missed.failed_from());
+        && is_of_that
+        && (["parked", "skipped"].contains(&row.status.as_str()) || is_recent);
     let pending = ["waiting", "sending"].contains(&row.status.as_str())
         && missed.active_generation().is_some_and(|active| row.generation != active);
     created_at >= missed.from() && created_at < missed.until() && (ended || pending)
@@ -33,6 +32,7 @@ fn sql(missed: &RecoveryFilter, row: &DeliveryColumns) -> bool {
 /// A statement finds what the predicate includes, whatever the row is.
 #[test]
 fn the_condition_for_a_statement_is_the_predicate() {
+    use DeliveryStatus::{Delivered, Failed, Skipped};
     let mut dice = Dice::new(7);
     let (mut found, mut pending) = (0, 0);
     for round in 0..200 {
@@ -48,11 +48,7 @@ fn the_condition_for_a_statement_is_the_predicate() {
         let enabled = enabled.unwrap();
         let (from, until) = (at(dice.below(100_000)), at(dice.below(200_000)));
         let range = RecoveryFilter::between(from, until, at(110_000));
-        let of_two = range.clone().with_statuses([
-            DeliveryStatus::Skipped,
-            DeliveryStatus::Delivered,
-            DeliveryStatus::Failed,
-        ]);
+        let of_two = range.clone().with_statuses([Skipped, Delivered, Failed]);
         for missed in [&enabled, &range, &range.clone().with_endpoint(&endpoint), &of_two] {
             let instants = [missed.from(), missed.failed_from(), at(dice.below(200_000))];
             let columns = DeliveryColumns {
@@ -68,7 +64,7 @@ fn the_condition_for_a_statement_is_the_predicate() {
             assert_eq!(sql(missed, &columns), missed.includes(&row), "round {round}: {row:?}");
             found += usize::from(missed.includes(&row));
             pending += usize::from(missed.includes(&row) && row.is_pending());
-            assert!(!missed.includes(&row) || row.status() != DeliveryStatus::Delivered, "{row:?}");
+            assert!(!missed.includes(&row) || row.status() != Delivered, "{row:?}");
         }
     }
     assert!(found > 50 && pending > 10, "{found} {pending}");
@@ -76,22 +72,11 @@ fn the_condition_for_a_statement_is_the_predicate() {
 
 #[test]
 fn a_range_is_left_with_the_statuses_and_types_that_are_asked_for() {
+    use DeliveryStatus::{Delivered, Failed, Gone, Parked, Skipped, Waiting};
     let all = RecoveryFilter::between(start(), at(100), at(100));
-    assert_eq!(
-        all.statuses(),
-        [
-            DeliveryStatus::Failed,
-            DeliveryStatus::Gone,
-            DeliveryStatus::Parked,
-            DeliveryStatus::Skipped
-        ]
-    );
-    let some = all.clone().with_statuses([
-        DeliveryStatus::Parked,
-        DeliveryStatus::Delivered,
-        DeliveryStatus::Waiting,
-    ]);
-    assert_eq!(some.statuses(), [DeliveryStatus::Parked]);
+    assert_eq!(all.statuses(), [Failed, Gone, Parked, Skipped]);
+    let some = all.clone().with_statuses([Parked, Delivered, Waiting]);
+    assert_eq!(some.statuses(), [Parked]);
     assert!(all.includes_type(&EventType::Ping), "all types");
     let calls = all.with_types([EventType::CallEnded]);
     assert!(calls.includes_type(&EventType::CallEnded) && !calls.includes_type(&EventType::Ping));
@@ -234,11 +219,8 @@ fn a_recovery_ends_where_its_plan_does() {
         let step = RecoveryStep { room: 1, found: &rows[1..], endpoint: &endpoint, plan };
         let writes = recovery.step(step, at(61)).unwrap();
         let status = if goes_on { RecoveryStatus::Running } else { RecoveryStatus::Downgraded };
-        assert_eq!(
-            (recovery.status(), writes.len()),
-            (status, usize::from(goes_on)),
-            "{by:?} {plan:?}"
-        );
+        let seen = (recovery.status(), writes.len());
+        assert_eq!(seen, (status, usize::from(goes_on)), "{by:?} {plan:?}");
     }
 }
 
@@ -249,10 +231,8 @@ fn a_recovery_ends_with_its_endpoint_its_owner_and_its_events() {
     let _ = paused.pause(at(61));
     let mut enabled = paused;
     let _ = enabled.enable(at(62));
-    assert_eq!(
-        missed.clone().recover::<u64>(BY, PLAN, &paused, at(61)),
-        Err(RecoverError::Disabled)
-    );
+    let seen = missed.clone().recover::<u64>(BY, PLAN, &paused, at(61));
+    assert_eq!(seen, Err(RecoverError::Disabled));
     let last = at(60).saturating_add(RETENTION);
     let before = last.saturating_sub(Duration::from_nanos(1));
     for (name, endpoint, now, status) in [

@@ -49,11 +49,8 @@ fn a_row_remembers_the_version_that_is_stored() {
     let attempt = row.begin(&endpoint, start()).unwrap();
     let _ = row.finish(&attempt, answered(500), at(1)).unwrap();
     assert_eq!(row.if_version(), Some(i32::try_from(stored).unwrap()));
-    assert_eq!(
-        (row.into_stored(), row.version()),
-        (row, stored + 2),
-        "the same to whoever reads it"
-    );
+    let seen = (row.into_stored(), row.version());
+    assert_eq!(seen, (row, stored + 2), "the same to whoever reads it");
     assert_eq!(row.into_stored().if_version(), None, "stored");
     // What is put in the place of a row brings its own condition.
     let other = failed_before(2, &endpoint, start()).into_stored();
@@ -105,18 +102,9 @@ fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
     let before = waiting;
     let refused = waiting.begin(&there, start());
     assert_eq!(refused, Err(BeginError::Mismatch(MismatchError::Endpoint)));
-    let mut paused = there;
-    let _ = paused.pause(start());
-    assert!(!waiting.park(&paused, start()));
+    assert!(!waiting.park(&paused(there), start()));
     let mut gone = waiting;
-    let _ = gone.park(
-        &{
-            let mut paused = here;
-            let _ = paused.pause(start());
-            paused
-        },
-        start(),
-    );
+    assert!(gone.park(&paused(here), start()));
     let refused = gone.redeliver(&there, start());
     assert_eq!(refused, Err(RedeliverError::Mismatch(MismatchError::Endpoint)));
     assert_eq!(waiting, before);
@@ -308,20 +296,11 @@ fn what_a_batch_disables_is_parked_in_it() {
         ended(3, 9, attempts[2], answered(410)),
     ];
     let settled = settle(&all, &rows, &BTreeMap::from([(9, endpoint)]));
+    use DeliveryStatus::{Gone, Parked};
     let statuses: Vec<_> = settled.deliveries.iter().map(|(id, row)| (*id, row.status())).collect();
-    assert_eq!(
-        statuses,
-        [(1, DeliveryStatus::Parked), (2, DeliveryStatus::Parked), (3, DeliveryStatus::Gone)]
-    );
+    assert_eq!(statuses, [(1, Parked), (2, Parked), (3, Gone)]);
     let log: Vec<_> = settled.log.iter().map(|(_, entry)| (entry.status, entry.next_at)).collect();
-    assert_eq!(
-        log,
-        [
-            (DeliveryStatus::Parked, None),
-            (DeliveryStatus::Parked, None),
-            (DeliveryStatus::Gone, None)
-        ]
-    );
+    assert_eq!(log, [(Parked, None), (Parked, None), (Gone, None)]);
     assert_eq!(settled.disabled, [(9, DisabledReason::Gone)]);
     assert!(settled.again.is_empty());
     assert_eq!(settled.deliveries[0].1.attempts(), 2, "the failure before it counts");
@@ -345,6 +324,11 @@ fn a_batch_of_one_is_the_steps_of_the_page() {
     assert!(
         settled.endpoints.is_empty() && settled.alerts.is_empty() && settled.unknown.is_empty()
     );
+}
+
+fn paused(mut endpoint: EndpointHealth) -> EndpointHealth {
+    let _ = endpoint.pause(start());
+    endpoint
 }
 
 fn below(dice: &mut Dice, bound: usize) -> usize {

@@ -100,11 +100,3 @@ fn rows_that_are_not_ours_are_refused() {
     let error = endpoint_from(&without).unwrap_err().to_string();
     assert!(error.starts_with("missing field `disabled`"), "{error}");
 }
-
-/// Small enough for a million of them in a process.
-#[test]
-fn the_values_are_small() {
-    assert!(size_of::<Delivery>() <= 64, "{}", size_of::<Delivery>());
-    assert!(size_of::<EndpointHealth>() <= 64, "{}", size_of::<EndpointHealth>());
-    assert!(size_of::<Attempt>() <= 80, "{}", size_of::<Attempt>());
-}

@@ -13,8 +13,7 @@ use call_assistant::webhook::sender::{
 };
 use stateright::{Model, Property};
 
-use super::ledger::{self, Ledger, Step};
-use super::owned::Mistake;
+use super::ledger::{self, Ledger};
 use super::{BEFORE_LAST, answered, failed_before, longest_wait, record, start, still_disabled};
 
 /// What the world holds when it begins, how much may happen in it, and how attempts begin.
@@ -24,7 +23,6 @@ pub(super) struct Rules {
     pub(super) budget: Budget,
     /// Whether attempts are begun in memory. If not, beginning is stored.
     pub(super) owned: bool,
-    pub(super) mistake: Option<Mistake>,
 }
 
 /// How often what may happen does.
@@ -34,33 +32,13 @@ pub(super) struct Budget {
     pub(super) ticks: u8,
     pub(super) days: u8,
     pub(super) enables: u8,
-    pub(super) redeliveries: u8,
     pub(super) repeats: u8,
     pub(super) unsent: u8,
     pub(super) jumps: u8,
 }
 
-pub(super) const BUDGET: Budget = Budget {
-    crashes: 1,
-    ticks: 1,
-    days: 0,
-    enables: 0,
-    redeliveries: 0,
-    repeats: 0,
-    unsent: 0,
-    jumps: 0,
-};
-
-pub(super) const EVERYTHING: Budget = Budget {
-    crashes: 2,
-    ticks: 2,
-    days: 0,
-    enables: 1,
-    redeliveries: 1,
-    repeats: 1,
-    unsent: 1,
-    jumps: 0,
-};
+pub(super) const BUDGET: Budget =
+    Budget { crashes: 1, ticks: 1, days: 0, enables: 0, repeats: 0, unsent: 0, jumps: 0 };
 
 /// What happened before the world begins.
 #[derive(Clone, Debug)]
@@ -117,8 +95,8 @@ pub(super) struct Job {
     pub(super) attempt: Attempt,
     /// How often the endpoint had been enabled when the sender read it.
     pub(super) life: u8,
-    /// Both rows as they were read before the attempt.
-    pub(super) read: (Held, EndpointHealth),
+    /// The row as it was read before the attempt.
+    pub(super) read: Held,
     /// Whether there was an instant, since the end of the attempt, at which its outcome changed
     /// nothing.
     pub(super) unmoved: bool,
@@ -138,17 +116,11 @@ pub(super) enum Action {
     Remind(usize),
     StoreReminder(usize),
     Park(usize),
-    Outside(Outside),
-}
-
-/// What no process does.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Outside {
+    /// What no process does.
     SetClock(usize),
     Tick,
     Day,
     Enable,
-    Redeliver(usize),
 }
 
 impl Model for Rules {
@@ -163,11 +135,8 @@ impl Model for Rules {
         for (at, sender) in world.senders.iter().enumerate() {
             match sender {
                 Idle => {
-                    let found = (0..world.rows.len()).filter(|of| {
-                        let waits = world.rows[*of].status() == DeliveryStatus::Waiting;
-                        let searched = waits || self.mistake != Some(Mistake::WaitingAlone);
-                        searched && world.is_due(*of, world.clock(at))
-                    });
+                    let now = world.clock(at);
+                    let found = (0..world.rows.len()).filter(|of| world.is_due(*of, now));
                     actions.extend(found.map(|of| Action::Look(at, of)));
                     if self.budget.days > 0 {
                         actions.push(Action::Remind(at));
@@ -199,7 +168,7 @@ impl Model for Rules {
         let parks = |row: &Delivery| { *row }.park(&world.endpoint, world.now);
         let parked = (0..world.rows.len()).filter(|of| parks(&world.rows[*of]));
         actions.extend(parked.map(Action::Park));
-        actions.extend(world.outside().into_iter().map(Action::Outside));
+        actions.extend(world.outside());
     }
 
     fn within_boundary(&self, world: &World) -> bool {
@@ -226,11 +195,7 @@ impl Model for Rules {
             }
             Action::LookAgain(at) => {
                 let Heard(job, outcome) = world.senders[at] else { return None };
-                let endpoint = match self.mistake {
-                    Some(Mistake::EndpointReadEarly) => job.read.1,
-                    _ => world.endpoint,
-                };
-                world.senders[at] = Ready(job, outcome, endpoint);
+                world.senders[at] = Ready(job, outcome, world.endpoint);
             }
             Action::Store(at) => self.settle(&mut world, at),
             Action::Repeat(at) => {
@@ -252,8 +217,7 @@ impl Model for Rules {
             Action::StoreReminder(at) => {
                 let Reminding(row, told, then) = world.senders[at] else { return None };
                 world.senders[at] = Idle;
-                let blind = self.mistake == Some(Mistake::ReminderWithoutVersion);
-                if blind || is_version(world.endpoint.version(), row.if_version()) {
+                if is_version(world.endpoint.version(), row.if_version()) {
                     world.endpoint = row.into_stored();
                     world.ledger.reminds(told, then);
                 }
@@ -262,7 +226,7 @@ impl Model for Rules {
                 let (endpoint, now) = (world.endpoint, world.now);
                 assert!(world.rows[of].park(&endpoint, now));
             }
-            Action::Outside(what) => world.happens(what)?,
+            outside => world.happens(outside)?,
         }
         for at in 0..2 {
             let now = world.clock(at);
@@ -281,7 +245,6 @@ impl Model for Rules {
                 world.endpoint.disabled() == Some(DisabledReason::Failing)
             }));
         }
-        all.extend(super::owned::properties());
         all
     }
 }
@@ -304,23 +267,7 @@ impl Rules {
                 world.ledger.broken = Some("sent by who knew that the endpoint is disabled");
             }
             let life = u8::try_from(endpoint.generation()).unwrap();
-            let read = (held(row), endpoint);
-            world.senders[at] = Begun(Job { of, attempt, life, read, unmoved: false });
-        }
-    }
-}
-
-impl Job {
-    /// What the specification asks of an attempt whose end is stored.
-    pub(super) fn step(&self, outcome: Outcome, late: bool, status: DeliveryStatus) -> Step {
-        Step {
-            of: self.of,
-            number: self.attempt.number(),
-            manual: self.attempt.is_manual(),
-            life: self.life,
-            outcome,
-            late,
-            status,
+            world.senders[at] = Begun(Job { of, attempt, life, read: held(row), unmoved: false });
         }
     }
 }
@@ -360,57 +307,43 @@ impl World {
         self.rows[of].due(now).is_some_and(|due| due <= now)
     }
 
-    fn outside(&self) -> Vec<Outside> {
-        let mut all = Vec::new();
-        for at in 0..2 {
-            if self.left.jumps > 0 || self.ahead[at] {
-                all.push(Outside::SetClock(at));
-            }
-        }
+    fn outside(&self) -> Vec<Action> {
+        let jumps = (0..2).filter(|at| self.left.jumps > 0 || self.ahead[*at]);
+        let mut all: Vec<_> = jumps.map(Action::SetClock).collect();
         let later = |of| !self.is_due(of, self.now) && self.rows[of].is_pending();
         if self.left.ticks > 0 && (0..self.rows.len()).any(later) {
-            all.push(Outside::Tick);
+            all.push(Action::Tick);
         }
         if self.left.days > 0 && !self.endpoint.is_active() {
-            all.push(Outside::Day);
+            all.push(Action::Day);
         }
         if self.left.enables > 0 && !self.endpoint.is_active() {
-            all.push(Outside::Enable);
-        }
-        for (of, row) in self.rows.iter().enumerate() {
-            let mut row = *row;
-            if self.left.redeliveries > 0 && row.redeliver(&self.endpoint, self.now).is_ok() {
-                all.push(Outside::Redeliver(of));
-            }
+            all.push(Action::Enable);
         }
         all
     }
 
-    fn happens(&mut self, what: Outside) -> Option<()> {
+    fn happens(&mut self, what: Action) -> Option<()> {
         match what {
-            Outside::SetClock(at) => {
+            Action::SetClock(at) => {
                 self.left.jumps -= u8::from(!self.ahead[at]);
                 self.ahead[at] = !self.ahead[at];
             }
-            Outside::Tick => {
+            Action::Tick => {
                 self.left.ticks -= 1;
                 let due = self.rows.iter().filter_map(|row| row.due(self.now));
                 self.now = due.filter(|due| *due > self.now).min()?;
             }
-            Outside::Day => {
+            Action::Day => {
                 self.left.days -= 1;
                 self.now = self.now.saturating_add(Duration::from_secs(86_400));
             }
-            Outside::Enable => {
+            Action::Enable => {
                 self.left.enables -= 1;
                 let _ = self.endpoint.enable(self.now)?;
                 self.ledger.enabled();
             }
-            Outside::Redeliver(of) => {
-                self.left.redeliveries -= 1;
-                let endpoint = self.endpoint;
-                self.rows[of].redeliver(&endpoint, self.now).unwrap();
-            }
+            _ => return None,
         }
         Some(())
     }

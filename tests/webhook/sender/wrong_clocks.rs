@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    ATTEMPT_LEASE, BeginError, Delivery, DeliveryStatus, DueDelivery, DueKind, EndedAttempt,
-    EndpointHealth, Outcome, Planner, RETRY_WAITS, RedeliverError, RetrySchedule, SenderLimits,
+    ATTEMPT_LEASE, BeginError, Delivery, DeliveryStatus, EndedAttempt, EndpointHealth, Planner,
+    RETRY_WAITS, RedeliverError, RetrySchedule, SenderLimits,
 };
 
+use super::planner::pending;
 use super::{BEFORE_LAST, answered, at, attempted, event, failed_before, longest_wait, start};
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
@@ -16,50 +17,6 @@ const NANO: Duration = Duration::from_nanos(1);
 
 fn next_year() -> Timestamp {
     start().saturating_add(YEAR)
-}
-
-/// A clock a year ahead in each step that stores an instant: the next correct clock goes on.
-#[test]
-fn a_clock_a_year_ahead_delays_nothing() {
-    let endpoint = EndpointHealth::new(1, start());
-    let accepted = Delivery::accept(&event(start()), &endpoint, next_year());
-    let mut begun = failed_before(2, &endpoint, start());
-    let lost = begun.begin(&endpoint, next_year()).unwrap();
-    let mut finished = failed_before(1, &endpoint, start());
-    let _ = attempted(&mut finished, &endpoint, Outcome::Reset, start(), next_year());
-    let mut unsent = failed_before(1, &endpoint, start());
-    let _ = attempted(&mut unsent, &endpoint, Outcome::Unsent, start(), next_year());
-    let mut redelivered = failed_before(BEFORE_LAST, &endpoint, start());
-    let _ = attempted(&mut redelivered, &endpoint, answered(500), start(), start());
-    redelivered
-        .redeliver(&endpoint, start().saturating_add(28 * Duration::from_secs(86_400)))
-        .unwrap();
-
-    for (name, stored, number) in [
-        ("accept", accepted, 1),
-        ("begin", begun, 3),
-        ("finish", finished, 3),
-        // D-57: by that clock its event is older than thirty days, so the attempt counts.
-        ("finish unsent", unsent, 3),
-        ("redeliver", redelivered, 1),
-    ] {
-        let mut delivery = stored;
-        assert_eq!(delivery.due(at(1)), Some(at(1)), "{name}");
-        let attempt = delivery.begin(&endpoint, at(1)).unwrap_or_else(|e| panic!("{name}: {e}"));
-        assert_eq!(attempt.number(), number, "{name}");
-        // One attempt is early, and no more: from here on the correct clock is in the row.
-        let _ = delivery.finish(&attempt, answered(500), at(2)).unwrap();
-        if delivery.is_pending() {
-            let next = delivery.due(at(2)).unwrap();
-            assert!(next > at(2), "{name}");
-            let early = delivery.begin(&endpoint, at(3));
-            assert!(matches!(early, Err(BeginError::Early { at, .. }) if at == next), "{name}");
-        }
-    }
-    // Whoever held the lease comes late: its failure does not count.
-    let mut taken_over = begun;
-    let _ = taken_over.begin(&endpoint, at(1)).unwrap();
-    assert!(taken_over.finish(&lost, Outcome::Reset, next_year()).unwrap().is_late());
 }
 
 /// The bounds, to the nanosecond: twice a lease, twice the longest wait. Judged at each look.
@@ -167,18 +124,6 @@ fn a_lease_from_next_year_does_not_block_a_redelivery() {
     assert_eq!(delivery.redeliver(&endpoint, at(3)), Ok(()));
 }
 
-fn planned(delivery: u64, due: Timestamp) -> DueDelivery {
-    DueDelivery {
-        delivery,
-        endpoint: 0,
-        account: 0,
-        shard: 0,
-        event_created_at: start(),
-        due,
-        kind: DueKind::First,
-    }
-}
-
 /// A planner whose host's clock is set back a year does not sleep for a year.
 #[test]
 fn a_planner_sends_what_is_due_too_far_ahead() {
@@ -187,9 +132,9 @@ fn a_planner_sends_what_is_due_too_far_ahead() {
     let in_a_year = |seconds: u64| next_year().saturating_add(Duration::from_secs(seconds));
     // More orders than there are lanes.
     for second in (1..=12).rev() {
-        planner.add(planned(second, in_a_year(second)));
+        planner.add(pending(second, 0, in_a_year(second)));
     }
-    planner.add(planned(100, at(60)));
+    planner.add(pending(100, 0, at(60)));
     let mut sent: Vec<u64> =
         std::iter::from_fn(|| planner.next(start()).map(|planned| planned.delivery)).collect();
     sent.sort_unstable();
@@ -197,16 +142,16 @@ fn a_planner_sends_what_is_due_too_far_ahead() {
     assert_eq!((planner.pending(), planner.next_due()), (1, Some(at(60))));
 
     let farthest = 2 * longest_wait();
-    planner.add(planned(200, start().saturating_add(farthest)));
+    planner.add(pending(200, 0, start().saturating_add(farthest)));
     assert_eq!(planner.next(start()), None, "a correct clock may have said so");
     // The planner counts in microseconds, and takes nothing that a delivery would call early.
     let mut planner = Planner::new(limits);
     let now = start().saturating_add(NANO);
-    planner.add(planned(200, now.saturating_add(farthest)));
+    planner.add(pending(200, 0, now.saturating_add(farthest)));
     assert_eq!(planner.next(now), None, "exactly as far as may be");
     let mut planner = Planner::new(limits);
     let micro = Duration::from_micros(1);
-    planner.add(planned(200, now.saturating_add(farthest)));
+    planner.add(pending(200, 0, now.saturating_add(farthest)));
     let next = planner.next(now.saturating_sub(micro + micro));
     assert_eq!(next.map(|planned| planned.delivery), Some(200));
 }
