@@ -30,11 +30,8 @@ fn the_life_of_an_entry() {
     for entry in [entry, failed] {
         assert!(!entry.is_deletable(at(i64::from(i32::MAX) * 1_000)), "{entry:?}");
     }
-    assert_eq!(
-        (ActiveClaim::LEASE.as_secs(), InboxEntry::RETENTION.as_secs()),
-        (60, 2_678_400),
-        "a minute; 31 days"
-    );
+    let seen = (ActiveClaim::LEASE.as_secs(), InboxEntry::RETENTION.as_secs());
+    assert_eq!(seen, (60, 2_678_400), "a minute; 31 days");
     let last = now.checked_add(InboxEntry::RETENTION).unwrap();
     assert!(!done.is_deletable(last));
     assert!(done.is_deletable(last.checked_add(Duration::from_nanos(1)).unwrap()));

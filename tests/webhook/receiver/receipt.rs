@@ -1,12 +1,12 @@
 //! D-46, D-47, D-60, D-75: from a delivery to its acknowledgement.
 
 use call_assistant::Product;
-use call_assistant::webhook::receiver::{ActiveClaim, ClaimOutcome, EventKey, ReceiptError};
+use call_assistant::webhook::receiver::{ActiveClaim, EventKey, ReceiptError};
 use call_assistant::webhook::{
     DeliveryHeader, DeliveryHeaders, VerifyError, WebhookResponse, testing,
 };
 
-use super::{SECRET, SIGNER, VERIFIER, delivery, duplicate, ping, receipt, taken};
+use super::{SECRET, SIGNER, VERIFIER, delivery, ping, receipt, taken};
 use crate::dice::at;
 
 #[test]
@@ -75,25 +75,6 @@ fn headers_may_come_in_parts() {
     assert_eq!((receipt.key().id(), receipt.secret_index()), ("evt_1", 1));
     let forged = verifier.receive_parts(headers, b"{}", at(0)).unwrap_err();
     assert_eq!(forged, ReceiptError::Verify(VerifyError::Mismatch));
-}
-
-/// D-46: known, it is acknowledged; given back, it is not.
-#[test]
-fn what_is_answered() {
-    let claimed = taken(receipt("acct_1", "1").claim(None, ActiveClaim::LEASE, at(0)));
-    let taken_at = claimed.entry();
-    let ClaimOutcome::Answer(held) =
-        receipt("acct_1", "1").claim(Some(&taken_at), ActiveClaim::LEASE, at(0))
-    else {
-        panic!("held")
-    };
-    assert_eq!(held.into_status(), 503);
-    let (failed, response) = claimed.failed();
-    assert_eq!(response, WebhookResponse::Unavailable);
-    let claimed = taken(receipt("acct_1", "1").claim(Some(&failed), ActiveClaim::LEASE, at(0)));
-    let (done, response) = claimed.done(at(0));
-    assert_eq!(response.into_status(), 204);
-    duplicate(receipt("acct_1", "1").claim(Some(&done), ActiveClaim::LEASE, at(0)));
 }
 
 /// What a body says about people shows in no message.

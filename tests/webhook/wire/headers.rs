@@ -18,7 +18,7 @@ fn a_delivery_has_five_headers() {
         ("X-Service-Event", "call.ended"),
         ("X-Service-Delivery", "evt_1"),
     ];
-    assert_eq!(headers.len(), expected.len());
+    assert_eq!((request.method(), headers.len()), (&http::Method::POST, expected.len()));
     for (name, value) in expected {
         assert_eq!(headers[name].to_str().unwrap(), value, "{name}");
     }

@@ -71,10 +71,10 @@ fn verifies_and_is_verified() {
     ]);
     let asked = json!({
         "verify": verify.iter().map(|(name, body, header)| json!({
-            "name": name, "body": hex(body), "header": header, "secret": SECRET, "tolerance": 300,
+            "name": name, "body": hex::encode(body), "header": header, "secret": SECRET, "tolerance": 300,
         })).collect::<Vec<_>>(),
         "sign": BODIES.iter().map(|(name, body)| json!({
-            "name": name, "body": hex(body), "secret": SECRET, "time": now.unix_seconds(),
+            "name": name, "body": hex::encode(body), "secret": SECRET, "time": now.unix_seconds(),
         })).collect::<Vec<_>>(),
     });
     let answer = ask(&asked);
@@ -134,8 +134,4 @@ fn ask(asked: &serde_json::Value) -> Answer {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{peer}: {}", output.status);
     serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -16,7 +16,6 @@ mod explain;
 mod headers;
 #[cfg(feature = "std")]
 mod interop;
-mod rotation;
 mod signature_text;
 mod signing;
 mod signing_secret;

@@ -15,17 +15,10 @@ fn parses_what_was_shown_and_nothing_else() {
         ("whsec_a\u{e9}", "Character { at: 7 }"),
         ("whsec_a\0", "Character { at: 7 }"),
     ];
-    for (text, error) in cases {
-        assert_eq!(
-            format!("{:?}", SigningSecret::parse(text).unwrap_err().reason()),
-            error,
-            "{text:?}"
-        );
-        assert_eq!(
-            format!("{:?}", text.parse::<SigningSecret>().unwrap_err().reason()),
-            error,
-            "{text:?}"
-        );
+    for (text, reason) in cases {
+        let error = SigningSecret::parse(text).unwrap_err();
+        assert_eq!(format!("{:?}", error.reason()), reason, "{text:?}");
+        assert_eq!(text.parse::<SigningSecret>().unwrap_err(), error, "{text:?}");
     }
     // From the first visible character to the last, quotes and backslashes included.
     let visible: String = ('!'..='~').collect();
@@ -34,13 +27,8 @@ fn parses_what_was_shown_and_nothing_else() {
         assert_eq!(text.parse::<SigningSecret>().unwrap().reveal(), text, "{text}");
     }
     for outside in [' ', '\u{7f}', '\u{80}', '\u{200b}'] {
-        let text = format!("whsec_{outside}");
-        let error = "Character { at: 6 }";
-        assert_eq!(
-            format!("{:?}", SigningSecret::parse(&text).unwrap_err().reason()),
-            error,
-            "{outside:?}"
-        );
+        let error = SigningSecret::parse(&format!("whsec_{outside}")).unwrap_err();
+        assert_eq!(format!("{:?}", error.reason()), "Character { at: 6 }", "{outside:?}");
     }
     for (text, words) in [
         ("", "signing secret does not begin with whsec_"),
@@ -68,10 +56,8 @@ fn is_made_from_the_callers_random_bytes() {
     bytes[0] = 0x0f;
     bytes[31] = 0xa0;
     let secret = SigningSecret::from_random(bytes);
-    assert_eq!(
-        secret.reveal(),
-        "whsec_0f000000000000000000000000000000000000000000000000000000000000a0"
-    );
+    let seen = secret.reveal();
+    assert_eq!(seen, "whsec_0f000000000000000000000000000000000000000000000000000000000000a0");
     assert_eq!(SigningSecret::parse(secret.reveal()).unwrap().reveal(), secret.reveal());
 }
 

@@ -21,18 +21,12 @@ fn is_300_seconds_either_way() {
     let new = |ahead: Duration| format!("TooNew {{ ahead: {ahead:?}, tolerance: 300s }}");
     let cases = [
         (0, 0, Ok(0)),
-        (1, 0, Ok(1)),
-        (-1, 0, Ok(-1)),
-        (299, 0, Ok(299)),
         (300, 0, Ok(300)),
         (300, 1, Err(old(Duration::new(300, 1)))),
         (301, 0, Err(old(Duration::from_secs(301)))),
-        (-299, 0, Ok(-299)),
         (-300, 0, Ok(-300)),
         (-301, 999_999_999, Err(new(Duration::new(300, 1)))),
         (-301, 0, Err(new(Duration::from_secs(301)))),
-        (86_400, 0, Err(old(Duration::from_secs(86_400)))),
-        (-86_400, 0, Err(new(Duration::from_secs(86_400)))),
     ];
     for (after, nanos, expected) in cases {
         let now = Timestamp::from_parts(NOW + after, nanos).unwrap();

@@ -6,57 +6,28 @@ use call_assistant::webhook::explain::Evidence;
 use super::{BODY, NOTHING, SECRET, explain, found, header, keyed};
 use crate::wire::{NOW, at};
 
+// `tests/bytes/src/cause.rs` has the plain changes.
 #[test]
 fn a_body_that_was_changed() {
-    let body = BODY.as_bytes();
-    let lines = b"{\n\"id\":\n1}";
-    let crlf = b"{\r\n\"id\":\r\n1}";
-    let bom = |body: &[u8]| [b"\xef\xbb\xbf", body].concat();
-    let marked = bom(body);
-    let mojibake: String = body.iter().map(|byte| char::from(*byte)).collect();
     let windows = "{\"a\":\"\u{e2}\u{201a}\u{ac}\"}";
-    let latin1: Vec<u8> = BODY.chars().map(|c| u8::try_from(c).unwrap()).collect();
     let utf16: Vec<u8> = BODY.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let utf16_marked_little = [b"\xff\xfe", utf16.as_slice()].concat();
-    let utf16_marked: Vec<u8> =
-        format!("\u{feff}{BODY}").encode_utf16().flat_map(u16::to_be_bytes).collect();
-    let cases: [(&str, &[u8], Vec<u8>); 27] = [
-        ("body_line_end_added", body, [body, b"\n"].concat()),
-        ("body_line_end_added", body, [body, b"\r\n"].concat()),
-        ("body_line_end_removed", b"{}\n", b"{}".to_vec()),
-        ("body_line_end_removed", b"{}\r\n", b"{}".to_vec()),
-        ("body_space_added", body, [b"\n  ", body, b"\n\n"].concat()),
-        ("body_line_ends_to_crlf", lines, crlf.to_vec()),
+    let cases: [(&str, &[u8], &[u8]); 11] = [
         // A carriage return by itself is no line end, and stays.
-        ("body_line_ends_to_crlf", b"{\r\"id\":\n1}", b"{\r\"id\":\r\n1}".to_vec()),
-        ("body_line_ends_to_lf", crlf, lines.to_vec()),
-        ("body_byte_order_mark_added", body, marked.clone()),
-        ("body_byte_order_mark_removed", &marked, body.to_vec()),
-        ("body_read_as_latin1", body, mojibake.into_bytes()),
-        ("body_read_as_windows1252", "{\"a\":\"\u{20ac}\"}".as_bytes(), windows.into()),
-        ("body_written_as_latin1", body, latin1),
-        ("body_written_as_utf16", body, utf16),
-        ("body_written_as_utf16", body, utf16_marked),
-        ("body_written_as_utf16", body, utf16_marked_little),
-        ("body_quoted", body, serde_json::to_vec(BODY).unwrap()),
-        ("body_base64", br#"{"id":"evt_1"}"#, b"eyJpZCI6ImV2dF8xIn0=".to_vec()),
-        ("body_base64", b"{\"i", b"eyJp".to_vec()),
-        ("body_base64", b"\xfb\xef\xbe", b"++++".to_vec()),
-        ("body_base64", b"\xfb\xef\xbe", b"----".to_vec()),
-        ("body_base64", b"\xff\xff\xff", b"////".to_vec()),
-        ("body_base64", b"\xff\xff\xff", b"____".to_vec()),
-        ("body_form_encoded", br#"{"a":"b=c"}"#, br#"payload={"a":"b=c"}"#.to_vec()),
-        ("body_bytes_literal", b"{\"a\":\"it's\"}\n", br#"b'{"a":"it\'s"}\n'"#.to_vec()),
-        ("body_bytes_literal", b"{\"a\":\"\xe9\"}", br#"b'{"a":"\xe9"}'"#.to_vec()),
-        (
-            "body_bytes_literal",
-            b"{\r\n\t\"a\": \"\\n'\"}",
-            br#"b"{\r\n\t\"a\": \"\\n'\"}""#.to_vec(),
-        ),
+        ("body_line_ends_to_crlf", b"{\r\"id\":\n1}", b"{\r\"id\":\r\n1}"),
+        ("body_read_as_windows1252", "{\"a\":\"\u{20ac}\"}".as_bytes(), windows.as_bytes()),
+        ("body_written_as_utf16", BODY.as_bytes(), &utf16),
+        ("body_base64", b"{\"i", b"eyJp"),
+        ("body_base64", b"\xfb\xef\xbe", b"++++"),
+        ("body_base64", b"\xfb\xef\xbe", b"----"),
+        ("body_base64", b"\xff\xff\xff", b"////"),
+        ("body_base64", b"\xff\xff\xff", b"____"),
+        ("body_form_encoded", br#"{"a":"b=c"}"#, br#"payload={"a":"b=c"}"#),
+        ("body_bytes_literal", b"{\"a\":\"\xe9\"}", br#"b'{"a":"\xe9"}'"#),
+        ("body_bytes_literal", b"{\r\n\t\"a\": \"\\n'\"}", br#"b"{\r\n\t\"a\": \"\\n'\"}""#),
     ];
     for (code, signed, received) in cases {
-        let shown = String::from_utf8_lossy(&received);
-        let found = found(&header(signed), &received, SECRET);
+        let shown = String::from_utf8_lossy(received);
+        let found = found(&header(signed), received, SECRET);
         assert_eq!(found, format!("proven {code}"), "{shown}");
     }
     // What is not base64 stands for nothing, though it begins like it; nor does what is no literal.
@@ -90,7 +61,7 @@ fn style(signed: &str, received: &[u8]) -> String {
 #[test]
 fn a_body_that_was_written_again() {
     let value = serde_json::from_str::<serde_json::Value>(BODY).unwrap();
-    let rewritten: [(&str, Vec<u8>, &str); 8] = [
+    let rewritten: [(&str, Vec<u8>, &str); 4] = [
         (
             "Python: json.dumps(json.loads(body))",
             BODY.replace("\":", "\": ").replace(",\"", ", \"").replace('ë', "\\u00eb").into(),
@@ -102,32 +73,12 @@ fn a_body_that_was_written_again() {
             "written without spaces, its keys in the protocol's order",
         ),
         (
-            "serde_json, pretty",
-            serde_json::to_vec_pretty(&value).unwrap(),
-            "written without spaces, its keys in the protocol's order",
-        ),
-        (
-            "PHP: json_encode(json_decode($body))",
-            BODY.replace('/', "\\/").replace('ë', "\\u00eb").into(),
-            "written without spaces",
-        ),
-        (
-            "Go: json.Marshal",
-            BODY.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026").into(),
-            "written without spaces",
-        ),
-        (
             ".NET: System.Text.Json",
             BODY.replace("\\\"", "\\u0022")
                 .replace('\'', "\\u0027")
                 .replace('<', "\\u003C")
                 .replace('ë', "\\u00EB")
                 .into(),
-            "written without spaces",
-        ),
-        (
-            "JavaScript: JSON.stringify(body, null, 2)",
-            BODY.replace("{\"", "{\n  \"").replace('}', "\n}").replace("[]", "[\n]").into(),
             "written without spaces",
         ),
         (
@@ -216,10 +167,8 @@ fn a_long_body_is_not_searched_for_long() {
     let body = vec![b' '; Evidence::MAX_SEARCHED + 1];
     let without_last = header(&body[1..]);
     assert!(!explain(&without_last, &body, SECRET).is_proven());
-    assert_eq!(
-        found(&keyed(&SECRET.as_bytes()[6..], &body), &body, SECRET),
-        "proven signer_prefix_dropped"
-    );
+    let seen = found(&keyed(&SECRET.as_bytes()[6..], &body), &body, SECRET);
+    assert_eq!(seen, "proven signer_prefix_dropped");
     // As long as may be, and a byte longer.
     let mut body = vec![b'1'; Evidence::MAX_SEARCHED + 1];
     let text = header(&body[..Evidence::MAX_SEARCHED]);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use call_assistant::Timestamp;
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::{DeliveryHeaders, SigningSecret, Verifier};
@@ -9,37 +11,29 @@ use call_assistant::webhook::{DeliveryHeaders, SigningSecret, Verifier};
 use super::{BODY, NOTHING, SECRET, explain, found, header, hex, keyed, line};
 use crate::wire::{NOW, at};
 
+// `tests/bytes/src/cause.rs` has the plain changes.
 #[test]
 fn a_header_that_was_changed() {
     let body = BODY.as_bytes();
     let right = header(body);
     let digest = right.split_once("v1=").unwrap().1.to_owned();
-    let right_base64 = base64(&unhex(&digest));
-    let milliseconds = format!("{NOW}123");
+    let right_base64 = STANDARD.encode(hex::decode(&digest).unwrap());
     let hour_old = format!("{}123", NOW - 3600);
     let with = |t: &str, message: String| {
         format!("t={t},v1={}", hex(SECRET.as_bytes(), message.as_bytes()))
     };
     for (code, header) in [
-        ("digest_uppercase", right.replace(&digest, &digest.to_uppercase())),
-        ("digest_base64", format!("t={NOW},v1={right_base64}")),
         ("digest_base64", format!("t={NOW},v1={}", right_base64.trim_end_matches('='))),
-        ("digest_surrounded", format!("t={NOW},v1=\"{digest}\"")),
         ("digest_surrounded", format!("t={NOW},v1={digest}\"")),
         ("digest_surrounded", format!("t={NOW},v1=0x{digest}")),
-        ("digest_surrounded", format!("t={NOW},v1=sha256={digest}")),
+        // What the verifier says of the form is left out only where the digest's notation says it.
+        ("digest_surrounded signature_malformed", format!("t={NOW},v1=\"{digest}\",")),
+        ("signature_digest_malformed", format!("t={NOW},v1=x&v1={digest}")),
         // Signatures of other schemes say nothing, and are ignored.
         ("digest_surrounded", format!("t={NOW},v0={},x,v1=\"{digest}\"", "0".repeat(64))),
-        ("digest_cut", right[..right.len() - 1].to_owned()),
-        ("digest_cut", right[..right.len() - 48].to_owned()),
-        ("time_milliseconds", with(&milliseconds, format!("{milliseconds}.{BODY}"))),
-        ("time_milliseconds", with(&milliseconds, format!("{NOW}.{BODY}"))),
-        // And an hour old, too.
         ("time_milliseconds time_too_old", with(&hour_old, format!("{hour_old}.{BODY}"))),
         ("signed_milliseconds", with(&NOW.to_string(), format!("{NOW}000.{BODY}"))),
         ("signed_milliseconds", with(&NOW.to_string(), format!("{NOW}001.{BODY}"))),
-        ("signed_without_time", with(&NOW.to_string(), BODY.to_owned())),
-        ("signed_without_period", with(&NOW.to_string(), format!("{NOW}{BODY}"))),
     ] {
         // The one with a part that is no pair is not well-formed besides.
         let malformed = if header.contains(",x,") { " signature_malformed" } else { "" };
@@ -61,7 +55,7 @@ fn a_header_that_was_changed() {
         .map(|body| (body.to_string(), header(body.to_string().as_bytes())))
         .find(|(_, header)| header.contains("v1=d31"))
         .unwrap();
-    let text = base64(&unhex(right.split_once("v1=").unwrap().1));
+    let text = STANDARD.encode(hex::decode(right.split_once("v1=").unwrap().1).unwrap());
     assert!(text.starts_with("0x"), "{text}");
     for (header, codes) in [
         (format!("t={NOW},v1={text}"), "digest_base64"),
@@ -70,30 +64,6 @@ fn a_header_that_was_changed() {
         let found = found(&header, other.as_bytes(), SECRET);
         assert_eq!(found, format!("proven {codes}"), "{header}");
     }
-
-    // Standard Webhooks, in all its ways.
-    let header = with(&NOW.to_string(), format!("evt_1.{NOW}.{BODY}"));
-    let headers = DeliveryHeaders::new().signature(header.as_bytes()).delivery(b"evt_1");
-    let explanation = Evidence::new(headers, body, SECRET).explain(at(NOW));
-    assert_eq!(line(&explanation), "proven signed_with_id");
-}
-
-fn unhex(digits: &str) -> Vec<u8> {
-    let pairs = (0..digits.len()).step_by(2).map(|at| &digits[at..at + 2]);
-    pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const SYMBOLS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let symbols = bytes.chunks(3).flat_map(|chunk| {
-        let bits = chunk.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        (0..4).map(move |at| match at <= chunk.len() {
-            true => char::from(SYMBOLS[usize::try_from(bits >> (18 - 6 * at) & 63).unwrap()]),
-            false => '=',
-        })
-    });
-    symbols.collect()
 }
 
 /// What verifies is genuine, whatever else is in the header.
@@ -127,7 +97,8 @@ fn what_stands_beside_the_right_digest_means_nothing() {
     let found =
         Evidence::new(headers, b"{}", SECRET).with_known_secret("whsec_other").explain(at(NOW));
     assert_eq!(line(&found), "proven secret_other");
-    assert!(found.to_string().ends_with("number 1"), "{found}");
+    let says = "proven: another of the known secrets signed it, number 1";
+    assert_eq!(found.to_string(), says);
 }
 
 #[test]
@@ -169,22 +140,6 @@ fn what_the_header_alone_shows_is_a_fact() {
     }
 }
 
-/// What the verifier says of the form is left out only where the digest's notation says it.
-#[test]
-fn a_malformed_header_is_said_to_be_one_whatever_else_is_wrong() {
-    let right = header(b"{}");
-    let (time, digest) = right.split_once("v1=").unwrap();
-    let upper = digest.to_uppercase();
-    for (text, codes) in [
-        (format!("{time}v1={upper},"), "digest_uppercase signature_malformed"),
-        (format!("{time}v1=\"{digest}\","), "digest_surrounded signature_malformed"),
-        (format!("{time}v1=\"{digest}\""), "digest_surrounded"),
-        (format!("{time}v1=x&v1={digest}"), "signature_digest_malformed"),
-    ] {
-        assert_eq!(found(&text, b"{}", SECRET), format!("proven {codes}"), "{text}");
-    }
-}
-
 #[test]
 fn a_time_that_is_off_is_a_fact() {
     let right = header(b"{}");
@@ -205,10 +160,8 @@ fn a_time_that_is_off_is_a_fact() {
         assert_eq!(line(&within(tolerance, late)), expected, "{late} of {tolerance}");
     }
     let late = Evidence::new(headers, b"{}", SECRET).explain(at(NOW + 301));
-    assert_eq!(
-        late.to_string(),
-        "proven: the signature is 301s old, more than the tolerance of 300s"
-    );
+    let seen = late.to_string();
+    assert_eq!(seen, "proven: the signature is 301s old, more than the tolerance of 300s");
 }
 
 // Each of the thousand times that may have been signed costs a digest of the body.

@@ -6,35 +6,20 @@ use call_assistant::webhook::explain::Evidence;
 use super::{BODY, SECRET, explain, found, header, keyed, line};
 use crate::wire::{NOW, at};
 
-// D-44, and what else becomes of secrets.
+// D-44, and what else becomes of secrets. `tests/bytes/src/cause.rs` has the plain changes.
 #[test]
 fn a_secret_that_was_changed() {
     let decoded = b"please do not decode this";
     let bare = &SECRET["whsec_".len()..];
-    let padded = "whsec_cGxlYXNlIGRvIG5vdCBkZWNvZGUgdGhpcw==";
     let quoted = format!("\"{SECRET}\"");
     for (codes, key, given) in [
-        ("signer_prefix_dropped", bare.as_bytes(), SECRET),
-        ("signer_base64_decoded", decoded, SECRET),
-        ("signer_base64_decoded", decoded, padded),
-        ("signer_line_end", &[SECRET.as_bytes(), b"\n"].concat(), SECRET),
-        ("signer_line_end", &[SECRET.as_bytes(), b"\r\n"].concat(), SECRET),
-        ("signer_quotes", quoted.as_bytes(), SECRET),
-        ("signer_quotes", format!("'{SECRET}'").as_bytes(), SECRET),
-        ("secret_space", SECRET.as_bytes(), &format!("{SECRET}\n")),
         ("secret_space", SECRET.as_bytes(), &format!(" \u{a0}{SECRET}\t")),
-        ("secret_space", SECRET.as_bytes(), &format!("\u{feff}{SECRET}")),
         ("secret_space", SECRET.as_bytes(), &format!("\u{1b}{SECRET}\0")),
         ("secret_space", SECRET.as_bytes(), &format!("{SECRET}\0")),
-        ("secret_label", SECRET.as_bytes(), &format!("whsec_{SECRET}")),
-        ("secret_quotes", SECRET.as_bytes(), &quoted),
-        ("secret_quotes", SECRET.as_bytes(), &format!("\u{201c}{SECRET}\u{201d}")),
         ("secret_space secret_quotes", SECRET.as_bytes(), &format!("'{SECRET}'\n")),
         ("secret_quotes secret_space", SECRET.as_bytes(), &format!("\"{SECRET}\n\"")),
-        ("secret_label", SECRET.as_bytes(), &format!("WEBHOOK_SECRET={SECRET}")),
         ("secret_quotes secret_label", SECRET.as_bytes(), &format!("WEBHOOK_SECRET=\"{SECRET}\"")),
-        ("secret_prefix_missing", SECRET.as_bytes(), bare),
-        ("signer_base64_decoded", decoded, bare),
+        ("signer_base64_decoded", &decoded[..], &bare.to_owned()),
         ("secret_space signer_base64_decoded", decoded, &format!("{SECRET}\n")),
         ("secret_quotes signer_line_end", format!("{SECRET}\n").as_bytes(), &quoted),
     ] {
@@ -42,23 +27,8 @@ fn a_secret_that_was_changed() {
         assert_eq!(found, format!("proven {codes}"), "{given:?}");
     }
     let explanation = explain(&keyed(decoded, b"{}"), b"{}", SECRET);
-    assert_eq!(
-        explanation.to_string(),
-        "proven: the signer base64-decodes the secret, as libraries for Standard Webhooks do"
-    );
-}
-
-#[test]
-fn another_secret() {
-    let right = header(BODY.as_bytes());
-    let headers = DeliveryHeaders::new().signature(right.as_bytes());
-    let found = Evidence::new(headers, BODY.as_bytes(), "whsec_current")
-        .with_known_secret("whsec_staging")
-        .with_known_secret(SECRET)
-        .explain(at(NOW));
-    assert_eq!(line(&found), "proven secret_other");
-    assert_eq!(found.to_string(), "proven: another of the known secrets signed it, number 2");
-    assert_eq!(found.causes()[0].number(), Some(2));
+    let met = "proven: the signer base64-decodes the secret, as libraries for Standard Webhooks do";
+    assert_eq!(explanation.to_string(), met);
 }
 
 /// A verifier that accepts two secrets, as during a rotation, is no cause: only what is known and not
