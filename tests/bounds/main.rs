@@ -23,9 +23,7 @@ use call_assistant::rest::client::{Client, ClientError, ClientErrorReason, Retry
 use call_assistant::rest::server::{
     self, Cursor, CursorError, CursorKeys, KeyDigest, RateWindows, Received, RequestHead,
 };
-use call_assistant::rest::{
-    ApiError, ApiKey, BaseUrl, GetAccount, ListCalls, Mode, Operation, Quota,
-};
+use call_assistant::rest::{ApiError, ApiKey, BaseUrl, ListCalls, Mode, Operation, Quota};
 use call_assistant::webhook::event::{Event, EventError};
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::sender::{
@@ -331,17 +329,6 @@ fn sixty_four_mebibytes() {
     assert!(explanation.is_proven() && explanation.causes().is_empty(), "{explanation}");
 }
 
-/// It hashes such a body once for each thing that may have happened to the secret or the header.
-#[test]
-#[ignore = "ten seconds: cargo test --test bounds -- --ignored"]
-fn sixty_four_mebibytes_that_nothing_explains() {
-    let body = vec![b'x'; 64 * MEBIBYTE];
-    let signature = Signer::new(secret("whsec_other")).sign(&body, NOW);
-    let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
-    let explanation = cheap(|| Evidence::new(headers, &body, "whsec_test").explain(NOW));
-    assert!(!explanation.is_proven());
-}
-
 /// A body that is searched is read into a tree; a longer one than may be searched is only hashed.
 #[test]
 fn explaining_takes_a_few_times_the_body() {
@@ -377,37 +364,6 @@ fn counting_is_free() {
         sent.lost_write();
     });
     assert!(size_of::<sender::SenderMetrics>() < 1_024, "{}", size_of::<sender::SenderMetrics>());
-}
-
-#[test]
-fn nothing_at_all() {
-    let signer = Signer::new(secret("whsec_test"));
-    let signature = signer.sign(b"", NOW);
-    let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
-    let verifier = Verifier::new(secret("whsec_test"));
-    let verified = verifier.verify_parts(headers, b"", NOW).unwrap();
-    let truncated = |error: ParseError| {
-        assert_eq!((error.kind(), error.field()), (ParseErrorKind::Truncated, None));
-    };
-    match verified.event().unwrap_err() {
-        EventError::Malformed(error) => truncated(error),
-        other => panic!("{other:?}"),
-    }
-    truncated(Call::from_json(b"").unwrap_err());
-    truncated(JsonObject::parse("").unwrap_err());
-    let client = Client::new("https://h", "service_live_a").unwrap();
-    let failed = |status| client.read(&GetAccount, &head(status), b"").unwrap_err();
-    assert_eq!(failed(200).reason, ClientErrorReason::Truncated);
-    for status in [204, 400, 502] {
-        let failed = failed(status);
-        assert_eq!(failed.reason, ClientErrorReason::NotFromService, "{status}");
-        assert_eq!(failed.excerpt(), "", "{status}");
-    }
-    assert_eq!(Excerpt::new(b"").text, "");
-    let other = Signer::new(secret("whsec_test")).sign(b"{}", NOW);
-    let headers = DeliveryHeaders::new().signature(other.as_str().as_bytes());
-    let explanation = Evidence::new(headers, b"", "whsec_test").explain(NOW);
-    assert_eq!(explanation.causes()[0].as_str(), "body_empty");
 }
 
 /// Much of one thing, in the place where it costs most.

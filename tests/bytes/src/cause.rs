@@ -71,7 +71,8 @@ pub fn cause(bytes: &[u8]) {
 }
 
 fn happens(kind: u8, how: u8, body: &[u8]) -> Option<Mishap> {
-    let mut mishap = Mishap {
+    let first = usize::from(how & 1);
+    let right = || Mishap {
         key: SECRET.into(),
         given: SECRET.into(),
         message: [NOW.as_bytes(), b".", body].concat(),
@@ -81,150 +82,86 @@ fn happens(kind: u8, how: u8, body: &[u8]) -> Option<Mishap> {
         other: None,
         codes: Vec::new(),
         digits: usize::MAX,
-        style: ["written without spaces", "indented by two spaces"][usize::from(how & 1)],
+        style: ["written without spaces", "indented by two spaces"][first],
     };
-    let first = usize::from(how & 1);
-    mishap.codes = match kind % 42 {
+    // One thing is not as it should be.
+    let given = |given: String, code| Mishap { given, codes: vec![code], ..right() };
+    let key = |key: String, code| Mishap { key, codes: vec![code], ..right() };
+    let signed = |message: Vec<u8>, code| Mishap { message, codes: vec![code], ..right() };
+    let received = |received: Vec<u8>, code| Mishap { received, codes: vec![code], ..right() };
+    let written =
+        |write: fn([u8; 32]) -> String, code| Mishap { write, codes: vec![code], ..right() };
+    Some(match kind % 42 {
         kind @ 0..=10 => {
             let (change, signed, received) = changed(kind, first, body)?;
             if signed == received {
                 return None;
             }
-            mishap.message = [NOW.as_bytes(), b".", &signed].concat();
-            mishap.received = received;
-            vec![change]
+            let message = [NOW.as_bytes(), b".", &signed].concat();
+            Mishap { message, received, codes: vec![change], ..right() }
         }
-        11 => {
-            mishap.given = [format!("\t{SECRET}\n"), format!("\u{feff}{SECRET}")][first].clone();
-            vec!["secret_space"]
-        }
-        12 => {
-            let quotes = [["\"", "\""], ["\u{201c}", "\u{201d}"]][first];
-            mishap.given = quotes.join(SECRET);
-            vec!["secret_quotes"]
-        }
-        13 => {
-            mishap.given = format!("SIGNING_SECRET={SECRET}");
-            vec!["secret_label"]
-        }
-        14 => {
-            mishap.given = BARE.into();
-            vec!["secret_prefix_missing"]
-        }
-        15 => {
-            mishap.key = BARE.into();
-            vec!["signer_prefix_dropped"]
-        }
+        11 => given(
+            [format!("\t{SECRET}\n"), format!("\u{feff}{SECRET}")][first].clone(),
+            "secret_space",
+        ),
+        12 => given([["\"", "\""], ["\u{201c}", "\u{201d}"]][first].join(SECRET), "secret_quotes"),
+        13 => given(format!("SIGNING_SECRET={SECRET}"), "secret_label"),
+        14 => given(BARE.into(), "secret_prefix_missing"),
+        15 => key(BARE.into(), "signer_prefix_dropped"),
         16 => {
-            mishap.key = DECODED.into();
-            mishap.given = [SECRET.to_owned(), format!("{SECRET}==")][first].clone();
-            vec!["signer_base64_decoded"]
+            let given = [SECRET, ["", "=="][first]].concat();
+            Mishap { given, ..key(DECODED.into(), "signer_base64_decoded") }
         }
-        17 => {
-            mishap.key = [SECRET, ["\n", "\r\n"][first]].concat();
-            vec!["signer_line_end"]
-        }
-        18 => {
-            mishap.key = [["\"", "\""], ["'", "'"]][first].join(SECRET);
-            vec!["signer_quotes"]
-        }
-        19 => {
-            mishap.write = |digest| hex(digest).to_ascii_uppercase();
-            vec!["digest_uppercase"]
-        }
-        20 => {
-            mishap.write = |digest| STANDARD.encode(digest);
-            vec!["digest_base64"]
-        }
-        21 => {
-            mishap.write = [
-                |digest| format!("\"{}\"", hex(digest)),
-                |digest| format!("sha256={}", hex(digest)),
-            ][first];
-            vec!["digest_surrounded"]
-        }
-        22 => {
-            mishap.digits = 16 + usize::from(how) % 48;
-            vec!["digest_cut"]
-        }
+        17 => key([SECRET, ["\n", "\r\n"][first]].concat(), "signer_line_end"),
+        18 => key([["\"", "\""], ["'", "'"]][first].join(SECRET), "signer_quotes"),
+        19 => written(|digest| hex(digest).to_ascii_uppercase(), "digest_uppercase"),
+        20 => written(|digest| STANDARD.encode(digest), "digest_base64"),
+        21 if first == 0 => written(|digest| format!("\"{}\"", hex(digest)), "digest_surrounded"),
+        21 => written(|digest| format!("sha256={}", hex(digest)), "digest_surrounded"),
+        22 => Mishap { digits: 16 + usize::from(how) % 48, ..written(hex, "digest_cut") },
         23 => {
-            mishap.time = format!("{NOW}{:03}", u16::from(how) * 3);
-            let signed = [NOW, &mishap.time][first];
-            mishap.message = [signed.as_bytes(), b".", body].concat();
-            vec!["time_milliseconds"]
+            let time = format!("{NOW}{:03}", u16::from(how) * 3);
+            let message = [[NOW, &time][first].as_bytes(), b".", body].concat();
+            Mishap { time, ..signed(message, "time_milliseconds") }
         }
-        24 => {
-            // Which of the two put the time or the period there cannot be told.
-            if body.starts_with(b"1767225600.") || body.starts_with(b".") {
+        // Which of the two put the time or the period there cannot be told.
+        24 if body.starts_with(b"1767225600.") || body.starts_with(b".") => return None,
+        24 if first == 0 => signed(body.into(), "signed_without_time"),
+        24 => signed([NOW.as_bytes(), body].concat(), "signed_without_period"),
+        25 => signed([b"evt_1.", NOW.as_bytes(), b".", body].concat(), "signed_with_id"),
+        26 => given("whsec_current".into(), "secret_other"),
+        27 if first == 1 => {
+            if body == b"lost" {
                 return None;
             }
-            let before = [b"".as_slice(), NOW.as_bytes()][first];
-            mishap.message = [before, body].concat();
-            let codes = ["signed_without_time", "signed_without_period"];
-            vec![codes[first]]
+            // The header is that of a body that was lost, and this body's is there as well.
+            let other = Some((header(SECRET, body), b"lost".to_vec()));
+            Mishap { other, ..signed([NOW.as_bytes(), b".another"].concat(), "delivery_other") }
         }
-        25 => {
-            mishap.message = [b"evt_1.", NOW.as_bytes(), b".", body].concat();
-            vec!["signed_with_id"]
-        }
-        26 => {
-            mishap.given = "whsec_current".into();
-            vec!["secret_other"]
-        }
-        27 => {
-            if first == 1 {
-                if body == b"lost" {
-                    return None;
-                }
-                // The header is that of a body that was lost, and this body's is there as well.
-                mishap.other = Some((header(SECRET, body), b"lost".to_vec()));
-                mishap.message = [NOW.as_bytes(), b".another"].concat();
-            } else {
-                // Of another event.
-                mishap.received = br#"{"id":"evt_of-another"}"#.to_vec();
-                if body.windows(14).any(|bytes| bytes == b"evt_of-another") {
-                    return None;
-                }
-            }
-            vec!["delivery_other"]
-        }
+        27 if body.windows(14).any(|bytes| bytes == b"evt_of-another") => return None,
+        27 => received(br#"{"id":"evt_of-another"}"#.to_vec(), "delivery_other"),
         28 => {
-            mishap.received = [b"\xef\xbb\xbf", body, b"\r\n"].concat();
-            vec!["body_line_end_added", "body_byte_order_mark_added"]
+            let codes = vec!["body_line_end_added", "body_byte_order_mark_added"];
+            Mishap { received: [b"\xef\xbb\xbf", body, b"\r\n"].concat(), codes, ..right() }
         }
         29 => {
-            mishap.received = [body, b"\n"].concat();
-            mishap.given = format!("\"{SECRET}\"");
-            vec!["body_line_end_added", "secret_quotes"]
+            let (received, given) = ([body, b"\n"].concat(), format!("\"{SECRET}\""));
+            let codes = vec!["body_line_end_added", "secret_quotes"];
+            Mishap { received, given, codes, ..right() }
         }
         kind @ 30..=36 => {
-            let (change, received) = wrapped(kind, first, body)?;
-            mishap.received = received;
-            vec![change]
+            let (change, whole) = wrapped(kind, first, body)?;
+            received(whole, change)
         }
-        37 => {
-            mishap.given = STANDARD.encode(SECRET);
-            vec!["secret_base64"]
-        }
-        38 => {
-            mishap.given = [format!("{SECRET};"), format!("{SECRET},")][first].clone();
-            vec!["secret_punctuation"]
-        }
-        39 => {
-            mishap.given = [format!("{SECRET}\\n"), format!("{SECRET}\\r\\n")][first].clone();
-            vec!["secret_literal_line_end"]
-        }
+        37 => given(STANDARD.encode(SECRET), "secret_base64"),
+        38 => given([SECRET, [";", ","][first]].concat(), "secret_punctuation"),
+        39 => given([SECRET, ["\\n", "\\r\\n"][first]].concat(), "secret_literal_line_end"),
         40 => {
             let (front, back) = SECRET.split_at(7 + usize::from(how) % 30);
-            mishap.given = [front, ["\n", "\u{200b}"][first], back].concat();
-            vec!["secret_space_inside"]
+            given([front, ["\n", "\u{200b}"][first], back].concat(), "secret_space_inside")
         }
-        _ => {
-            mishap.received = [b".", body].concat();
-            vec!["body_period_prepended"]
-        }
-    };
-    Some(mishap)
+        _ => received([b".", body].concat(), "body_period_prepended"),
+    })
 }
 
 /// What was signed of a body and what was received, if it can come to that.
@@ -236,14 +173,11 @@ fn changed(kind: u8, first: usize, body: &[u8]) -> Option<(&'static str, Vec<u8>
         0 => ("body_line_end_added", own, [body, end].concat()),
         1 => ("body_line_end_removed", [body, end].concat(), own),
         2 => {
-            let trimmed = body.trim_ascii().to_vec();
             let received = [b" \n", body, b"\t "].concat();
-            ("body_space_added", trimmed, received)
+            ("body_space_added", body.trim_ascii().to_vec(), received)
         }
+        3 if body.contains(&b'\r') => return None,
         3 => {
-            if body.contains(&b'\r') {
-                return None;
-            }
             let lines = body.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(&b"\r\n"[..]);
             match first {
                 0 => ("body_line_ends_to_crlf", own, lines),
@@ -283,12 +217,10 @@ fn changed(kind: u8, first: usize, body: &[u8]) -> Option<(&'static str, Vec<u8>
         9 => ("body_bytes_literal", own, literal(body).into_bytes()),
         _ => {
             let json: serde_json::Value = serde_json::from_slice(body).ok()?;
-            let compact = serde_json::to_vec(&json).unwrap();
-            let pretty = serde_json::to_vec_pretty(&json).unwrap();
-            match first {
-                0 => ("body_rewritten", compact, pretty),
-                _ => ("body_rewritten", pretty, compact),
-            }
+            let mut written = [serde_json::to_vec(&json), serde_json::to_vec_pretty(&json)];
+            written.rotate_left(first);
+            let [signed, received] = written.map(Result::unwrap);
+            ("body_rewritten", signed, received)
         }
     })
 }
@@ -347,28 +279,18 @@ fn header(key: &str, body: &[u8]) -> String {
 }
 
 fn hex(digest: [u8; 32]) -> String {
-    digest.iter().flat_map(|byte| [byte >> 4, byte & 15]).fold(
-        String::with_capacity(64),
-        |mut text, half| {
-            text.push(char::from_digit(half.into(), 16).unwrap());
-            text
-        },
-    )
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// As Python prints bytes.
 fn literal(body: &[u8]) -> String {
-    let mut text = String::from("b'");
-    for byte in body {
-        match byte {
-            b'\\' | b'\'' => text.extend(['\\', char::from(*byte)]),
-            b'\n' => text.push_str("\\n"),
-            b'\r' => text.push_str("\\r"),
-            b'\t' => text.push_str("\\t"),
-            b' '..=b'~' => text.push(char::from(*byte)),
-            _ => text.push_str(&format!("\\x{byte:02x}")),
-        }
-    }
-    text.push('\'');
-    text
+    let escaped = body.iter().map(|byte| match byte {
+        b'\\' | b'\'' => format!("\\{}", char::from(*byte)),
+        b'\n' => "\\n".into(),
+        b'\r' => "\\r".into(),
+        b'\t' => "\\t".into(),
+        b' '..=b'~' => char::from(*byte).into(),
+        _ => format!("\\x{byte:02x}"),
+    });
+    format!("b'{}'", escaped.collect::<String>())
 }

@@ -6,9 +6,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
-use call_assistant::rest::client::CallSync;
 use call_assistant::rest::client::{
-    Action, Client, ClientError, ClientErrorReason, ResponseHead, Retry, RetryAfter,
+    Action, CallSync, Client, ClientError, ClientErrorReason, ResponseHead, Retry, RetryAfter,
 };
 use call_assistant::rest::{GetAccount, GetCall, ListCalls};
 

@@ -181,11 +181,8 @@ fn play<T: FlowTask>(
             }
             _ => {
                 let first = said(&mut flow, random, now);
-                assert_eq!(
-                    said(&mut flow, [!what, life, 1, 0, 0, 0, 0, 0], now),
-                    first,
-                    "asked twice"
-                );
+                let seen = said(&mut flow, [!what, life, 1, 0, 0, 0, 0, 0], now);
+                assert_eq!(seen, first, "asked twice");
                 if let Some((uri, ticket)) = sent(flow.next(random, now)) {
                     tickets.push(ticket);
                     waited = Some((uri, ticket));

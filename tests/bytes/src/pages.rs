@@ -8,19 +8,13 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, CallId};
-use call_assistant::id::{CredentialId, RequestId};
-use call_assistant::model::Call;
-use call_assistant::model::CallList;
-use call_assistant::rest::ListCalls;
-use call_assistant::rest::Mode;
-use call_assistant::rest::Quota;
-use call_assistant::rest::server::RateWindows;
+use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
+use call_assistant::model::{Call, CallList};
 use call_assistant::rest::server::{
-    AccountStatus, Authorized, CallRow, CallsQuery, CursorError, CursorKeys, Received,
+    AccountStatus, Authorized, CallRow, CallsQuery, CursorError, CursorKeys, RateWindows, Received,
     RejectionReason, RequestHead, StoredKey,
 };
-use call_assistant::rest::{ApiKey, CallFilter, ParameterError, Scope};
+use call_assistant::rest::{ApiKey, CallFilter, ListCalls, Mode, ParameterError, Quota, Scope};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
@@ -109,11 +103,8 @@ pub fn pages(bytes: &[u8]) {
     for how in script {
         asked.limit = usize::from(how % 5) + 1;
         // As text there and back, as it is sent.
-        assert_eq!(
-            ListCalls::from_query(&asked.query().unwrap()).as_ref(),
-            Ok(&asked),
-            "{asked:?}"
-        );
+        let seen = ListCalls::from_query(&asked.query().unwrap());
+        assert_eq!(seen.as_ref(), Ok(&asked), "{asked:?}");
         if asked.cursor.is_some() {
             // A filter that was not there before, or another.
             let other = [instant(how), instant(how >> 1)];
@@ -129,11 +120,8 @@ pub fn pages(bytes: &[u8]) {
         let query = granted(&asked).unwrap();
         assert_eq!(*query.filter(), filter, "{asked:?}");
         for (call, place) in calls.iter().zip(&places) {
-            assert_eq!(
-                query.matches_call(call),
-                place.is_some_and(|place| place >= met),
-                "{asked:?}"
-            );
+            let seen = query.matches_call(call);
+            assert_eq!(seen, place.is_some_and(|place| place >= met), "{asked:?}");
         }
         let rows: Vec<Call> =
             expected[met..].iter().take(query.rows_to_read()).map(|call| (*call).clone()).collect();

@@ -3,19 +3,14 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use call_assistant::Product;
-use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 use call_assistant::model::{Account, Call, CallList};
-use call_assistant::rest::CallFilter;
-use call_assistant::rest::Operation;
-use call_assistant::rest::server::AccountStatus;
-use call_assistant::rest::server::Rejection;
-use call_assistant::rest::server::StoredKey;
-use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
-use call_assistant::rest::server::{Cursor, CursorKeys};
-use call_assistant::rest::{ApiError, ErrorCode};
-use call_assistant::rest::{ApiKey, Mode, Scope};
+use call_assistant::rest::server::{
+    AccountStatus, Authorized, CallRow, Cursor, CursorKeys, Received, Rejection, RequestHead,
+    StoredKey,
+};
+use call_assistant::rest::{ApiError, ApiKey, CallFilter, ErrorCode, Mode, Operation, Scope};
+use call_assistant::{Product, Timestamp};
 use http::{Request, Response, Uri};
 
 /// Whatever a head is made of, there is exactly one well-formed answer, with a code that is known

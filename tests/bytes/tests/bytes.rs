@@ -42,6 +42,16 @@ fn samples_of_events_hold() {
     }
 }
 
+/// Whatever happens to one of two bodies is found, with each of its two details.
+#[test]
+fn each_mishap_is_found() {
+    for body in [r#"{"id":"evt_1"}"#, "{\n\"a\":\"\u{e9}<b>&'\\\"\"}"] {
+        for how in (0..42).flat_map(|kind| [[kind, 0], [kind, 1]]) {
+            properties::cause::cause(&[&how, body.as_bytes()].concat());
+        }
+    }
+}
+
 /// A corpus without a property, or a target without one, would be replayed by nobody.
 #[test]
 fn every_corpus_and_target_has_its_property() {
