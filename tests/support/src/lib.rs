@@ -52,3 +52,15 @@ pub fn corpus(text: &str) -> Vec<Value> {
     assert!(cases.len() > 20, "{} cases", cases.len());
     cases
 }
+
+/// Calls `each` with every order of these items, those before `from` aside.
+pub fn permute<T>(items: &mut [T], from: usize, each: &mut impl FnMut(&[T])) {
+    if from == items.len() {
+        return each(items);
+    }
+    for other in from..items.len() {
+        items.swap(from, other);
+        permute(items, from + 1, each);
+        items.swap(from, other);
+    }
+}

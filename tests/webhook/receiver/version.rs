@@ -4,6 +4,7 @@ use call_assistant::json::JsonObject;
 use call_assistant::webhook::receiver::ObjectVersion;
 
 use crate::dice::at;
+use support::permute;
 
 /// EVT-8: in whatever order the events of an object arrive, the same state remains.
 #[test]
@@ -33,17 +34,6 @@ fn updates_in_every_order() {
         orders += 1;
     });
     assert_eq!(orders, 24);
-}
-
-fn permute(items: &mut [usize], from: usize, each: &mut impl FnMut(&[usize])) {
-    if from == items.len() {
-        return each(items);
-    }
-    for other in from..items.len() {
-        items.swap(from, other);
-        permute(items, from + 1, each);
-        items.swap(from, other);
-    }
 }
 
 #[test]

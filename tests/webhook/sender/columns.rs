@@ -1,13 +1,12 @@
 //! Rows with a column for each field, and the stored forms of every released version.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, ColumnError, Delivery, DeliveryColumns, DeliveryStatus, DisabledReason,
     EndpointChange, EndpointColumns, EndpointHealth, FIRST_FAILURES_TO_SUSPECT, LogEntry,
-    MAX_ATTEMPTS, Outcome, RETENTION, oldest_kept,
+    MAX_ATTEMPTS, Outcome,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -207,22 +206,6 @@ fn parking_touches_only_what_no_one_may_send() {
         assert_eq!(parked != row, parks, "{name}");
         let ends = (parked.status(), parked.ended_at());
         assert!(!parks || ends == (DeliveryStatus::Parked, Some(now)), "{name}");
-    }
-}
-
-/// D-62: rows of older events may be removed, and no others.
-#[test]
-fn the_oldest_kept_event_is_less_than_thirty_days_old() {
-    let created_at = start();
-    let end = created_at.saturating_add(RETENTION);
-    let nano = Duration::from_nanos(1);
-    assert_eq!(oldest_kept(end.saturating_sub(nano)), created_at);
-    let mut row =
-        Delivery::accept(&event(created_at), &EndpointHealth::new(1, start()), created_at);
-    let attempt = row.begin(&EndpointHealth::new(1, start()), start()).unwrap();
-    let _ = row.finish(&attempt, answered(200), start()).unwrap();
-    for now in [created_at, end.saturating_sub(nano), end, end.saturating_add(nano)] {
-        assert_eq!(row.is_kept(now), created_at >= oldest_kept(now), "{now}");
     }
 }
 

@@ -8,7 +8,7 @@ use call_assistant::webhook::sender::{
     EndpointHealth, MAX_ATTEMPTS, MismatchError, Outcome, Outlook, RedeliverError,
 };
 
-use super::{answered, at, failed_before, longest_wait, start};
+use super::{answered, failed_before, longest_wait, start};
 
 fn windows(
     delivery: &Delivery,
@@ -152,27 +152,7 @@ fn the_outlook_of_a_delivery_is_what_happens_in_every_state() {
         }
     }
     assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
-}
-
-/// The two traps of a preview that is made of `due` and `begin`.
-#[test]
-fn an_attempt_in_flight_is_neither_repeated_when_parked_nor_counted_as_dead() {
-    let mut endpoint = EndpointHealth::new(1, start());
-    let mut delivery = failed_before(1, &endpoint, start());
-    let attempt = delivery.begin(&endpoint, start()).unwrap();
-    // The sender lives: attempt 3 comes a minute after this one fails.
-    assert_eq!(windows(&delivery, &endpoint, at(4))[0], (3, at(64), at(70)));
-    let _ = endpoint.pause(at(5));
-    let outlook = delivery.outlook(&endpoint, at(5)).unwrap();
-    assert!(matches!(outlook, Outlook::InFlight { number: 2, parks: true, .. }), "{outlook:?}");
-    assert_eq!(windows(&delivery, &endpoint, at(5)), []);
-    let dead = delivery.outlook(&endpoint, at(30)).unwrap();
-    assert!(
-        matches!(dead, Outlook::Parks { reason: Some(DisabledReason::Paused), .. }),
-        "{dead:?}"
-    );
-    let _ = delivery.finish(&attempt, Outcome::TimedOut, at(10)).unwrap();
-    assert!(delivery.park(&endpoint, at(10)) && delivery.status() == DeliveryStatus::Parked);
-    let other = EndpointHealth::new(2, start());
-    assert_eq!(delivery.outlook(&other, at(10)), Err(MismatchError::Endpoint));
+    let [one, other] = [1, 2].map(|id| EndpointHealth::new(id, now));
+    let outlook = failed_before(1, &one, now).outlook(&other, now);
+    assert_eq!(outlook, Err(MismatchError::Endpoint));
 }

@@ -10,7 +10,9 @@ use call_assistant::webhook::sender::{
     RETRY_WAITS, RedeliverError, RetrySchedule, Settled, SignedDestination, settle,
 };
 
-use super::{BEFORE_LAST, answered, at, entry, failed_before, failing, record, start};
+use super::{
+    BEFORE_LAST, answered, at, entry, failed_before, failing, longest_wait, record, start,
+};
 use crate::dice::Dice;
 
 type Batch = (Vec<EndedAttempt<'static, u32, u8>>, Rows, Owners);
@@ -160,9 +162,15 @@ fn a_schedule_scales_the_waits_alone() {
         };
         let plain = settle(&[ended(1, 9, attempts[0], answered(500))], &rows, &owners);
         assert_eq!(settled(1.0, answered(500)), plain, "after {failed}");
-        for factor in [0.000_05, 0.001, 0.5, 2.0] {
+        // D-80: no due time is later than that, so none is taken for that of a wrong clock.
+        let most = 2 * longest_wait();
+        let wrong = [1e9, f64::MAX, f64::INFINITY, f64::NAN, -1.0].map(|factor| (factor, most));
+        let right = [0.0, 1e-9, 0.000_05, 0.001, 0.5, 2.0];
+        let right = right.map(|factor| (factor, wait.mul_f64(factor).as_micros() as u64));
+        let right = right.map(|(factor, micros)| (factor, Duration::from_micros(micros)));
+        for (factor, wait) in right.into_iter().chain(wrong) {
             let scaled = settled(factor, answered(500));
-            let due = at(5).saturating_add(wait.mul_f64(factor));
+            let due = at(5).saturating_add(wait);
             assert_eq!(scaled.again, [(1, 9, due)], "{factor} times the wait after {failed}");
             assert_eq!(scaled.log[0].1.next_at, Some(due), "{factor} after {failed}");
             let [row, as_plain] = [&scaled, &plain].map(|settled| settled.deliveries[0].1);

@@ -1,12 +1,11 @@
 //! Clocks that are wrong: what they stored holds nothing up for longer than it may. D-80.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    ATTEMPT_LEASE, BeginError, Delivery, DeliveryStatus, EndedAttempt, EndpointHealth, Planner,
-    RETRY_WAITS, RedeliverError, RetrySchedule, SenderLimits,
+    ATTEMPT_LEASE, BeginError, Delivery, DeliveryStatus, EndpointHealth, Planner, RedeliverError,
+    SenderLimits,
 };
 
 use super::planner::pending;
@@ -72,41 +71,6 @@ fn postponing_goes_no_further_than_twice_the_longest_wait() {
     let mut ahead = Delivery::accept(&event(start()), &endpoint, next_year());
     assert!(!ahead.postpone(NANO, start()));
     assert_eq!(ahead.due(start()), Some(start()));
-}
-
-/// Whatever the factor, a due time of a schedule is not taken for that of a wrong clock. D-80.
-#[test]
-fn no_schedule_waits_longer_than_twice_the_longest_wait() {
-    let endpoint = EndpointHealth::new(1, start());
-    let most = 2 * longest_wait();
-    for (factor, first, last) in [
-        (0.0, Duration::ZERO, Duration::ZERO),
-        (1e-9, Duration::ZERO, Duration::from_micros(longest_wait().as_secs() / 1_000)),
-        (2.0, 2 * RETRY_WAITS[0], most),
-        (1e9, most, most),
-        (f64::MAX, most, most),
-        (f64::INFINITY, most, most),
-        (f64::NAN, most, most),
-        (-1.0, most, most),
-    ] {
-        for (failed, wait) in [(0, first), (BEFORE_LAST - 1, last)] {
-            let mut row = failed_before(failed, &endpoint, start());
-            let attempt = row.begin(&endpoint, start()).unwrap();
-            let ended = EndedAttempt {
-                delivery: 1,
-                endpoint: 1,
-                attempt,
-                outcome: answered(500),
-                at: start(),
-                response: None,
-            };
-            let schedule = RetrySchedule::default().scaled(factor);
-            let (rows, owners) = (BTreeMap::from([(1, row)]), BTreeMap::from([(1, endpoint)]));
-            let settled = schedule.settle(&[ended], &rows, &owners);
-            let due = start().saturating_add(wait);
-            assert_eq!(settled.again, [(1, 1, due)], "{factor} after {failed}");
-        }
-    }
 }
 
 /// A lease that a wrong clock stored keeps nobody from redelivering.
