@@ -92,13 +92,13 @@ fn verifying_allocates_nothing() {
             format!("{right}{},x={}", ",x=y".repeat(13), "y".repeat(1024 - right.len() - 55));
         assert_eq!(long.len(), 1024);
         for (text, expected) in [
-            (right, Ok(1)),
-            (wrong.as_str(), Err("no v1")),
-            (&right.to_uppercase().replace("T=", "t=").replace("V1=", "v1="), Err("uppercase")),
-            (&long, Ok(1)),
-            (&format!("{long}y"), Err("1025 bytes")),
-            (&format!("{right}{}", ",x=y".repeat(15)), Err("16 parts")),
-            ("", Err("not name=value")),
+            (right, "signed by secret 1"),
+            (wrong.as_str(), "no v1"),
+            (&right.to_uppercase().replace("T=", "t=").replace("V1=", "v1="), "uppercase"),
+            (&long, "signed by secret 1"),
+            (&format!("{long}y"), "1025 bytes"),
+            (&format!("{right}{}", ",x=y".repeat(15)), "16 parts"),
+            ("", "not name=value"),
         ] {
             let headers = DeliveryHeaders::new().signature(text.as_bytes());
             let mut map = HeaderMap::new();
@@ -112,14 +112,11 @@ fn verifying_allocates_nothing() {
                 free(|| verifier.verify(&map, &body, NOW)),
                 free(in_pairs),
             ] {
-                let verdict = verdict.map(|verified| verified.secret_index());
-                match (verdict, expected) {
-                    (Ok(found), Ok(secret)) => assert_eq!(found, secret),
-                    (Err(error), Err(words)) => {
-                        assert!(error.to_string().contains(words), "{error}, not {words}");
-                    }
-                    other => assert!(verdict.is_ok() == expected.is_ok(), "{other:?}"),
-                }
+                let words = match verdict {
+                    Ok(verified) => format!("signed by secret {}", verified.secret_index()),
+                    Err(error) => error.to_string(),
+                };
+                assert!(words.contains(expected), "{words}, not {expected}");
             }
         }
         let headers = DeliveryHeaders::new().signature(right.as_bytes());

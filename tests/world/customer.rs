@@ -104,10 +104,10 @@ pub(crate) struct Customer {
     limit: usize,
     /// How far this clock is ahead of the service's: signatures allow for five minutes.
     clock: i64,
-    next_at: i64,
-    awaited: Option<(Ticket, Option<Response<Vec<u8>>>)>,
-    calm_walks: u32,
-    met: Tally,
+    pub(crate) next_at: i64,
+    pub(crate) awaited: Option<(Ticket, Option<Response<Vec<u8>>>)>,
+    pub(crate) calm_walks: u32,
+    pub(crate) met: Tally,
 }
 
 impl Customer {
@@ -132,24 +132,8 @@ impl Customer {
         }
     }
 
-    pub(crate) fn next_at(&self) -> i64 {
-        self.next_at
-    }
-
-    pub(crate) fn walks_since_calm(&self) -> u32 {
-        self.calm_walks
-    }
-
-    pub(crate) fn processed(&self, id: &CallId) -> u32 {
-        self.store.processed.get(id).copied().unwrap_or(0)
-    }
-
-    pub(crate) fn processed_calls(&self) -> usize {
-        self.store.processed.len()
-    }
-
-    pub(crate) fn met(&self) -> Tally {
-        self.met.clone()
+    pub(crate) fn processed(&self) -> &BTreeMap<CallId, u32> {
+        &self.store.processed
     }
 
     fn work(&mut self) -> Work {
@@ -270,10 +254,6 @@ impl Customer {
     ) {
         self.next_at = arrives;
         self.awaited = Some((ticket, answer));
-    }
-
-    pub(crate) fn awaited(&mut self) -> Option<(Ticket, Option<Response<Vec<u8>>>)> {
-        self.awaited.take()
     }
 
     pub(crate) fn receive_answer(

@@ -31,20 +31,21 @@ pub(crate) struct Service {
     account: Account,
     status: AccountStatus,
     /// The customer's two keys, side by side until the first one is revoked (KEY-6).
-    keys: [ApiKey; 2],
+    pub(crate) keys: [ApiKey; 2],
     stored: [StoredKey; 2],
     rates: RateWindows,
     cursors: CursorKeys,
     /// Newest first.
-    calls: Vec<Written>,
+    pub(crate) calls: Vec<Written>,
     /// Of the calls, by when they become visible, those that no event has been made of.
     unannounced: Vec<Call>,
     endpoint: EndpointHealth,
     deliveries: Vec<(Delivery, EventBody)>,
     sending: Option<usize>,
-    secret: SigningSecret,
+    pub(crate) secret: SigningSecret,
     requests: u64,
-    settled: i64,
+    /// When every call is visible.
+    pub(crate) settled: i64,
 }
 
 impl Service {
@@ -90,23 +91,6 @@ impl Service {
             requests: 0,
             settled,
         }
-    }
-
-    pub(crate) fn keys(&self) -> [ApiKey; 2] {
-        self.keys.clone()
-    }
-
-    pub(crate) fn secret(&self) -> SigningSecret {
-        self.secret.clone()
-    }
-
-    pub(crate) fn calls(&self) -> &[Written] {
-        &self.calls
-    }
-
-    /// When every call is visible.
-    pub(crate) fn settled(&self) -> i64 {
-        self.settled
     }
 
     /// Whatever may happen to a service while it is being asked.

@@ -1,6 +1,6 @@
 //! The customer's side: whatever answers come back, and in whatever order calls appear.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -149,191 +149,53 @@ fn written(instant: Timestamp) -> String {
     )
 }
 
-/// A sync against a service that keeps to its word loses nothing and doubles nothing; against one
-/// that answers anything at all it doubles nothing and comes to an end.
+/// A sync against a service that answers anything at all doubles nothing and comes to an end: pages of anything, over
+/// and over. One byte for the calls, the cursor and what else happens. What it does against a service that keeps to
+/// its word is in `tests/rest/client/sync.rs`.
 pub fn sync(bytes: &[u8]) {
-    match bytes {
-        [] => {}
-        [first, script @ ..] if first % 2 == 0 => honest(&mut Script(script)),
-        [_, script @ ..] => arbitrary(&mut Script(script)),
-    }
-}
-
-struct Script<'a>(&'a [u8]);
-
-impl Script<'_> {
-    fn next(&mut self) -> Option<i64> {
-        let (first, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(i64::from(*first))
-    }
-}
-
-const LAG: i64 = 8;
-
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_unix(1_767_225_600 + second).unwrap()
-}
-
-/// Two of three are written within a second, one of them at its first nanosecond.
-fn call(id: usize, started: i64, created: i64) -> Call {
-    let created = at(created).saturating_add(Duration::from_nanos([0, 1, 500_000_000][id % 3]));
-    Call::new(CallId::parse(&format!("call_{id:03}")).unwrap(), at(started), created)
-}
-
-fn new_sync() -> CallSync {
-    CallSync::new().with_lag(Duration::from_secs(LAG.unsigned_abs()))
-}
-
-/// Takes a step, and counts what it returned.
-fn save(fresh: Vec<Call>, returned: &mut BTreeMap<CallId, u32>) {
-    for call in fresh {
-        *returned.entry(call.id).or_default() += 1;
-    }
-}
-
-/// What is stored is all there is. A script may end after any step, so its end suffices.
-fn survives_storing(sync: &CallSync) {
-    let text = serde_json::to_vec(sync).unwrap();
-    assert_eq!(serde_json::from_slice::<CallSync>(&text).unwrap(), *sync);
-}
-
-/// A number of calls, three bytes for each, then one for each thing that happens.
-fn honest(script: &mut Script<'_>) {
-    let mut calls: Vec<(Call, i64)> = Vec::new();
-    for id in 0..script.next().unwrap_or(0) % 32 {
-        let [Some(started), Some(length), Some(transaction)] = [(); 3].map(|()| script.next())
-        else {
-            break;
-        };
-        let created = started + length % 64;
-        // Not before it was written, and within the lag.
-        let visible = created + (transaction % (LAG + 1)).max((id % 3).signum());
-        calls.push((call(id.unsigned_abs() as usize, started, created), visible));
-    }
-    calls.sort_by(|(one, _), (other, _)| {
-        (other.started_at, &other.id).cmp(&(one.started_at, &one.id))
-    });
-    let list = |query: &ListCalls, now: i64| {
-        let after = query.cursor.as_ref().map_or(0, |cursor| {
-            calls.iter().position(|(call, _)| call.id.as_str() == cursor).unwrap() + 1
-        });
-        let mut rows = calls[after..]
-            .iter()
-            .filter(|(call, visible)| *visible <= now && query.filter.matches(call));
-        let data: Vec<Call> =
-            rows.by_ref().take(query.limit).map(|(call, _)| call.clone()).collect();
-        let cursor = rows.next().and(data.last()).map(|last| last.id.as_str().into());
-        CallList::new(data, cursor)
-    };
-
-    let mut sync = new_sync();
-    let mut returned = BTreeMap::new();
-    let mut now = 0;
-    while let Some(happens) = script.next() {
-        // Time goes on by up to 15 seconds, pages have up to four calls.
-        now += happens / 16;
-        let query = sync.query().with_limit(1 + (happens % 4) as usize);
-        // A clock that is ahead, a restart, a crash before saving, an event; mostly a page taken.
-        match (happens / 4) % 4 {
-            0 => {
-                let step = sync.apply(&list(&query, now), None, at(now + 1_000)).unwrap();
-                save(step.calls, &mut returned);
-                sync = step.next;
-            }
-            1 if happens % 4 == 0 => sync = sync.restarted(),
-            1 if happens % 4 == 1 => {
-                let _ = sync.apply(&list(&query, now), None, at(now)).unwrap();
-            }
-            1 => {
-                let written = calls
-                    .iter()
-                    .find(|(call, visible)| *visible <= now && !returned.contains_key(&call.id));
-                if let Some((call, _)) = written {
-                    let next = sync.take_call(call).expect("a call not returned is fresh");
-                    assert_eq!(next.take_call(call), None);
-                    save(vec![call.clone()], &mut returned);
-                    sync = next;
-                }
-            }
-            _ => {
-                let step = sync.apply(&list(&query, now), None, at(now)).unwrap();
-                save(step.calls, &mut returned);
-                sync = step.next;
-            }
-        }
-    }
-    survives_storing(&sync);
-    // Everything has settled: the rest of the walk, and a whole one.
-    now += 1_000;
-    for _ in 0..2 {
-        let mut pages = 0;
-        loop {
-            let step = sync.apply(&list(&sync.query(), now), None, at(now)).unwrap();
-            save(step.calls, &mut returned);
-            sync = step.next;
-            pages += 1;
-            assert!(pages <= calls.len() + 1, "a walk without an end");
-            if !sync.is_walking() {
-                break;
-            }
-        }
-    }
-    for (call, visible) in &calls {
-        assert_eq!(returned.get(&call.id), Some(&1), "{call:?} visible at {visible}");
-    }
-}
-
-/// Pages of anything, over and over: one byte for the calls, the cursor and what else happens.
-fn arbitrary(script: &mut Script<'_>) {
-    // A call never changes, whatever else is wrong.
+    let at = |second| Timestamp::from_unix(1_767_225_600 + second).unwrap();
+    let mut script = bytes.iter().skip(1).map(|byte| i64::from(*byte));
+    // A call never changes, whatever else is wrong. Two of three are written within a second, one of them at its
+    // first nanosecond.
     let calls: Vec<Call> = (0..16)
         .map(|id| {
             let started = script.next().unwrap_or(0);
-            call(id, started, started + script.next().unwrap_or(0) % 64)
+            let nanos = Duration::from_nanos([0, 1, 500_000_000][id % 3]);
+            let created = at(started + script.next().unwrap_or(0) % 64).saturating_add(nanos);
+            Call::new(CallId::parse(&format!("call_{id:03}")).unwrap(), at(started), created)
         })
         .collect();
     let mut pages = Vec::new();
     while let Some(shape) = script.next() {
-        let data = (0..shape % 4).filter_map(|_| {
-            let which = script.next()?;
-            Some(calls[which as usize % 16].clone())
-        });
-        let mut page = CallList::new(data.collect(), None);
+        let data = script.by_ref().take(shape as usize % 4);
+        let data = data.map(|which| calls[which as usize % 16].clone()).collect();
+        let mut page = CallList::new(data, None);
         page.next_cursor = (shape & 4 == 0).then(|| format!("c{}", shape >> 5));
         page.has_more = [None, None, Some(true), Some(false)][(shape as usize >> 3) % 4];
         pages.push(page);
     }
-    if pages.is_empty() {
-        return;
-    }
-    let mut sync = new_sync();
-    let mut returned = BTreeMap::new();
-    // Walks that fail are restarted, so later ones are exercised too.
-    let mut taken = 0;
+    let mut sync = CallSync::new().with_lag(Duration::from_secs(8));
+    let mut returned = BTreeSet::new();
     let mut walk = 0;
-    while taken < 4 * pages.len() {
-        let page = &pages[taken % pages.len()];
-        taken += 1;
+    for page in pages.iter().cycle().take(4 * pages.len()) {
         walk += 1;
-        match sync.apply(page, None, at(500)) {
+        // Walks that fail are restarted, so later ones are exercised too.
+        let step = sync.apply(page, None, at(500));
+        walk *= u32::from(step.is_ok());
+        sync = match step {
             Ok(step) => {
-                save(step.calls, &mut returned);
-                sync = step.next;
+                for call in step.calls {
+                    assert!(returned.insert(call.id.clone()), "{} twice", call.id);
+                }
+                step.next
             }
-            Err(_) => {
-                sync = sync.restarted();
-                walk = 0;
-            }
-        }
-        if !sync.is_walking() {
-            walk = 0;
-        }
+            Err(_) => sync.restarted(),
+        };
+        walk *= u32::from(sync.is_walking());
         // Eight cursors: one of them comes again, and is found out.
         assert!(walk <= 32, "a walk without an end");
     }
-    survives_storing(&sync);
-    for (id, times) in returned {
-        assert_eq!(times, 1, "{id}");
-    }
+    // What is stored is all there is. A script may end after any step, so its end suffices.
+    let text = serde_json::to_vec(&sync).unwrap();
+    assert_eq!(serde_json::from_slice::<CallSync>(&text).unwrap(), sync);
 }

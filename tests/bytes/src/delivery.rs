@@ -21,7 +21,7 @@ pub fn delivery(bytes: &[u8]) {
     let mut delivery = Delivery::accept(&event(now), &endpoint, now);
     let mut health = Health::default();
     let mut model = Model::accept(&health, now);
-    let mut jobs: Vec<(Attempt, bool, u32)> = Vec::new();
+    let mut jobs: Vec<(Attempt, u32)> = Vec::new();
 
     for op in bytes.chunks_exact(2) {
         let how = usize::from(op[1]);
@@ -29,26 +29,23 @@ pub fn delivery(bytes: &[u8]) {
             0 | 1 => {
                 let seen = delivery.begin(&endpoint, now);
                 let expected = model.begin(&health, now, jobs.len());
-                let begun = seen.map(|attempt| attempt.number()).map_err(|error| error.to_string());
+                let begun = seen.map(|attempt| (attempt.number(), attempt.is_manual()));
+                let begun = begun.map_err(|error| error.to_string());
                 assert_eq!(begun, expected);
                 if let Ok(attempt) = seen {
                     assert_eq!(attempt.deadline().since(now), Duration::from_secs(10));
-                    jobs.push((attempt, model.manual, health.life));
+                    jobs.push((attempt, health.life));
                 }
             }
             2..=4 if !jobs.is_empty() => {
                 // Mostly the last, sometimes an older one.
                 let job = if how & 0x80 == 0 { jobs.len() - 1 } else { how % jobs.len() };
-                let (attempt, manual, life) = jobs[job];
+                let (attempt, life) = jobs[job];
                 let (outcome, verdict) = OUTCOMES[how % OUTCOMES.len()];
                 let report = delivery.finish(&attempt, outcome, now).unwrap();
-                let step = model.finish(job, attempt.number(), manual, life, verdict, now);
+                let step = model.finish(job, &attempt, life, verdict, now);
                 assert_eq!(seen(&report, &delivery, outcome, now), step);
-                // An attempt that was not sent is never charged to the endpoint.
-                let charges = !manual && verdict != Verdict::Unsent;
-                let failed = step == Step::Failed && charges;
-                let first = attempt.number() == 1 && charges;
-                let change = health.hear(step, failed, first, verdict, life, now);
+                let change = health.hear(step, &attempt, verdict, life, now);
                 changed(endpoint.record(report, now).unwrap(), change, &health);
             }
             // A clock may be set back.
@@ -60,13 +57,10 @@ pub fn delivery(bytes: &[u8]) {
             }
             7 if how >= 200 => {
                 let expected = match health.disabled {
-                    None => EndpointChange::Disabled(DisabledReason::Paused),
+                    None => health.disable(DisabledReason::Paused),
                     Some(_) => EndpointChange::Unchanged,
                 };
                 assert_eq!(endpoint.pause(now), expected);
-                if health.disabled.is_none() {
-                    let _ = health.disable(DisabledReason::Paused);
-                }
             }
             7 => {
                 assert_eq!(endpoint.enable(now).is_some(), health.disabled.is_some());
@@ -123,16 +117,12 @@ fn another(
             (_, None) => Step::Failed,
         };
         assert_eq!(seen(&report, &delivery, outcome, now), step);
-        let failed = step == Step::Failed;
-        let change = health.hear(step, failed, number == 1, verdict, health.life, now);
+        let change = health.hear(step, &attempt, verdict, health.life, now);
         changed(endpoint.record(report, now).unwrap(), change, health);
         let Step::Again { at } = step else { break };
         let early = at.saturating_sub(Duration::from_nanos(1));
-        let begun = delivery.begin(endpoint, early);
-        assert!(
-            matches!(begun, Err(BeginError::Early { at: told, .. }) if told == at),
-            "{begun:?}"
-        );
+        let begun = delivery.begin(endpoint, early).unwrap_err();
+        assert!(matches!(begun, BeginError::Early { at: told, .. } if told == at), "{begun:?}");
         now = at;
     }
     assert_eq!(delivery.begin(endpoint, now), Err(BeginError::Ended));
@@ -264,7 +254,7 @@ impl Model {
     }
 
     /// Which attempt begins, or the words of the error.
-    fn begin(&mut self, health: &Health, now: Timestamp, job: usize) -> Result<u8, String> {
+    fn begin(&mut self, health: &Health, now: Timestamp, job: usize) -> Result<(u8, bool), String> {
         let outlived = health.disabled.is_some() || health.life != self.life;
         match self.stands {
             Stands::Ended(_) => return Err(BeginError::Ended.to_string()),
@@ -286,18 +276,18 @@ impl Model {
             _ => {}
         }
         self.stands = Stands::Sending(now.saturating_add(Duration::from_secs(30)), job);
-        Ok(if self.manual { 1 } else { self.charged + 1 })
+        Ok((if self.manual { 1 } else { self.charged + 1 }, self.manual))
     }
 
     fn finish(
         &mut self,
         job: usize,
-        number: u8,
-        manual: bool,
+        attempt: &Attempt,
         life: u32,
         verdict: Verdict,
         now: Timestamp,
     ) -> Step {
+        let (number, manual) = (attempt.number(), attempt.is_manual());
         let current = matches!(self.stands, Stands::Sending(_, at) if at == job);
         let pending = !matches!(self.stands, Stands::Ended(_));
         match verdict {
@@ -380,12 +370,14 @@ impl Health {
     fn hear(
         &mut self,
         step: Step,
-        failed: bool,
-        first: bool,
+        attempt: &Attempt,
         verdict: Verdict,
         life: u32,
         now: Timestamp,
     ) -> Option<EndpointChange> {
+        // An attempt that was not sent is never charged to the endpoint.
+        let charges = !attempt.is_manual() && verdict != Verdict::Unsent;
+        let (failed, first) = (step == Step::Failed && charges, attempt.number() == 1 && charges);
         if self.disabled.is_some() || life != self.life {
             return Some(EndpointChange::Unchanged);
         }

@@ -23,17 +23,15 @@ pub fn flow(bytes: &[u8]) {
         Client::new("https://api.example.com", "service_test_kept-where-secrets-are").unwrap();
     let [hostile, syncing] = [task & 1 == 1, task & 2 == 2];
     if syncing {
-        let make = |stored: Option<&str>| {
-            client
-                .sync(stored.map_or_else(CallSync::new, |text| serde_json::from_str(text).unwrap()))
+        let read = |stored: Option<&str>| {
+            stored.map_or_else(CallSync::new, |text| serde_json::from_str(text).unwrap())
         };
+        let make = |stored: Option<&str>| client.sync(read(stored));
         let unpack = |batch: &Batch<CallSync>| {
             (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap())
         };
         play(script, hostile, true, make, unpack, |flow, stored, call| {
-            let state =
-                stored.map_or_else(CallSync::new, |text| serde_json::from_str(text).unwrap());
-            let next = state.take_call(call)?;
+            let next = read(stored).take_call(call)?;
             let text = serde_json::to_string(&next).unwrap();
             flow.continue_from(next);
             Some(text)

@@ -206,12 +206,7 @@ static MACS: LazyLock<[Hmac<Sha256>; 3]> = LazyLock::new(|| {
 
 fn hex_mac(key: &Hmac<Sha256>, time: &str, body: &[u8]) -> String {
     let mac = key.clone().chain_update(time).chain_update(".").chain_update(body);
-    mac.finalize().into_bytes().iter().fold(String::with_capacity(64), |mut text, byte| {
-        for half in [byte >> 4, byte & 15] {
-            text.push(char::from_digit(half.into(), 16).unwrap());
-        }
-        text
-    })
+    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The header with the time in place of 1, and for 2 to 7 the digests that belong to it: right
