@@ -19,6 +19,14 @@ fn take(inbox: &mut Inbox, name: &str, now: Timestamp) -> ActiveClaim {
 }
 
 #[track_caller]
+fn all_busy(inbox: &mut Inbox, names: &[&str], now: Timestamp) {
+    for name in names {
+        let claim = claim(inbox, name, now);
+        assert!(is_busy(&claim), "{name}: {claim:?}");
+    }
+}
+
+#[track_caller]
 fn act_on(inbox: &mut Inbox, name: &str, now: Timestamp) {
     let claimed = take(inbox, name, now);
     assert_eq!(inbox.done(claimed, now).into_status(), 204, "{name}");
@@ -50,8 +58,7 @@ fn the_inbox_in_memory_is_bounded() {
     let expires = take(&mut inbox, "1", at(0));
     let _ = take(&mut inbox, "4", at(0));
     // Full of what is being acted on: nothing of that is forgotten before its time has run out.
-    busy(claim(&mut inbox, "5", at(0)));
-    busy(claim(&mut inbox, "1", at(0)));
+    all_busy(&mut inbox, &["5", "1"], at(0));
     let fifth = take(&mut inbox, "5", at(60_000));
     let _ = take(&mut inbox, "7", at(60_000));
 
@@ -59,10 +66,7 @@ fn the_inbox_in_memory_is_bounded() {
     assert_eq!(inbox.done(expires, at(60_000)).into_status(), 204);
     assert_eq!(inbox.len(), 2);
     assert!(!inbox.is_empty());
-    for name in ["1", "5", "6", "7"] {
-        let claim = claim(&mut inbox, name, at(60_000));
-        assert!(is_busy(&claim), "{name}: {claim:?}");
-    }
+    all_busy(&mut inbox, &["1", "5", "6", "7"], at(60_000));
     // Where there is room, it is recorded.
     inbox.failed(fifth);
     act_on(&mut inbox, "6", at(60_000));
@@ -119,10 +123,7 @@ fn the_inbox_in_memory_forgets_claims_of_a_wrong_clock() {
     }
     let _ = take(&mut inbox, "ahead_1", at(0));
     let _ = take(&mut inbox, "next", at(0));
-    for name in ["held", "ahead_1", "next", "ahead_2"] {
-        let claim = claim(&mut inbox, name, at(0));
-        assert!(is_busy(&claim), "{name}: {claim:?}");
-    }
+    all_busy(&mut inbox, &["held", "ahead_1", "next", "ahead_2"], at(0));
     assert_eq!(inbox.len(), 3);
 }
 
@@ -150,8 +151,7 @@ fn the_inbox_in_memory_is_not_gone_through_for_room() {
         let _ = take(&mut inbox, &number.to_string(), at(0));
     }
     for number in SIZE..2 * SIZE {
-        let claim = claim(&mut inbox, &number.to_string(), at(1));
-        assert!(is_busy(&claim), "{number}: {claim:?}");
+        all_busy(&mut inbox, &[&number.to_string()], at(1));
     }
 }
 

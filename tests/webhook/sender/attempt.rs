@@ -22,7 +22,7 @@ fn target() -> EndpointUrl {
     EndpointUrl::parse("https://hooks.example.com/in?a=b").unwrap()
 }
 
-fn destination(endpoint: &EndpointHealth, signer: Signer) -> SignedDestination {
+pub(super) fn destination(endpoint: &EndpointHealth, signer: Signer) -> SignedDestination {
     SignedDestination::new(endpoint, target(), signer)
 }
 

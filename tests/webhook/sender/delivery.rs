@@ -6,7 +6,7 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     ATTEMPT_LEASE, ATTEMPT_TIMEOUT, BeginError, ColumnError, Delivery, DeliveryStatus,
     EndpointChange, EndpointHealth, LONGEST_DELIVERY, MAX_ATTEMPTS, Outcome, RETENTION,
-    RETRY_WAITS, RecoveryFilter, RedeliverError, oldest_kept,
+    RETRY_WAITS, RedeliverError, oldest_kept,
 };
 use http::StatusCode;
 use serde_json::json;
@@ -135,23 +135,24 @@ fn every_status_has_its_verdict() {
             410 => DeliveryStatus::Gone,
             _ => DeliveryStatus::Failed,
         };
-        assert_eq!(ends_as(answered(status)), expected, "{status}");
-        let success = expected == DeliveryStatus::Delivered;
-        assert_eq!(answered(status).is_success(), success, "{status}");
-        assert_eq!(answered(status).to_string(), status.to_string());
-        assert_eq!(status.to_string().parse(), Ok(answered(status)), "{status}");
+        let (outcome, success) = (answered(status), expected == DeliveryStatus::Delivered);
+        let seen = (ends_as(outcome), outcome.is_success(), outcome.to_string());
+        assert_eq!(seen, (expected, success, status.to_string()), "{status}");
+        assert_eq!(status.to_string().parse(), Ok(outcome), "{status}");
     }
-    for (outcome, word, expected) in [
-        (Outcome::TimedOut, "timeout", DeliveryStatus::Failed),
-        (Outcome::Refused, "refused", DeliveryStatus::Failed),
-        (Outcome::Reset, "reset", DeliveryStatus::Failed),
-        (Outcome::Dns, "dns", DeliveryStatus::Failed),
-        (Outcome::Tls, "tls", DeliveryStatus::Failed),
-        (Outcome::Forbidden, "forbidden", DeliveryStatus::Failed),
-        (Outcome::Unsent, "unsent", DeliveryStatus::Waiting),
+    for (outcome, word) in [
+        (Outcome::TimedOut, "timeout"),
+        (Outcome::Refused, "refused"),
+        (Outcome::Reset, "reset"),
+        (Outcome::Dns, "dns"),
+        (Outcome::Tls, "tls"),
+        (Outcome::Forbidden, "forbidden"),
+        (Outcome::Unsent, "unsent"),
     ] {
-        assert_eq!((ends_as(outcome), outcome.is_success()), (expected, false), "{word}");
-        assert_eq!(outcome.to_string(), word);
+        let is_sent = outcome != Outcome::Unsent;
+        let expected = if is_sent { DeliveryStatus::Failed } else { DeliveryStatus::Waiting };
+        let seen = (ends_as(outcome), outcome.is_success(), outcome.to_string());
+        assert_eq!(seen, (expected, false, word.to_owned()));
         assert_eq!(word.parse(), Ok(outcome), "{word}");
     }
     for text in ["", "99", "1000", "+200", "20", "OK", "Timeout", "2 0"] {
@@ -207,32 +208,27 @@ fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
     let mut delivery = failed_before(BEFORE_LAST, &endpoint, start());
     let report = attempted(&mut delivery, &endpoint, answered(500), start(), start());
     assert_eq!(endpoint.record(report, start()).unwrap(), EndpointChange::Updated);
-    assert_eq!(endpoint.failures(), 1);
-
-    for round in 0..30 {
-        delivery.redeliver(&endpoint, at(60)).unwrap();
+    for (outcome, status, change, failures) in [
+        (answered(500), DeliveryStatus::Failed, EndpointChange::Unchanged, 1),
+        (Outcome::TimedOut, DeliveryStatus::Failed, EndpointChange::Unchanged, 1),
+        // A fault of our own keeps it a manual redelivery.
+        (Outcome::Unsent, DeliveryStatus::Waiting, EndpointChange::Unchanged, 1),
+        (answered(204), DeliveryStatus::Delivered, EndpointChange::Updated, 0),
+    ] {
+        if !delivery.is_pending() {
+            delivery.redeliver(&endpoint, at(60)).unwrap();
+        }
         let seen = (delivery.due(at(60)), delivery.is_manual());
-        assert_eq!(seen, (Some(at(60)), true), "{round}");
+        assert_eq!(seen, (Some(at(60)), true), "{outcome:?}");
         let attempt = delivery.begin(&endpoint, at(60)).unwrap();
-        assert_eq!((attempt.number(), attempt.is_manual()), (1, true));
-        let report = delivery.finish(&attempt, answered(500), at(61)).unwrap();
-        let found = (report.is_late(), delivery.status());
-        assert_eq!(found, (false, DeliveryStatus::Failed), "{round}");
-        assert_eq!(endpoint.record(report, at(61)).unwrap(), EndpointChange::Unchanged, "{round}");
-        assert_eq!((delivery.attempts(), endpoint.failures()), (MAX_ATTEMPTS, 1), "{round}");
+        assert_eq!((attempt.number(), attempt.is_manual()), (1, true), "{outcome:?}");
+        let report = delivery.finish(&attempt, outcome, at(60)).unwrap();
+        let seen = (report.is_late(), delivery.status(), delivery.attempts());
+        assert_eq!(seen, (false, status, MAX_ATTEMPTS), "{outcome:?}");
+        let seen = (endpoint.record(report, at(60)).unwrap(), endpoint.failures());
+        assert_eq!(seen, (change, failures), "{outcome:?}");
     }
-
-    delivery.redeliver(&endpoint, at(90)).unwrap();
-    // A fault of our own keeps it a manual redelivery.
-    let _ = attempted(&mut delivery, &endpoint, Outcome::Unsent, at(90), at(90));
-    assert_eq!((delivery.status(), delivery.due(at(90))), (DeliveryStatus::Waiting, Some(at(90))));
-    let attempt = delivery.begin(&endpoint, at(91)).unwrap();
-    assert!(attempt.is_manual());
-    let report = delivery.finish(&attempt, answered(204), at(92)).unwrap();
-    assert_eq!((delivery.status(), delivery.attempts()), (DeliveryStatus::Delivered, MAX_ATTEMPTS));
     assert!(!delivery.is_manual(), "nothing is pending");
-    assert_eq!(endpoint.record(report, at(92)).unwrap(), EndpointChange::Updated);
-    assert_eq!(endpoint.failures(), 0);
 }
 
 /// D-56, D-62: what may be redelivered, and until when.
@@ -256,46 +252,6 @@ fn redelivery_is_refused_with_its_reason() {
     assert_eq!(gone.redeliver(&endpoint, thirty_days), Err(RedeliverError::Expired));
     let last = thirty_days.saturating_sub(Duration::from_nanos(1));
     assert_eq!(gone.redeliver(&endpoint, last), Ok(()));
-}
-
-/// D-55, D-56: what was pending when its endpoint was disabled is never sent of itself, so it can be
-/// redelivered, whether or not anybody has looked at it and parked it.
-#[test]
-fn what_is_as_good_as_parked_is_redelivered() {
-    let mut endpoint = EndpointHealth::new(1, start());
-    let mut waiting = failed_before(BEFORE_LAST, &endpoint, start());
-    let mut sending = Delivery::accept(&event(start()), &endpoint, start());
-    let lost = sending.begin(&endpoint, start()).unwrap();
-    let mut gone = Delivery::accept(&event(start()), &endpoint, start());
-    let report = attempted(&mut gone, &endpoint, answered(410), start(), at(1));
-    let _ = endpoint.record(report, at(1)).unwrap();
-
-    assert_eq!(waiting.redeliver(&endpoint, at(2)), Err(RedeliverError::Disabled));
-    let leased = sending.redeliver(&endpoint, at(2));
-    assert!(matches!(leased, Err(RedeliverError::Leased { until, .. }) if until == at(30)));
-    let missed = endpoint.enable(at(3)).unwrap();
-    assert!([waiting, sending, gone].iter().all(|delivery| missed.includes(delivery)));
-    // A span that knows of no endpoint goes by what the rows say.
-    assert!(!RecoveryFilter::between(start(), at(3), at(3)).includes(&waiting));
-
-    assert_eq!(waiting.redeliver(&endpoint, at(4)), Ok(()));
-    assert!(!missed.includes(&waiting), "on its way again");
-    assert_eq!(waiting.redeliver(&endpoint, at(5)), Err(RedeliverError::Pending));
-    assert!(waiting.begin(&endpoint, at(5)).unwrap().is_manual());
-
-    // Its sender may still be at it, until the lease is over.
-    assert_eq!(sending.redeliver(&endpoint, at(29)), leased);
-    assert_eq!(sending.redeliver(&endpoint, at(30)), Ok(()));
-    let again = sending.begin(&endpoint, at(30)).unwrap();
-    // The failure that comes so late is of an attempt that no longer counts.
-    assert!(sending.finish(&lost, Outcome::Reset, at(31)).unwrap().is_late());
-    assert!(!sending.finish(&again, answered(200), at(31)).unwrap().is_late());
-    assert_eq!(sending.status(), DeliveryStatus::Delivered);
-    assert!(!missed.includes(&sending));
-
-    let thirty_days = start().saturating_add(RETENTION);
-    let mut old = failed_before(1, &EndpointHealth::new(1, start()), start());
-    assert_eq!(old.redeliver(&endpoint, thirty_days), Err(RedeliverError::Expired));
 }
 
 /// DEL-9, D-62: kept for thirty days, and longer only while pending. Rows of older events may be removed.

@@ -7,6 +7,7 @@ use call_assistant::webhook::sender::{
     DueDelivery, DueKind, Outcome, Planner, RETRY_WAITS, SenderLimits,
 };
 
+use super::planner::pending;
 use super::{answered, start};
 use support::millis as at;
 use support::simulation::Agenda;
@@ -146,10 +147,7 @@ impl World {
         let delivery = self.deliveries.len() as u64;
         self.deliveries.push((due, failed));
         let kind = if failed > 0 { DueKind::Retry } else { DueKind::First };
-        let (event_created_at, due) = (start(), at(due));
-        let shard = 0;
-        let due = DueDelivery { delivery, endpoint, account, shard, event_created_at, due, kind };
-        self.planner.add(due);
+        self.planner.add(DueDelivery { account, kind, ..pending(delivery, endpoint, at(due)) });
     }
 
     fn send(&mut self, now: Millis) {

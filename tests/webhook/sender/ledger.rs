@@ -10,7 +10,7 @@ use call_assistant::webhook::sender::{
 use stateright::Property;
 
 use super::world::{Past, Rules, World};
-use super::{answered, disabled, failing, start};
+use super::{answered, disabled, failing};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ledger {
@@ -20,9 +20,6 @@ pub(super) struct Ledger {
     first_at: Option<Timestamp>,
     suspect: bool,
     pub(super) disabled: Option<DisabledReason>,
-    disabled_at: Timestamp,
-    /// The last reminder, in days.
-    reminded: u8,
     pub(super) life: u8,
     pub(super) was_disabled: bool,
     pub(super) each: Vec<Account>,
@@ -63,8 +60,6 @@ impl Ledger {
             first_at: (past.firsts > 0).then_some(first_at),
             suspect: false,
             disabled: None,
-            disabled_at: start(),
-            reminded: 0,
             life: 0,
             was_disabled: false,
             each: past.failed.iter().map(charged).collect(),
@@ -74,7 +69,7 @@ impl Ledger {
 
     /// Notes that the endpoint was enabled.
     pub(super) fn enabled(&mut self) {
-        (self.streak, self.disabled, self.reminded) = (0, None, 0);
+        (self.streak, self.disabled) = (0, None);
         self.life += 1;
     }
 
@@ -112,7 +107,7 @@ impl Ledger {
             return None;
         }
         if step.outcome == answered(410) {
-            return self.disable(DisabledReason::Gone, now);
+            return self.disable(DisabledReason::Gone);
         }
         if counts && step.status == DeliveryStatus::Delivered {
             let warned = self.suspect || self.streak >= FAILURES_TO_WARN[0];
@@ -123,7 +118,7 @@ impl Ledger {
         if failed && step.status == DeliveryStatus::Failed {
             self.streak += 1;
             return match self.streak {
-                20 => self.disable(DisabledReason::Failing, now),
+                20 => self.disable(DisabledReason::Failing),
                 failures => FAILURES_TO_WARN.contains(&failures).then(|| failing(failures)),
             };
         }
@@ -136,30 +131,14 @@ impl Ledger {
         None
     }
 
-    fn disable(&mut self, reason: DisabledReason, now: Timestamp) -> Option<Alert> {
-        (self.disabled, self.disabled_at, self.was_disabled) = (Some(reason), now, true);
+    fn disable(&mut self, reason: DisabledReason) -> Option<Alert> {
+        (self.disabled, self.was_disabled) = (Some(reason), true);
         self.forget();
         Some(disabled(reason))
     }
 
     fn forget(&mut self) {
         (self.firsts, self.first_at, self.suspect) = (0, None, false);
-    }
-
-    /// The reminder that is due, if it was not given.
-    pub(super) fn reminder(&self, now: Timestamp) -> Option<(DisabledReason, u8)> {
-        let days = now.since(self.disabled_at).as_secs() / 86_400;
-        let due = [3, 1].into_iter().find(|day| u64::from(*day) <= days)?;
-        self.disabled.filter(|_| due > self.reminded).map(|reason| (reason, due))
-    }
-
-    /// Writes down a reminder that was made then, and stored now.
-    pub(super) fn reminds(&mut self, told: (DisabledReason, u8), then: Timestamp) {
-        let due = self.reminder(then);
-        if due != Some(told) {
-            self.broken = Some("reminded without a reason, or twice");
-        }
-        self.reminded = due.map_or(self.reminded, |(_, days)| days);
     }
 }
 
@@ -196,10 +175,6 @@ pub(super) fn properties(past: &Past) -> Vec<Property<Rules>> {
         }),
         Property::always("suspect exactly when it should be", |_, world: &World| {
             world.endpoint.is_suspect() == world.ledger.suspect
-        }),
-        Property::always("a reminder is due exactly when it should be", |_, world: &World| {
-            // A clock that was ahead may have disabled it.
-            world.ledger.disabled_at > world.now || world.reminds()
         }),
         Property::sometimes("refused by a version", |_, world: &World| world.refused),
         Property::sometimes("unwritten, and changed since it was read", |_, world: &World| {

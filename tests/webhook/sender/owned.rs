@@ -143,10 +143,3 @@ fn two_owners_before_an_endpoint_is_suspect() {
         check(Rules { past: past.clone(), ..rules(&[], 0, owned, budget) }, 16_000);
     }
 }
-
-/// A reminder is told once, after a day and after three, whoever looks.
-#[test]
-fn two_owners_remind_of_a_disabled_endpoint() {
-    let budget = Budget { days: 4, enables: 1, ..BUDGET };
-    check(rules(&[BEFORE_LAST], 19, true, budget), 80_000);
-}

@@ -6,10 +6,11 @@ use std::time::Duration;
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, DisabledReason, EndedAttempt,
-    EndpointColumns, EndpointHealth, EndpointUrl, FAILURES_TO_WARN, MismatchError, Outcome,
-    RETRY_WAITS, RedeliverError, RetrySchedule, Settled, SignedDestination, settle,
+    EndpointColumns, EndpointHealth, FAILURES_TO_WARN, MismatchError, Outcome, RETRY_WAITS,
+    RedeliverError, RetrySchedule, Settled, settle,
 };
 
+use super::attempt::destination;
 use super::{
     BEFORE_LAST, answered, at, entry, failed_before, failing, longest_wait, record, start,
 };
@@ -115,7 +116,7 @@ fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
 
     // Nor is it sent to another endpoint's URL, or signed with its secrets.
     let sent = |attempt: &Attempt, endpoint, created_at| {
-        let destination = destination_of(endpoint);
+        let destination = destination(endpoint, Signer::new(support::secret("whsec_one")));
         attempt.request(&destination, &super::event(created_at), start()).map(drop)
     };
     let created_at = one.event_created_at();
@@ -341,9 +342,4 @@ fn paused(mut endpoint: EndpointHealth) -> EndpointHealth {
 
 fn below(dice: &mut Dice, bound: usize) -> usize {
     dice.below(bound as u64) as usize
-}
-
-fn destination_of(endpoint: &EndpointHealth) -> SignedDestination {
-    let target = EndpointUrl::parse("https://hooks.example.com/in").unwrap();
-    SignedDestination::new(endpoint, target, Signer::new(support::secret("whsec_one")))
 }

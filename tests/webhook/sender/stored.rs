@@ -27,14 +27,6 @@ fn attempts_and_outcomes_travel_between_processes() {
         let error = serde_json::from_str::<Attempt>(&text.replace(field, "")).unwrap_err();
         assert!(error.to_string().starts_with(&format!("missing field `{name}`")), "{error}");
     }
-    for (outcome, text) in [
-        (answered(204), r#""204""#),
-        (Outcome::TimedOut, r#""timeout""#),
-        (Outcome::Unsent, r#""unsent""#),
-    ] {
-        assert_eq!(serde_json::to_string(&outcome).unwrap(), text);
-        assert_eq!(serde_json::from_str::<Outcome>(text).unwrap(), outcome);
-    }
     let error = serde_json::from_str::<Outcome>("204").unwrap_err();
     assert!(error.to_string().contains("expected a string"), "{error}");
     let error = serde_json::from_str::<Outcome>(r#""timed out""#).unwrap_err();

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Alert, Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, EndpointHealth,
-    MAX_ATTEMPTS, Outcome,
+    Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, EndpointHealth, MAX_ATTEMPTS,
+    Outcome,
 };
 use stateright::{Model, Property};
 
 use super::ledger::{self, Ledger};
-use super::{BEFORE_LAST, answered, failed_before, longest_wait, record, start, still_disabled};
+use super::{BEFORE_LAST, answered, failed_before, longest_wait, record, start};
 
 /// What the world holds when it begins, how much may happen in it, and how attempts begin.
 #[derive(Clone, Debug)]
@@ -30,7 +30,6 @@ pub(super) struct Rules {
 pub(super) struct Budget {
     pub(super) crashes: u8,
     pub(super) ticks: u8,
-    pub(super) days: u8,
     pub(super) enables: u8,
     pub(super) repeats: u8,
     pub(super) unsent: u8,
@@ -38,7 +37,7 @@ pub(super) struct Budget {
 }
 
 pub(super) const BUDGET: Budget =
-    Budget { crashes: 1, ticks: 1, days: 0, enables: 0, repeats: 0, unsent: 0, jumps: 0 };
+    Budget { crashes: 1, ticks: 1, enables: 0, repeats: 0, unsent: 0, jumps: 0 };
 
 /// What happened before the world begins.
 #[derive(Clone, Debug)]
@@ -77,10 +76,8 @@ pub(super) enum Sender {
     /// Has read the endpoint again.
     Ready(Job, Outcome, EndpointHealth),
     Done(Job, Outcome),
-    /// Has a reminder to store, made then.
-    Reminding(EndpointHealth, (DisabledReason, u8), Timestamp),
 }
-use Sender::{Begun, Done, Heard, Idle, Read, Ready, Reminding, Sent};
+use Sender::{Begun, Done, Heard, Idle, Read, Ready, Sent};
 
 /// A row as a sender holds it, with the condition of its write, which equality ignores.
 pub(super) type Held = (Delivery, Option<i32>);
@@ -113,13 +110,10 @@ pub(super) enum Action {
     Repeat(usize),
     Rest(usize),
     Crash(usize),
-    Remind(usize),
-    StoreReminder(usize),
     Park(usize),
     /// What no process does.
     SetClock(usize),
     Tick,
-    Day,
     Enable,
 }
 
@@ -138,9 +132,6 @@ impl Model for Rules {
                     let now = world.clock(at);
                     let found = (0..world.rows.len()).filter(|of| world.is_due(*of, now));
                     actions.extend(found.map(|of| Action::Look(at, of)));
-                    if self.budget.days > 0 {
-                        actions.push(Action::Remind(at));
-                    }
                 }
                 Read(..) => actions.push(Action::Begin(at)),
                 Begun(_) => actions.push(Action::Send(at)),
@@ -153,7 +144,6 @@ impl Model for Rules {
                 }
                 Heard(..) => actions.push(Action::LookAgain(at)),
                 Ready(..) => actions.push(Action::Store(at)),
-                Reminding(..) => actions.push(Action::StoreReminder(at)),
                 Done(..) => {
                     actions.push(Action::Rest(at));
                     if world.left.repeats > 0 {
@@ -207,20 +197,6 @@ impl Model for Rules {
             Action::Crash(at) => {
                 world.left.crashes -= 1;
                 world.senders[at] = Idle;
-            }
-            Action::Remind(at) => {
-                let (mut row, now) = (world.endpoint.into_stored(), world.clock(at));
-                let alert = row.remind(now)?;
-                let Alert::StillDisabled { reason, days, .. } = alert else { panic!("{alert}") };
-                world.senders[at] = Reminding(row, (reason, days), now);
-            }
-            Action::StoreReminder(at) => {
-                let Reminding(row, told, then) = world.senders[at] else { return None };
-                world.senders[at] = Idle;
-                if is_version(world.endpoint.version(), row.if_version()) {
-                    world.endpoint = row.into_stored();
-                    world.ledger.reminds(told, then);
-                }
             }
             Action::Park(of) => {
                 let (endpoint, now) = (world.endpoint, world.now);
@@ -314,9 +290,6 @@ impl World {
         if self.left.ticks > 0 && (0..self.rows.len()).any(later) {
             all.push(Action::Tick);
         }
-        if self.left.days > 0 && !self.endpoint.is_active() {
-            all.push(Action::Day);
-        }
         if self.left.enables > 0 && !self.endpoint.is_active() {
             all.push(Action::Enable);
         }
@@ -333,10 +306,6 @@ impl World {
                 self.left.ticks -= 1;
                 let due = self.rows.iter().filter_map(|row| row.due(self.now));
                 self.now = due.filter(|due| *due > self.now).min()?;
-            }
-            Action::Day => {
-                self.left.days -= 1;
-                self.now = self.now.saturating_add(Duration::from_secs(86_400));
             }
             Action::Enable => {
                 self.left.enables -= 1;
@@ -370,12 +339,5 @@ impl World {
             DeliveryStatus::Failed => account.charged == MAX_ATTEMPTS || self.ledger.was_disabled,
             _ => self.ledger.was_disabled,
         })
-    }
-
-    /// Whoever looks finds the reminder that is due, and no other.
-    pub(super) fn reminds(&self) -> bool {
-        let mut endpoint = self.endpoint;
-        let due = self.ledger.reminder(self.now);
-        endpoint.remind(self.now) == due.map(|(reason, days)| still_disabled(reason, days))
     }
 }

@@ -57,14 +57,9 @@ fn verifies_and_is_verified() {
     let rotating = Signer::new(secret("whsec_new"))
         .with_previous(secret(SECRET), Timestamp::MAX, now)
         .unwrap();
-    let (time, digest) = right.as_str().split_once(",v1=").unwrap();
     verify.extend([
         ("rotating", body, rotating.sign(body, now).as_str().to_owned()),
         ("another body", &b"{}"[..], right.as_str().to_owned()),
-        ("another secret", body, Signer::new(secret("whsec_x")).sign(body, now).as_str().into()),
-        ("uppercase", body, format!("{time},v1={}", digest.to_uppercase())),
-        ("cut", body, format!("{time},v1={}", digest.split_at(63).0)),
-        ("no digest", body, time.to_owned()),
         ("290 s old", body, signer.sign(body, at(-290)).as_str().to_owned()),
         ("an hour old", body, signer.sign(body, at(-3600)).as_str().to_owned()),
         ("an hour ahead", body, signer.sign(body, at(3600)).as_str().to_owned()),
@@ -84,11 +79,9 @@ fn verifies_and_is_verified() {
     // They verify what we sign.
     for (name, _, _) in &verify {
         let expected = match *name {
-            "mark" if node => "No signatures found",
-            "not text" if node => "No signatures found",
+            "mark" | "not text" if node => "No signatures found",
             "not text" => "not text",
-            "another body" | "another secret" | "uppercase" | "cut" => "No signatures found",
-            "no digest" => "No signatures found with expected scheme",
+            "another body" => "No signatures found",
             "an hour old" => "Timestamp outside the tolerance zone",
             _ => "accepted",
         };

@@ -61,12 +61,7 @@ fn style(signed: &str, received: &[u8]) -> String {
 #[test]
 fn a_body_that_was_written_again() {
     let value = serde_json::from_str::<serde_json::Value>(BODY).unwrap();
-    let rewritten: [(&str, Vec<u8>, &str); 4] = [
-        (
-            "Python: json.dumps(json.loads(body))",
-            BODY.replace("\":", "\": ").replace(",\"", ", \"").replace('ë', "\\u00eb").into(),
-            "written without spaces",
-        ),
+    let rewritten: [(&str, Vec<u8>, &str); 3] = [
         (
             "serde_json: keys in a sorted map",
             serde_json::to_vec(&value).unwrap(),
