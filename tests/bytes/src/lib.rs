@@ -42,7 +42,6 @@ pub const ALL: &[Property] = &[
     ("retry_after", client::retry_after),
     ("sync", client::sync),
     ("target", delivery::target),
-    ("signature_header", webhook::signature_header),
     ("timestamp", time::timestamp),
     ("verdict", webhook::verdict),
     ("verify", webhook::verify),

@@ -151,7 +151,7 @@ struct Map {
     mishaps: u64,
     depth: Cell<u8>,
     now: Cell<Timestamp>,
-    met: Cell<[u32; 3]>,
+    met: RefCell<[u32; 3]>,
 }
 
 impl Map {
@@ -178,9 +178,7 @@ impl Map {
 
     fn chance(&self, of: usize) -> bool {
         let chance = self.dice.borrow_mut().chance(self.mishaps);
-        let mut met = self.met.get();
-        met[of] += u32::from(chance);
-        self.met.set(met);
+        self.met.borrow_mut()[of] += u32::from(chance);
         chance
     }
 
@@ -237,15 +235,12 @@ fn world(seed: u64, keys: &[Option<&str>], mishaps: u64) -> Map {
         mishaps,
         depth: Cell::new(0),
         now: Cell::new(at(0)),
-        met: Cell::new([0; 3]),
+        met: RefCell::default(),
     };
     let (mut then, mut queue) = (at(0), Vec::new());
     for key in keys {
-        then = then.saturating_add(Duration::from_secs(if key.is_some() {
-            30
-        } else {
-            2 * LONGEST_DELIVERY.as_secs()
-        }));
+        let wait = key.map_or(2 * LONGEST_DELIVERY, |_| Duration::from_secs(30));
+        then = then.saturating_add(wait);
         queue.extend(key.map(|key| (then, key.to_owned())));
     }
     queue.sort_by(|one, other| other.cmp(one));
@@ -286,23 +281,13 @@ fn a_store_of_single_rows_counts_and_tells_everything_once() {
     let warned =
         [vec![Alert::Suspect], FAILURES_TO_WARN.iter().copied().map(failing).collect()].concat();
     let told = |last: Alert| [warned.clone(), vec![last]].concat();
+    use DisabledReason::{Failing, Gone};
+    let with = |last| [nineteen, &[None, Some(last)]].concat();
     let worlds = [
         ("nineteen", nineteen.to_vec(), 19, None, warned.clone()),
-        (
-            "twenty",
-            failing_ones.clone(),
-            20,
-            Some(DisabledReason::Failing),
-            told(disabled(DisabledReason::Failing)),
-        ),
-        ("forgiven", [nineteen, &[None, Some("fe")]].concat(), 0, None, told(Alert::Recovered)),
-        (
-            "gone",
-            [nineteen, &[None, Some("ff")]].concat(),
-            19,
-            Some(DisabledReason::Gone),
-            told(disabled(DisabledReason::Gone)),
-        ),
+        ("twenty", failing_ones.clone(), 20, Some(Failing), told(disabled(Failing))),
+        ("forgiven", with("fe"), 0, None, told(Alert::Recovered)),
+        ("gone", with("ff"), 19, Some(Gone), told(disabled(Gone))),
     ];
     let mut met = [0; 3];
     for (name, keys, failures, reason, alerts) in worlds {
@@ -322,7 +307,7 @@ fn a_store_of_single_rows_counts_and_tells_everything_once() {
                 let met = ((state.status, state.attempts), report);
                 assert_eq!(met, (ended, None), "{name}, seed {seed}, {key}");
             }
-            let more = map.met.get();
+            let more = map.met.into_inner();
             (0..3).for_each(|of| met[of] += more[of]);
         }
     }

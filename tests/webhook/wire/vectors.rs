@@ -61,7 +61,7 @@ fn check(case: &Case) {
     }
     let body = match (&case.body, &case.body_hex) {
         (Some(text), None) => text.as_bytes().to_owned(),
-        (None, Some(digits)) => bytes(digits),
+        (None, Some(digits)) => hex::decode(digits).unwrap(),
         _ => panic!("{}: one body, please", case.name),
     };
     let signature: Vec<Vec<u8>> = case
@@ -128,9 +128,4 @@ fn verdict(result: Result<Verified<'_>, VerifyError>) -> Map<String, Value> {
         Err(error) => panic!("no vector can expect {error:?}"),
     };
     verdict.as_object().unwrap().clone()
-}
-
-fn bytes(digits: &str) -> Vec<u8> {
-    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
-    (0..digits.len()).step_by(2).map(byte).collect()
 }

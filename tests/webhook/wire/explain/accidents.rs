@@ -30,12 +30,11 @@ impl Delivery {
     /// Its two headers, if the second one is there, and its body.
     fn read(&self) -> (Vec<Vec<u8>>, Vec<u8>) {
         let headers = [Some(&self.signature), self.delivery.as_ref()];
-        (headers.into_iter().flatten().map(|text| unhex(text)).collect(), unhex(&self.body))
+        (
+            headers.into_iter().flatten().map(|text| hex::decode(text).unwrap()).collect(),
+            hex::decode(&self.body).unwrap(),
+        )
     }
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    hex::decode(text).unwrap()
 }
 
 fn headers(values: &[Vec<u8>]) -> DeliveryHeaders<'_> {
@@ -49,7 +48,7 @@ fn each_accident_is_named_and_only_a_digest_proves_it() {
     assert!(accidents.len() >= 120);
     let mut wrong = Vec::new();
     for accident in &accidents {
-        let secret = String::from_utf8(unhex(&accident.secret)).unwrap();
+        let secret = String::from_utf8(hex::decode(&accident.secret).unwrap()).unwrap();
         let (values, body) = accident.delivery.read();
         let known: Vec<_> = accident.known.iter().map(Delivery::read).collect();
         let evidence = Evidence::new(headers(&values), &body, &secret);
