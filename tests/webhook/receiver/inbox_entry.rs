@@ -41,19 +41,15 @@ fn the_life_of_an_entry() {
 #[test]
 fn an_entry_as_it_is_stored() {
     let claimed = || taken(claim(None, ActiveClaim::LEASE, at(0)));
+    let taken = |at, until| format!(r#"{{"taken":{{"at":"{at}","until":"{until}"}}}}"#);
+    let year_0 = "0000-01-01T00:00:00Z";
     for (entry, text) in [
-        (
-            claimed().entry(),
-            r#"{"taken":{"at":"2026-01-01T00:00:00Z","until":"2026-01-01T00:01:00Z"}}"#,
-        ),
-        (claimed().done(at(0)).0, r#"{"done":{"at":"2026-01-01T00:00:00Z"}}"#),
-        (
-            claimed().failed().0,
-            r#"{"taken":{"at":"0000-01-01T00:00:00Z","until":"0000-01-01T00:00:00Z"}}"#,
-        ),
+        (claimed().entry(), taken("2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z")),
+        (claimed().done(at(0)).0, r#"{"done":{"at":"2026-01-01T00:00:00Z"}}"#.into()),
+        (claimed().failed().0, taken(year_0, year_0)),
     ] {
         assert_eq!(serde_json::to_string(&entry).unwrap(), text);
-        assert_eq!(serde_json::from_str::<InboxEntry>(text).unwrap(), entry, "{text}");
+        assert_eq!(serde_json::from_str::<InboxEntry>(&text).unwrap(), entry, "{text}");
     }
 }
 

@@ -186,7 +186,11 @@ fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
             assert!(missed.includes(delivery), "{row}");
             assert_eq!(delivery.redeliver(&endpoint, at(300)), Ok(()), "{row}");
             assert!(!missed.includes(delivery), "pending again: {row}");
-            assert!(delivery.begin(&endpoint, at(300)).unwrap().is_manual(), "{row}");
+            let (attempt, before) =
+                (delivery.begin(&endpoint, at(300)).unwrap(), delivery.attempts());
+            let _ = delivery.finish(&attempt, answered(200), at(301)).unwrap();
+            let seen = (attempt.is_manual(), delivery.attempts());
+            assert_eq!(seen, (true, before), "{row}");
         }
         assert!(!missed.includes(&sending));
 

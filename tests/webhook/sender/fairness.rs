@@ -43,15 +43,12 @@ enum Manner {
     NearlyLate,
 }
 
-const MANNERS: [Manner; 7] = [
-    Manner::LateSuccess,
-    Manner::LateFailure,
-    Manner::Alternating,
-    Manner::Together,
-    Manner::QuickThenLate,
-    Manner::InTurn,
-    Manner::Silent,
-];
+use Manner::{
+    Alternating, InTurn, LateFailure, LateSuccess, NearlyLate, QuickThenLate, Silent, Together,
+};
+
+const MANNERS: [Manner; 7] =
+    [LateSuccess, LateFailure, Alternating, Together, QuickThenLate, InTurn, Silent];
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Happens {
@@ -108,7 +105,7 @@ fn run(overall: u32, (accounts, endpoints, backlog): (u32, u32, usize), manner: 
         begun: Vec::new(),
     };
     for account in 1..=accounts {
-        let begin = if manner == Manner::InTurn { u64::from(account - 1) } else { 0 };
+        let begin = if manner == InTurn { u64::from(account - 1) } else { 0 };
         world.agenda.plan(begin, Happens::Begin(account));
     }
     for event in 0..EVENTS as Millis {
@@ -179,13 +176,13 @@ impl World {
         *attempts += 1;
         let is_odd = *attempts % 2 == 1;
         match self.manner {
-            Manner::LateSuccess => 9_000,
-            Manner::Alternating if is_odd => TIMEOUT,
-            Manner::QuickThenLate if is_odd => 1,
-            Manner::LateFailure | Manner::Alternating | Manner::QuickThenLate => 9_900,
-            Manner::Silent => TIMEOUT,
-            Manner::NearlyLate => 7_900,
-            Manner::Together | Manner::InTurn => {
+            LateSuccess => 9_000,
+            Alternating if is_odd => TIMEOUT,
+            QuickThenLate if is_odd => 1,
+            LateFailure | Alternating | QuickThenLate => 9_900,
+            Silent => TIMEOUT,
+            NearlyLate => 7_900,
+            Together | InTurn => {
                 let release = &mut self.release[account as usize];
                 if *release <= now {
                     *release = now + 9_900;
@@ -199,7 +196,7 @@ impl World {
         let outcome = match self.manner {
             _ if endpoint == HEALTHY => answered(204),
             _ if took == TIMEOUT => Outcome::TimedOut,
-            Manner::LateFailure | Manner::NearlyLate => answered(500),
+            LateFailure | NearlyLate => answered(500),
             _ => answered(200),
         };
         let account = self.account(endpoint) as usize;
@@ -252,7 +249,7 @@ fn accounts_that_answer_late_delay_no_other() {
 /// these endpoints. The last two have a million that are due when a sender begins. (D-89)
 #[test]
 fn with_more_accounts_than_attempts_each_has_its_turn() {
-    let behind = [Manner::NearlyLate, Manner::Silent, Manner::LateFailure, Manner::Together];
+    let behind = [NearlyLate, Silent, LateFailure, Together];
     for (overall, accounts, endpoints, backlog, manners) in [
         (448, 100, 20, 10, &MANNERS[..]),
         (448, 600, 4, 10, &MANNERS),

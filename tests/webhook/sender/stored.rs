@@ -62,12 +62,9 @@ fn reports_wait_like_this() {
 /// What this crate cannot have written is refused, not guessed at.
 #[test]
 fn rows_that_are_not_ours_are_refused() {
-    let good = serde_json::to_string(&Delivery::accept(
-        &event(start()),
-        &EndpointHealth::new(1, start()),
-        start(),
-    ));
-    let good = good.unwrap();
+    let endpoint = EndpointHealth::new(1, start());
+    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
+    let good = serde_json::to_string(&delivery).unwrap();
     for (from, to, says) in [
         (r#""attempts":0"#, r#""attempts":-1"#, "attempts is -1, not from 0 to "),
         (r#""waiting""#, r#""queued""#, "unknown variant"),
@@ -77,8 +74,7 @@ fn rows_that_are_not_ours_are_refused() {
         let error = delivery_from(&bad).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
-    let mut delivery = Delivery::accept(&event(start()), &EndpointHealth::new(1, start()), start());
-    let attempt = delivery.begin(&EndpointHealth::new(1, start()), start()).unwrap();
+    let attempt = delivery.begin(&endpoint, start()).unwrap();
     let good = serde_json::to_string(&attempt).unwrap();
     for number in [0, MAX_ATTEMPTS + 1] {
         let bad = good.replace(r#""number":1"#, &format!(r#""number":{number}"#));
@@ -86,7 +82,7 @@ fn rows_that_are_not_ours_are_refused() {
         let says = format!("attempt number is not from 1 to {MAX_ATTEMPTS}");
         assert!(error.starts_with(&says), "{error}");
     }
-    let row = serde_json::to_string(&EndpointHealth::new(1, start())).unwrap();
+    let row = serde_json::to_string(&endpoint).unwrap();
     // One that does not say whether its endpoint is disabled is no active one.
     let without = row.replace(r#""disabled":null,"#, "");
     let error = endpoint_from(&without).unwrap_err().to_string();

@@ -1,9 +1,7 @@
 //! Who signed what, and how it is refused.
 
-use std::sync::LazyLock;
-
 use call_assistant::Timestamp;
-use call_assistant::webhook::{Signer, Verified, Verifier, testing};
+use call_assistant::webhook::{Signer, Verifier, testing};
 use http::Request;
 
 mod answers;
@@ -45,8 +43,9 @@ pub(crate) fn signed(event_type: &str, id: &str, body: &[u8]) -> Request<Vec<u8>
     testing::signed_request(&signer(), event_type, id, body, at(NOW)).unwrap()
 }
 
+#[cfg(feature = "events")]
 #[track_caller]
-pub(crate) fn verified(request: &Request<Vec<u8>>) -> Verified<'_> {
-    static VERIFIER: LazyLock<Verifier> = LazyLock::new(verifier);
+pub(crate) fn verified(request: &Request<Vec<u8>>) -> call_assistant::webhook::Verified<'_> {
+    static VERIFIER: std::sync::LazyLock<Verifier> = std::sync::LazyLock::new(verifier);
     VERIFIER.verify(request.headers(), request.body(), at(NOW)).unwrap()
 }
