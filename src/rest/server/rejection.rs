@@ -158,7 +158,7 @@ pub enum RejectionReason {
     /// A revoked credential.
     #[error("the credential is revoked")]
     RevokedCredential,
-    /// A credential that has used up its quota.
+    /// A credential that has used up its quota, or that found no free slot in the table of windows.
     #[error("{0}")]
     RateLimited(RateLimitError),
     /// An account that is scheduled for deletion.

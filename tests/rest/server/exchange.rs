@@ -229,14 +229,17 @@ fn quotas_are_counted_by_credential_and_kind() {
     assert_eq!(ask("/v1/account", "cred_1", now.saturating_add(Quota::SPAN)), Ok(()));
 }
 
-/// D-31: a wait found elsewhere is rounded up, and never 0.
+/// D-31: a wait found elsewhere is rounded up, and never 0. The host may refuse for any reason, such as a full table.
 #[test]
 fn waits_found_elsewhere_are_rounded_up() {
     let rows = [(0, "1"), (1, "1"), (999, "1"), (1_000, "1"), (1_001, "2"), (60_000, "60")];
     for (millis, seconds) in rows {
         let scenario = get("/v1/account");
         let identified = scenario.identified(scenario.now);
-        let rejection = identified.admit_decided(Err(Duration::from_millis(millis))).unwrap_err();
+        let wait = Duration::from_millis(millis);
+        let rejection = identified.admit_decided(Err(wait)).unwrap_err();
+        let said = format!("the host's rate limit refused the request, with a wait of {wait:?}");
+        assert_eq!(rejection.reason().to_string(), said);
         assert_eq!(rejection.into_response().headers()["retry-after"], seconds);
     }
 }

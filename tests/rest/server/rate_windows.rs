@@ -78,7 +78,7 @@ fn a_flood_of_keys_meets_the_bound() {
         assert_eq!(windows.check(&credential(number), quota(2), second(20)), Ok(()));
     }
     let exceeded = windows.check(&credential(1_000), quota(1), second(20)).unwrap_err();
-    let words = "the table of rate windows is full, a request is admitted in 40s";
+    let words = "the table of rate windows is full, a slot may be free in 40s";
     assert_eq!(exceeded.to_string(), words);
     // All of them were admitted again meanwhile, so it has to wait for their second minute.
     // That takes some checks to find out: each looks at 64 of them.

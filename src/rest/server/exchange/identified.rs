@@ -85,7 +85,7 @@ impl Identified {
     /// # Errors
     /// If the decision is a refusal, the response is 429, with the wait.
     pub fn admit_decided(self, checked: Result<(), Duration>) -> Result<Admitted, Rejection> {
-        let error = |wait| RateLimitError { wait, reason: RateLimitReason::Quota };
+        let error = |wait| RateLimitError { wait, reason: RateLimitReason::Decided };
         self.admitted(checked.map_err(error))
     }
 

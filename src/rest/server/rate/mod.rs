@@ -230,9 +230,10 @@ impl fmt::Debug for RateWindows {
 }
 
 /// The error of a request that came too soon: 429 `rate_limit_exceeded`. The message, for the operator's log,
-/// shows whether the quota is used up or the table is full.
+/// shows whether the quota is used up, the table is full, or [the host](super::Identified::admit_decided)
+/// refused the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}, a request is admitted in {wait:?}")]
+#[error("{reason} {wait:?}")]
 #[non_exhaustive]
 pub struct RateLimitError {
     /// If the quota is used up, the exact time until a request is admitted. If the table is full, the time
@@ -250,12 +251,16 @@ impl RateLimitError {
     }
 }
 
+/// The reason of a refusal. The wait follows each text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::rest::server) enum RateLimitReason {
     /// A credential that has used up its quota.
-    #[error("the quota is used up")]
+    #[error("the quota is used up, a request is admitted in")]
     Quota,
     /// A full [`RateWindows`] without an idle window.
-    #[error("the table of rate windows is full")]
+    #[error("the table of rate windows is full, a slot may be free in")]
     Room,
+    /// A decision of the host, whose reason is unknown.
+    #[error("the host's rate limit refused the request, with a wait of")]
+    Decided,
 }
