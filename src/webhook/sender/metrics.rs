@@ -242,7 +242,7 @@ impl SenderGauges {
         )?;
         text.gauge(
             "call_assistant_sender_held",
-            "Deliveries that are due, and wait behind an endpoint that is suspect or disabled.",
+            "Deliveries that are due, but whose endpoint is suspect, disabled or paused by the host.",
             [([], self.held)],
         )?;
         text.gauge(
