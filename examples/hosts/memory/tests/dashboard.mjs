@@ -116,7 +116,7 @@ async function keepSecret() {
   await focusOn("the promise", `document.querySelector("dialog[open] input[name=kept]")`);
   await press(" ");
   await press("Escape");
-  await until("the secret is gone", `!document.querySelector("dialog code")?.textContent.startsWith("whsec_") && (${closed} || ${asks("Send it a ping?")})`);
+  await until("the secret is gone", `!document.querySelector("dialog code")?.textContent.startsWith("whsec_") && (${closed} || ${asks("Send a ping?")})`);
 }
 const axe = async (what) => { passed += await audit(browser, what); };
 async function shot(name) {
@@ -161,7 +161,7 @@ try {
     await keepSecret();
     await until("the secret is nowhere", `!${says("whsec_")}`);
     if (path === "/good") {
-      await until("the first is tried at once", asks("Send it a ping?"));
+      await until("the first is tried at once", asks("Send a ping?"));
       await axe("the first ping");
       await press("Escape");
     }
@@ -192,7 +192,7 @@ try {
   // A failing endpoint is visible at once, and first: not when it has used up its attempts.
   await until("what fails is first", `(() => { const row = document.querySelector(".endpoint"); return row.textContent.includes("/broken") && [...row.querySelectorAll(".badge")].some((b) => b.textContent.startsWith("failing")) && /attempts? failed: HTTP 503/.test(row.querySelector(".fails").textContent); })()`);
   await until("and it is said above all", `${text(".summary.bad")}.includes("1 of 3 endpoints failing")`);
-  await until("the hours of the day", `/^1 (failing|missed) of events of the last 24 hours; most that were not delivered: 1 of 1 from \\d\\d:\\d\\d$/.test(document.querySelector(".strip")?.ariaLabel)`);
+  await until("the hours of the day", `/^Events of the last 24 hours: 1 (failing|missed); worst hour: 1 of 1 not delivered, from \\d\\d:\\d\\d$/.test(document.querySelector(".strip")?.ariaLabel)`);
   await axe("endpoints");
   await tab("deliveries");
   await until("failed after several, without touching anything", `[...document.querySelectorAll("tbody tr")].some((tr) => tr.textContent.includes("failed") && tr.querySelectorAll(".pips i.bad").length > 1)`);
@@ -204,7 +204,7 @@ try {
   await until("the body as it is signed", `${text(".exact")}.startsWith('{"id":"evt_')`);
   await until("the receiver's answer as text", `[...document.querySelectorAll(".answer")].some((el) => el.textContent.includes("<script>"))`);
   // Each attempt has the request as it was sent: its signature once nobody can send it again.
-  await until("a request for each attempt", `document.querySelectorAll('[data-key^="request "]').length === 6 && /shown in [56] minutes, when no receiver accepts it/.test(document.body.textContent)`);
+  await until("a request for each attempt", `document.querySelectorAll('[data-key^="request "]').length === 6 && /shown in [56] minutes, when receivers reject it as too old/.test(document.body.textContent)`);
   assert.equal(await run(`document.body.textContent.includes(${JSON.stringify(got.find((one) => one.url === "/broken").headers["x-service-signature"])})`), false, "a signature that could be replayed");
   await until("the focus stays", `document.activeElement?.classList.contains("expand")`);
   await until("each answer, and the latest request", `document.querySelectorAll(".try > div > .answer").length === 6 && [...document.querySelectorAll('[data-key^="request "]')].map((el) => el.open).join() === "true,false,false,false,false,false"`);
@@ -232,7 +232,7 @@ try {
   await run(`doing("Ping accepted", "POST", "endpoints", seen.endpoints.find(failing).id, "ping")()`);
   const order = () => run(`[...document.querySelectorAll("tbody .expand")].map((el) => el.dataset.key).join(" ")`);
   const before = await order();
-  await until("something new", `/^[1-9]\\d* new, show$/.test(${text(`[data-key="new deliveries"]`)})`);
+  await until("something new", `/^Show [1-9]\\d* new$/.test(${text(`[data-key="new deliveries"]`)})`);
   assert.equal(await order(), before, "rows move under the reader");
   await focus("new deliveries");
   await press("Enter");
@@ -245,7 +245,7 @@ try {
   }
   await focusOn("Redeliver", redeliver);
   await press("Enter");
-  await until("redelivered by hand", `document.querySelectorAll(".pips[aria-label*='by hand']").length > 0 && document.querySelectorAll('.detail [data-key^="copy id "]').length === 2`);
+  await until("redelivered manually", `document.querySelectorAll(".pips[aria-label*='manual']").length > 0 && document.querySelectorAll('.detail [data-key^="copy id "]').length === 2`);
 
   // Twenty events a second, and no click is lost: each is pressed for longer than a redraw is away.
   const account = first.dashboard + "/accounts/acct_fjord_dental";
@@ -315,7 +315,7 @@ try {
   await set("status", "missed");
   await until("the one that failed", `${rows} >= 1 && ${rows} < 3`);
   await find("evt_nobody");
-  await until("none", says("No delivery of the last thirty days fits the filters."));
+  await until("none", says("No delivery of the last thirty days matches the filters."));
   await focus("filter none");
   await press("Enter");
   await until("all again", `${rows} === 50`);
@@ -348,7 +348,7 @@ try {
   }
   const box = await middle(`[data-key="enable ${down}"]`);
   for (const type of ["mousePressed", "mouseReleased"]) await mouse(type, box);
-  await until("what it missed, by type", `/Recover \\d/.test(${text(`[data-key="recover ${"${down}"}"]`)}) && ${says("It missed 3 note, 3 other.")}`.replaceAll("${down}", down));
+  await until("what it missed, by type", `/Recover \\d/.test(${text(`[data-key="recover ${"${down}"}"]`)}) && ${says("Missed: 3 note, 3 other")}`.replaceAll("${down}", down));
   await page("Emulation.clearDeviceMetricsOverride");
   await opens("recover " + down, `document.querySelectorAll("dialog input[name=type]").length === 2`);
   await shot("recover");
@@ -387,7 +387,7 @@ try {
   await confirm("Rotate the signing secret");
   await until("the new secret", `${text("dialog code")}.startsWith("whsec_")`);
   await keepSecret();
-  await until("both sign", says("the previous secret signs, too"));
+  await until("both sign", says("the previous secret also signs until"));
   await menu(down);
   await focus("delete " + down);
   await press("Enter");
@@ -419,13 +419,13 @@ try {
   await axe("the dialog of a fault");
   const fault = (name) => run(`{ const el = document.querySelector("dialog select[name=fault]"); el.value = "${name}"; el.onchange({ target: el }); }`);
   const late = `(() => { const el = document.querySelector("dialog input[name=late]"); return el.checkVisibility() ? el.closest("label").textContent + " " + el.value : ""; })()`;
-  for (const [name, words, whom] of [["slow", "Milliseconds late 3000", 2], ["rate_limit_exceeded", "Seconds of Retry-After 1", 2], ["no_signature", "", 5], ["lookup_fails", "", 2]]) {
+  for (const [name, words, whom] of [["slow", "Delay in milliseconds 3000", 2], ["rate_limit_exceeded", "Retry-After in seconds 1", 2], ["no_signature", "", 5], ["lookup_fails", "", 2]]) {
     await fault(name);
     assert.deepEqual(await run(`[${late}, document.querySelectorAll("dialog select[name=whom] option").length]`), [words, whom], name);
   }
   await run(`document.querySelector("dialog select[name=whom]").value = "account"`);
   await run(`document.querySelector("dialog form").requestSubmit()`);
-  await until("it is ordered", `${text("#faults")}.includes("lookup_fails") && ${text("#faults")}.includes("the next 1") && ${text("#faults")}.includes("for acct_fjord_dental")`);
+  await until("it is ordered", `${text("#faults")}.includes("lookup_fails") && ${text("#faults")}.includes("next 1") && ${text("#faults")}.includes("for acct_fjord_dental")`);
   await axe("a fault that is ordered");
   const api = await fetch(first.api + "/v1/account", { headers: { Authorization: `Bearer ${first.accounts[0].keys[0].secret}` } });
   assert.equal(api.status, 500);
@@ -477,7 +477,7 @@ try {
   await chip("failing");
   await until("what is failing", `location.hash === "#acct_fjord_dental?status=failing" && ${pressed("failing")} && ${rows} >= 1 && [...document.querySelectorAll("tbody .badge")].every((el) => ["failed", "gone", "parked", "waiting", "sending"].includes(el.textContent)) && document.querySelectorAll(".pips i.bad").length >= ${rows}`);
   await chip("hour");
-  await until("of the last hour: eight hours have gone", `location.hash === "#acct_fjord_dental?status=failing&within=hour" && ${says("No delivery of the last thirty days fits the filters.")}`);
+  await until("of the last hour: eight hours have gone", `location.hash === "#acct_fjord_dental?status=failing&within=hour" && ${says("No delivery of the last thirty days matches the filters.")}`);
   await axe("chips");
   await chip("day");
   await until("of the last day", `location.hash === "#acct_fjord_dental?status=failing&within=day" && ${rows} >= 1 && !(${pressed("hour")})`);
@@ -554,7 +554,7 @@ try {
   await until("one account", `${offered}.length === 1 && ${text("#found")}.startsWith("Harbour Hair")`);
   await axe("a search");
   await type("x");
-  await until("none", `${text("#found")} === "No account is called harbx"`);
+  await until("none", `${text("#found")} === "No account matches harbx"`);
   await press("Enter");
   await press("Escape");
   await until("the list has closed, and the text is gone", `search.value === "" && document.querySelector("#found").hidden && document.activeElement.ariaExpanded === "false" && ${text("h1")} === "Fjord Dental Clinic"`);
@@ -701,7 +701,7 @@ try {
   await go("endpoints");
   // What was asked for may have been done or not. The error stays until its reader has seen it.
   await run(`document.querySelector('[data-key^="ping "]').click()`);
-  const unknown = "the service does not answer: whether it did this is not known";
+  const unknown = "the service does not answer: the result is not known";
   await until("what is not known", `${text("#errors[role=alert] .toast")}.startsWith(${JSON.stringify(unknown)})`);
   await axe("the page without the service");
   await new Promise((done) => setTimeout(done, 8000));

@@ -114,7 +114,7 @@ try {
   // A long name is cut, and moves no column out.
   assert.deepEqual(await run(`[...document.querySelectorAll("main .scroll")].map((el) => el.scrollWidth - el.clientWidth)`), [0, 0]);
   assert.equal(await run(`document.querySelector('[data-key="trouble ${troubled[3].id}"]').title`), troubled[3].business_name);
-  assert.match(await run(shown('[data-key="card sending"]')), /Pending72.*Failing12Disabled for failing3/);
+  assert.match(await run(shown('[data-key="card sending"]')), /Pending72.*Failing12Disabled automatically3/);
   assert.match(await run(`document.querySelector('[data-key="card sending"] .strip').ariaLabel`), /^Most pending in the last day: \d+ from \d\d:\d\d$/);
   passed += 4;
   for (const [width, height] of [[1280, 900], [390, 844]]) for (const scheme of ["light", "dark"]) {
@@ -154,7 +154,7 @@ try {
   // A search that finds nothing says so, and ends with its screen.
   await run(`document.querySelector('[data-key="to fleet"]').click()`);
   const seek = `{ search.focus(); search.value = "nobody"; search.dispatchEvent(new Event("input")); }`;
-  const nobody = `${shown('[data-key="card accounts"]')}.includes("No account is called nobody")`;
+  const nobody = `${shown('[data-key="card accounts"]')}.includes("No account matches nobody")`;
   const ten = `document.querySelectorAll('[data-key^="row account"]').length === 10 && search.value === ""`;
   await run(seek);
   await until("nothing is found", nobody);

@@ -81,7 +81,7 @@ try {
   assert.equal(await run("location.pathname + location.hash"), "/portal#acct_fjord_dental", "the secret has left the address");
   assert.equal(await run("search.placeholder"), "Find evt_… or dlv_…");
   await run(`search.focus()`);
-  await until("no account is offered", `!document.querySelector("#found").hidden && ${text("#found")} === "Type the whole id of an event or a delivery."`);
+  await until("no account is offered", `!document.querySelector("#found").hidden && ${text("#found")} === "Type the full id of an event or a delivery."`);
   await run(`search.blur()`);
   const words = await run("document.body.innerText");
   assert.doesNotMatch(words, /Sandbox|Subscription|Plan\b|Harbour|Emit event|Record a call|Owner's link/);
@@ -118,7 +118,7 @@ try {
   const key = await run(`document.querySelector(".alerts > li:not(.day)").dataset.key`);
   await run(`window.noted = document.querySelector(".alerts > li:not(.day)")`);
   await ask(dashboard, "POST", "/clock", { advance_seconds: 86_500 });
-  await until("the alert of the next day", alert("/^criticaldisabled for 1 day: .*1 before/"));
+  await until("the alert of the next day", alert("/^criticaldisabled for 1 day: .*1 earlier alert/"));
   assert.equal(await run(`window.noted.isConnected && window.noted.dataset.key`), key, "it is the same row");
   // An operator's note is no note of the owner's.
   const { data: [told] } = await ask(dashboard, "GET", "/accounts/acct_fjord_dental/alerts");
@@ -139,7 +139,7 @@ try {
   const press = async (key) => { for (const type of ["keyDown", "keyUp"]) await page("Input.dispatchKeyEvent", { type, key, text: type === "keyDown" ? key : undefined }); };
   await run("document.activeElement?.blur()");
   await press("?");
-  await until("what the keys do", `${text("dialog h2")} === "Keys" && document.querySelectorAll("dialog kbd").length === 5`);
+  await until("what the keys do", `${text("dialog h2")} === "Keyboard shortcuts" && document.querySelectorAll("dialog kbd").length === 5`);
   await run(`document.querySelector("dialog form").requestSubmit()`);
   await until("that list has closed", `!document.querySelector("dialog")`);
   await press("/");
@@ -174,22 +174,22 @@ try {
   await until("it is suspect", `seen.endpoints.some((e) => e.suspect_since) && [...document.querySelectorAll('.endpoint .badge')].some((el) => el.textContent === "failing")`);
   await run(`show("deliveries")`);
 
-  // What is due behind the attempts that it lets hang says that it is held, why, and until when.
+  // What is due behind the attempts that it lets hang says that it is delayed, why, and until when.
   status = null;
   await run("document.activeElement?.blur()");
   await pings(12);
-  const hold = `[...document.querySelectorAll(".line")].map((el) => el.textContent).filter((words) => /waiting.*held: its endpoint is failing *due .*sent once an attempt in flight ends/.test(words)).length`;
-  await until("what is held", `${hold} > 0 && ${hold} === [...document.querySelectorAll(".line .badge")].filter((el) => el.textContent === "waiting" && /held/.test(el.closest("tr").textContent)).length`);
-  const first = `[...document.querySelectorAll(".line")].find((el) => el.textContent.includes("held: its endpoint"))`;
+  const hold = `[...document.querySelectorAll(".line")].map((el) => el.textContent).filter((words) => /waiting.*delayed: the endpoint is failing *due .*sent when another attempt ends/.test(words)).length`;
+  await until("what is delayed", `${hold} > 0 && ${hold} === [...document.querySelectorAll(".line .badge")].filter((el) => el.textContent === "waiting" && /delayed/.test(el.closest("tr").textContent)).length`);
+  const first = `[...document.querySelectorAll(".line")].find((el) => el.textContent.includes("delayed: the endpoint"))`;
   await run(`${first}.querySelector(".expand").click()`);
-  await until("the same beside the list", `/held: its endpoint is failing since .* ago \\d{4}-\\d\\d-\\d\\d .*; sent once an attempt in flight ends; due /.test(${text(".detail .tries")})`);
-  passed += await audit(browser, "held deliveries");
+  await until("the same beside the list", `/delayed: the endpoint is failing since .* ago \\d{4}-\\d\\d-\\d\\d .*; sent when another attempt ends; due /.test(${text(".detail .tries")})`);
+  passed += await audit(browser, "delayed deliveries");
   if (process.env.SHOTS) await browser.shot(join(process.env.SHOTS, "portal-held.png"));
   await run(`document.querySelector('.detail [data-key^="close"]').click()`);
-  // Its answers are good again: nothing is held any more.
+  // Its answers are good again: nothing is delayed any more.
   status = 204;
   asking.splice(0).forEach((end) => end());
-  await until("nothing is held", `!document.body.innerText.includes("held:") && [...document.querySelectorAll(".line .badge")].filter((el) => el.textContent === "delivered").length >= 12`);
+  await until("nothing is delayed", `!document.body.innerText.includes("delayed:") && [...document.querySelectorAll(".line .badge")].filter((el) => el.textContent === "delivered").length >= 12`);
 
   await run(`location.hash = "#acct_harbour_hair"`);
   await until("no other account", `${text("h1")} === "There is no such account"`);

@@ -56,7 +56,7 @@ try {
   const click = (key) => run(`document.querySelector('[data-key=${JSON.stringify(key)}]').click()`);
   const title = (words) => `${text("dialog h2")} === ${JSON.stringify(words)}`;
   const submit = () => run(`document.querySelector("dialog form").requestSubmit()`);
-  const lever = (words) => `${text("#h-levers")} === "Sending is held back" && ${words}.test(${text('[data-key="card levers"] li')})`;
+  const lever = (words) => `${text("#h-levers")} === "Sending is paused or limited" && ${words}.test(${text('[data-key="card levers"] li')})`;
   const free = `!!document.querySelector(".tabs") && !document.querySelector('[data-key="card levers"]')`;
   const delivered = (n) => `[...document.querySelectorAll(".line .badge")].filter((el) => el.textContent === "delivered").length === ${n}`;
   const operators = async () => {
@@ -68,12 +68,12 @@ try {
   await until("the form", `document.activeElement?.name === "token"`);
   await page("Input.insertText", { text: TOKEN });
   await run(`document.querySelector(".login").requestSubmit()`);
-  await until("nothing is held back", free);
+  await until("nothing is paused", free);
   await emit();
   await until("it is delivered", delivered(1));
   // The hours of the day are those of this host.
   await run(`show("endpoints")`);
-  await until("the hours of the day", `document.querySelector(".strip")?.ariaLabel === "1 delivered of events of the last 24 hours" || document.querySelector(".strip")?.ariaLabel === "1 waiting of events of the last 24 hours"`);
+  await until("the hours of the day", `document.querySelector(".strip")?.ariaLabel === "Events of the last 24 hours: 1 delivered" || document.querySelector(".strip")?.ariaLabel === "Events of the last 24 hours: 1 waiting"`);
   passed += await audit(browser, "an endpoint's day");
 
   await run(`show("deliveries")`);
@@ -99,13 +99,13 @@ try {
   await page("Page.navigate", { url: "about:blank" });
   await page("Page.navigate", { url: dashboard + "/" });
   await until("the fleet has the lever, and the only sender, which owns all shards", `/^set *Account acct_\\w+ is paused *set by operator /.test(${text('[data-key="card levers"] li')}) && ${text('[data-key="card processes"]')}.includes("64 shards")`);
-  await until("what is pending was counted", `/Pending3Held back3/.test(${text('[data-key="card sending"]')}) && document.querySelector('[data-key="card sending"] .strip').ariaLabel.startsWith("Most pending in the last day: 3 from")`);
+  await until("what is pending was counted", `/Pending3Due, but failing or paused3/.test(${text('[data-key="card sending"]')}) && document.querySelector('[data-key="card sending"] .strip').ariaLabel.startsWith("Most pending in the last day: 3 from")`);
   passed += await audit(browser, "the fleet of the durable host");
   await operators();
   await new Promise((done) => setTimeout(done, 2000));
   assert.equal(got.length, 1, "sent while it is paused");
-  const heldBack = `[...document.querySelectorAll(".line")].filter((el) => /held: sending is paused *due .*sent once that is undone/.test(el.textContent)).length`;
-  await until("why they wait, and until when", `${heldBack} === 3`);
+  const waiting = `[...document.querySelectorAll(".line")].filter((el) => /sending is paused *due .*sent after the pause/.test(el.textContent)).length`;
+  await until("why they wait, and until when", `${waiting} === 3`);
   const owner = dashboard + (await ask("POST", `/accounts/${account}/portal`, {})).path;
   await page("Page.navigate", { url: owner });
   await until("the owner is told, and not by whom", lever("/This account is paused *since /"));
@@ -125,13 +125,13 @@ try {
   await until("it asks again", title("Pause sending?"));
   await run(`document.querySelector("dialog input[name=pace]").value = "50"`);
   await submit();
-  await until("it is slower", lever("/This account sends 50 attempts a second at most *set by operator /"));
+  await until("it is slower", lever("/This account is limited to 50 attempts per second *set by operator /"));
   // Whoever sets another one is told what stands.
   await click("pause");
-  await until("what it replaces", `${text("dialog .warn")} === "This account sends 50 attempts a second at most, set by operator. This takes its place."`);
+  await until("what it replaces", `${text("dialog .warn")} === "This account is limited to 50 attempts per second, set by operator. The new limit replaces it."`);
   await run(`document.querySelector("dialog input[name=pace]").value = "1"`);
   await submit();
-  await until("it is slow", lever("/This account sends 1 attempts a second at most *set by operator /"));
+  await until("it is slow", lever("/This account is limited to 1 attempt per second *set by operator /"));
   await new Promise((done) => setTimeout(done, 4000));
   for (let n = 0; n < 5; n++) await emit();
   await until("all are sent", delivered(9));
@@ -139,7 +139,7 @@ try {
   assert.ok(last - first >= 3000, `five in ${last - first} ms`);
   await page("Page.navigate", { url: "about:blank" });
   await page("Page.navigate", { url: owner });
-  await until("the owner is told the pace", lever("/This account sends 1 attempts a second at most *since /"));
+  await until("the owner is told the pace", lever("/This account is limited to 1 attempt per second *since /"));
   // One of another account, and of another's endpoint, is not this owner's matter.
   const { data: [, other] } = await ask("GET", "/accounts");
   await ask("POST", "/levers", { account_id: other.id, per_second: 0 });
@@ -152,7 +152,7 @@ try {
   await page("Page.navigate", { url: dashboard + "/" });
   await until("the fleet", `${text("h1")} === "Fleet" && !!document.querySelector('[data-key="pause"]')`);
   await click("pause");
-  await until("of what", `${title("Pause sending?")} && ${text("dialog code")} === "Everything, of all accounts"`);
+  await until("of what", `${title("Pause sending?")} && ${text("dialog code")} === "Everything: all accounts"`);
   await submit();
   const all = `[...document.querySelectorAll('[data-key="card levers"] li')].find((li) => li.textContent.includes("Everything is paused"))`;
   await until("everything is paused", `!!${all}`);

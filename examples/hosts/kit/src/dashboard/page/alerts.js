@@ -17,7 +17,7 @@ const isOpen = ({ alert }) => alert.severity !== "info" && !noted(alert);
 function alertsCard(rows, more) {
   return card("alerts", "Alerts", null, null,
     rows.length ? h("ul.alerts", byDay(rows, ({ alert }) => alert.at, alertRow, (props, text) => h("li", props, text))) :
-      empty("No alert", "An endpoint that fails for long, or is disabled, is told here."), more);
+      empty("No alert", "If an endpoint fails for long or is disabled, an alert appears here."), more);
 }
 function alertRow({ alert, before }, line) {
   // The first alert of a trouble names its row, so that a later one changes it.
@@ -27,7 +27,7 @@ function alertRow({ alert, before }, line) {
     badge(alert.severity, SEVERITY[alert.severity]),
     h("span.what", selected === null && [h("a", { key: "of " + key, href: hash(alert.account_id) }, alert.account_id), " "], h("span.strong", alert.message), " ",
       h("a", { key: "about " + key, href: alert.link.slice(1), title: alert.url }, clipped(alert.url, 60)),
-      before.length > 0 && h("details", h("summary", `${before.length} before`), h("ul", before.map((old) => h("li", old.message, " ", when(old.at)))))),
+      before.length > 0 && h("details", h("summary", many(before.length, "earlier alert")), h("ul", before.map((old) => h("li", old.message, " ", when(old.at)))))),
     faint(when(alert.at, line), notes.map(({ by, at }) => h("div", `acknowledged by ${by} `, when(at)))),
     !noted(alert) && button("Acknowledge", { key: "acknowledge " + key, of: `${alert.message}: ${alert.url}` },
       portal ? doing("Acknowledged", "POST", "alerts", alert.id, "acknowledge") : () => acknowledgeDialog(alert)));
@@ -36,7 +36,7 @@ let operator = "";
 function acknowledgeDialog(alert) {
   dialog("Acknowledge this alert", alert.message, [
     quoted(`${alert.account_id} · ${alert.url}`),
-    field("By", "Whoever reads the feed sees this name.", written("by", { required: true, maxlength: "100", autofocus: true, value: operator, autocomplete: "nickname" })),
+    field("Your name", "Shown beside the alert.", written("by", { required: true, maxlength: "100", autofocus: true, value: operator, autocomplete: "nickname" })),
   ], "Acknowledge", async (data) => {
     operator = data.get("by");
     await ask("POST", at("alerts", alert.id, "acknowledge"), { by: operator });

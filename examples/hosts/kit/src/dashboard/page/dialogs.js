@@ -1,6 +1,6 @@
 // ---- Dialogs ----
 // What a fault of a request takes: its field, its label and its default.
-const LATE = { slow: ["milliseconds", "Milliseconds late", "3000"], rate_limit_exceeded: ["retry_after", "Seconds of Retry-After", "1"] };
+const LATE = { slow: ["milliseconds", "Delay in milliseconds", "3000"], rate_limit_exceeded: ["retry_after", "Retry-After in seconds", "1"] };
 async function faultDialog() {
   const { account, endpoints } = seen;
   const { requests, deliveries } = (await ask("GET", "/faults")).known;
@@ -16,19 +16,19 @@ async function faultDialog() {
       ...(deliveries.includes(name) ? endpoints.map((e) => h("option", { value: e.id }, e.url)) : []));
   };
   chosen(requests[0]);
-  dialog("Order a fault", "For the next requests to the public API, or the next deliveries.", [
+  dialog("Inject a fault", "Applies to the next API requests or deliveries.", [
     field("Fault", null, select({ name: "fault", autofocus: true, onchange: (e) => chosen(e.target.value) }, [...requests, ...deliveries].map((name) => [name]))),
     field("How many", null, digits("next", "1", 6)),
     lateField,
-    field("For", null, whom),
-  ], "Order", async (data) => {
+    field("Applies to", null, whom),
+  ], "Inject", async (data) => {
     const [fault, to] = [data.get("fault"), data.get("whom")];
     const order = { fault, next: Number(data.get("next")) };
     if (LATE[fault]) order[LATE[fault][0]] = Number(data.get("late"));
     if (to === "account") order.account = account.id;
     else if (to) order.endpoint = to;
     await ask("POST", "/faults", order);
-    toast("Ordered");
+    toast("Fault added");
   });
 }
 // A form that is sent once at a time, and says why it was refused.
@@ -76,8 +76,8 @@ function secretDialog(title, what, secret, next) {
   const copy = button("Copy", {}, async () => {
     try { await navigator.clipboard.writeText(secret); copy.textContent = "Copied"; kept.checked = true; } catch { getSelection().selectAllChildren(copy.previousSibling); }
   });
-  const el = dialog(title, what, [quoted(secret, copy), h("div.warn", "This is the only time it is shown. Keep it where secrets are kept."),
-    h("label.row.check", kept, "I have kept it")], next ? "Next" : "Close");
+  const el = dialog(title, what, [quoted(secret, copy), h("div.warn", "The secret is shown only now. Store it with your other secrets."),
+    h("label.row.check", kept, "I have stored the secret")], next ? "Next" : "Close");
   const stay = (event) => event.preventDefault();
   el.setAttribute("closedby", "none");
   el.addEventListener("cancel", stay);
@@ -94,10 +94,10 @@ function linkDialog(a) {
     const { revoked } = await ask("DELETE", at("accounts", a.id, "portal"));
     toast(`Revoked ${many(revoked, "link")}`);
   }));
-  dialog("A link for the owner", "It opens this account, and no other, for an hour.", [h("div", revoke)], "Make a link", async () => {
+  dialog("A link for the owner", "The link opens only this account, for an hour.", [h("div", revoke)], "Create link", async () => {
     const made = await ask("POST", at("accounts", a.id, "portal"), {});
     const url = location.origin + made.path;
-    return () => dialog("The owner's link", `Send it to ${a.business_name || a.id}. It is shown once, and opens until ${stamp(made.expires_at)}.`, [quoted(url, button("Copy", {}, () => copyText(url)))], "Close");
+    return () => dialog("The owner's link", `Send the link to ${a.business_name || a.id}. It is shown once, and expires at ${stamp(made.expires_at)}.`, [quoted(url, button("Copy", {}, () => copyText(url)))], "Close");
   });
 }
 function keyDialog(a) {
@@ -113,32 +113,32 @@ function keyDialog(a) {
   });
 }
 function revokeDialog(k) {
-  confirmDialog("Revoke this key?", "Requests with it are refused at once, for good.", [k.name, k.hint].filter(Boolean).join(" · "), "Revoke", () => ask("POST", at("keys", k.id, "revoke")), "Revoked");
+  confirmDialog("Revoke this key?", "Requests with this key are refused at once, permanently.", [k.name, k.hint].filter(Boolean).join(" · "), "Revoke", () => ask("POST", at("keys", k.id, "revoke")), "Revoked");
 }
 function endpointDialog(a) {
-  dialog("Add an endpoint", "Events of this account are delivered to it, signed.", about({}), "Add endpoint", async (data) => {
+  dialog("Add an endpoint", "Signed events of this account are sent to the endpoint.", about({}), "Add endpoint", async (data) => {
     const made = await ask("POST", at("accounts", a.id, "endpoints"), { url: data.get("url"), description: data.get("description") });
     const first = seen.endpoints.length === 0;
-    return () => secretDialog("Endpoint added", "Its signing secret, for the receiver:", made.secret, first && (() => pingDialog({ id: made.id, url: data.get("url") })));
+    return () => secretDialog("Endpoint added", "The signing secret, for the receiver:", made.secret, first && (() => pingDialog({ id: made.id, url: data.get("url") })));
   });
 }
 // The first endpoint is tried at once: the ping is seen arriving in the list.
 function pingDialog(e) {
-  confirmDialog("Send it a ping?", "A ping is an event for tests. The list of deliveries shows how it arrives.", e.url, "Send a ping", async () => { await ask("POST", at("endpoints", e.id, "ping")); show("deliveries"); }, "Ping accepted");
+  confirmDialog("Send a ping?", "A ping is a test event. The deliveries show the result.", e.url, "Send a ping", async () => { await ask("POST", at("endpoints", e.id, "ping")); show("deliveries"); }, "Ping accepted");
 }
 const TYPES = Object.keys(EXAMPLES).map((type) => [type]);
 // The sample of a type, to this endpoint alone.
 function testDialog(e) {
-  dialog("Send a test event?", "The sample of a type goes to this endpoint alone. Nothing in it marks it as a test.", [quoted(e.url),
+  dialog("Send a test event?", "The sample is sent only to this endpoint, and is not marked as a test.", [quoted(e.url),
     field("Type", null, select({ name: "type", autofocus: true }, TYPES)),
   ], "Send", async (data) => { await ask("POST", at("endpoints", e.id, "ping"), { type: data.get("type") }); show("deliveries"); toast("Test event accepted"); });
 }
 const about = ({ url, description }) => [
   field("URL", "A public HTTPS address.", written("url", { type: "url", required: true, autofocus: true, placeholder: "https://", value: url })),
-  field("Description", "At most 200 characters, for people.", written("description", { maxlength: "200", value: description }))];
+  field("Description", "At most 200 characters.", written("description", { maxlength: "200", value: description }))];
 // Another URL begins a new life of the endpoint: only what has changed is sent.
 function editDialog(e) {
-  dialog("Edit this endpoint", "Pending deliveries go to a new URL, and its failures are counted from zero. The log stays.", about(e), "Save", async (data) => {
+  dialog("Edit this endpoint", "A new URL gets the pending deliveries, and its failures are counted from zero. The log is kept.", about(e), "Save", async (data) => {
     const edit = {};
     if (data.get("url") !== e.url) edit.url = data.get("url");
     if (data.get("description") !== (e.description ?? "")) edit.description = data.get("description");
@@ -148,25 +148,25 @@ function editDialog(e) {
 }
 function rotateDialog(e) {
   dialog("Rotate the signing secret", e.url, [
-    field("The previous secret", "Receivers accept either signature while both sign.", select({ name: "overlap" },
-      [["86400", "signs for a day"], ["3600", "signs for an hour"], ["604800", "signs for a week"], ["0", "stops now: it has leaked"]])),
+    field("The previous secret", "While both secrets sign, receivers accept either signature.", select({ name: "overlap" },
+      [["86400", "signs for a day"], ["3600", "signs for an hour"], ["604800", "signs for a week"], ["0", "stops now, after a leak"]])),
   ], "Rotate", async (data) => {
     const made = await ask("POST", at("endpoints", e.id, "rotate"), { overlap_seconds: Number(data.get("overlap")) });
     return () => secretDialog("Secret rotated", "The new signing secret, for the receiver:", made.secret);
   });
 }
 function deleteDialog(e) {
-  confirmDialog("Delete this endpoint?", "It gets no more events, and pending deliveries are parked. Its log is kept for thirty days.", e.url, "Delete", () => ask("DELETE", at("endpoints", e.id)), "Deleted");
+  confirmDialog("Delete this endpoint?", "The endpoint gets no more events. Pending deliveries are parked, not sent. The log is kept for thirty days.", e.url, "Delete", () => ask("DELETE", at("endpoints", e.id)), "Deleted");
 }
 function pauseDialog(e) {
-  confirmDialog("Pause this endpoint?", "Nothing is sent to it before it is enabled again. Missed deliveries are sent only by a recovery.", e.url, "Pause", () => ask("POST", at("endpoints", e.id, "pause")), "Paused: nothing is sent to it");
+  confirmDialog("Pause this endpoint?", "Nothing is sent until the endpoint is enabled again. Missed deliveries are sent only by a recovery.", e.url, "Pause", () => ask("POST", at("endpoints", e.id, "pause")), "Endpoint paused");
 }
 // The count follows what is chosen, before anything is sent.
 function recoverDialog(e) {
   const types = Object.keys(missed.get(e.id).by_type);
   const told = h("p.counted.strong", { role: "status" });
   const tell = (counted) => { told.textContent = moreThan(counted) + many(counted.count, "delivery", "deliveries"); };
-  const checks = (name, values) => values.map((value) => check("checkbox", name, value, mono(value), true));
+  const checks = (name, values) => values.map((value) => check("checkbox", name, value, [mono(value), name === "status" && faint(KIND[value][2])], true));
   const time = (name, label) => field(label, null, written(name, { placeholder: "YYYY-MM-DD HH:MM", spellcheck: "false" }));
   const chosen = (data) => {
     const asked = {};
@@ -178,7 +178,7 @@ function recoverDialog(e) {
     }
     return asked;
   };
-  const el = dialog("Recover missed deliveries", "Each gets one more attempt, a few at a time. A failure does not count against the endpoint.", [
+  const el = dialog("Recover missed deliveries", "Each delivery gets one more attempt, a few at a time. A failure does not count against the endpoint.", [
     quoted(e.url),
     group("Types", checks("type", types)), group("Statuses", checks("status", MISSED)),
     h("div.pair", time("from", "From"), time("until", "Until")),
@@ -186,7 +186,7 @@ function recoverDialog(e) {
   ], "Recover", async (data) => {
     const started = await ask("POST", at("endpoints", e.id, "recover"), chosen(data));
     missed.delete(e.id);
-    toast(`Recovering ${moreThan(started)}${number(started.counted)}`);
+    toast(`Recovery of ${moreThan(started)}${many(started.counted, "delivery", "deliveries")} started`);
   });
   let asked = 0;
   const count = async () => {
@@ -202,11 +202,11 @@ function recoverDialog(e) {
   tell(missed.get(e.id));
 }
 function callDialog(a) {
-  dialog("Record a call", "As if the assistant had just answered it. call.ended goes out.", [
+  dialog("Record a call", "Records a made-up call, and emits call.ended.", [
     field("Caller", null, written("name", { autofocus: true, placeholder: "Ingrid Solberg" })),
     field("Number", null, written("number", { placeholder: "+4722334455" })),
-    field("Summary", "Without one, the event waits until there is one.", written("summary", { value: "Asked for an appointment on Friday." })),
-    field("Seconds", null, digits("seconds", "75", 5)),
+    field("Summary", "Without a summary, call.ended is not emitted.", written("summary", { value: "Asked for an appointment on Friday." })),
+    field("Duration in seconds", null, digits("seconds", "75", 5)),
   ], "Record call", async (data) => {
     const seconds = Number(data.get("seconds") || 0);
     const call = await ask("POST", at("accounts", a.id, "calls"), {
@@ -220,8 +220,8 @@ function emitDialog(a) {
   const type = written("type", { required: true, list: "types", value: "appointment.created", autofocus: true });
   const example = () => { if (EXAMPLES[type.value]) data.value = JSON.stringify(EXAMPLES[type.value], null, 2); };
   type.addEventListener("input", example); example();
-  dialog("Emit an event", "To every endpoint of the account.", [
-    field("Type", "Any type: receivers keep those they do not know.", type),
+  dialog("Emit an event", "Sent to every endpoint of the account.", [
+    field("Type", "Any type is allowed.", type),
     field("Data", null, data),
   ], "Emit event", async (form) => {
     let value; try { value = JSON.parse(form.get("data")); } catch { throw new Error("data is not JSON"); }

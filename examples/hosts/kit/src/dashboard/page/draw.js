@@ -32,7 +32,7 @@ function draw() {
   if (!panels[tab]) tab = "deliveries";
   const counts = { endpoints: endpoints.length, alerts: rows.filter(isOpen).length, keys: keys.length };
   redraw("panel",
-    head(a), summary(endpoints), leversCard(levers.levers.filter((l) => l.endpoint_id ? endpoints.some((e) => e.id === l.endpoint_id) : !l.account_id || l.account_id === a.id), portal ? "The service has set this. Events wait, and none is lost." : "Operators have set this.", a),
+    head(a), summary(endpoints), leversCard(levers.levers.filter((l) => l.endpoint_id ? endpoints.some((e) => e.id === l.endpoint_id) : !l.account_id || l.account_id === a.id), portal ? "A limit of the service. No event is lost." : "Set by operators.", a),
     tabBar(Object.keys(TABS).filter((name) => panels[name]), counts),
     h("div", { key: "panel " + tab, id: "panel", role: "tabpanel", "aria-labelledby": "tab-" + tab, tabindex: "0" }, panels[tab]()));
 }
@@ -56,7 +56,7 @@ function tabBar(names, counts) {
     event.preventDefault();
     show(name);
   };
-  return h("div.tabs", { key: "tabs", role: "tablist", "aria-label": "What is shown of this account", onkeydown }, names.map((name) =>
+  return h("div.tabs", { key: "tabs", role: "tablist", "aria-label": "Sections of this account", onkeydown }, names.map((name) =>
     h("a", { key: "tab " + name, id: "tab-" + name, role: "tab", href: address(name), "aria-selected": String(name === tab), "aria-controls": name === tab && "panel", tabindex: name === tab ? "0" : "-1", onclick: click(name) },
       TABS[name], counts[name] > 0 && [" ", badge(counts[name] + (seen[name + "_more"] ? "+" : ""), name === "alerts" ? "bad" : "")])));
 }
@@ -77,14 +77,14 @@ function standingCard(a, plans) {
   const toggle = (name, field, stops, title, hint) => h("label.row", h("input", { key: "standing " + field, type: "checkbox", role: "switch", checked: a[field], onclick: (e) => {
     e.preventDefault();
     if (a[field] === stops) attempt(null, () => change(field, !stops));
-    else confirmDialog(title, hint, named(a), name, () => change(field, stops));
+    else confirmDialog(title, hint, named(a), "Confirm", () => change(field, stops));
   } }), name);
   const onchange = (e) => {
     const plan = e.target.value;
     e.target.value = a.plan;
     confirmDialog(`Change the plan to ${plan}?`, "Features outside the plan are refused at once.", named(a), "Change plan", () => change("plan", plan));
   };
-  return h("section.card.standing", { key: "card standing", "aria-label": "Standing" },
+  return h("section.card.standing", { key: "card standing", "aria-label": "Settings" },
     h("label.row", "Plan", select({ key: "standing plan", onchange }, plans.map((p) => [p]), a.plan)),
     toggle("Subscription active", "subscription_active", false, "Set the subscription inactive?", "The public API answers 402 at once."),
     toggle("Scheduled for deletion", "closing", true, "Schedule this account for deletion?", "The public API answers 403 at once."),

@@ -1,12 +1,12 @@
 function endpointsCard(a, endpoints) {
   // An owner is not told of plans: what a plan does not have is refused with a reason.
   const add = button("Add endpoint", { key: "add endpoint" }, () => endpointDialog(a));
-  return card("endpoints", "Webhook endpoints", "Disabled by a 410, or by twenty failed deliveries in a row.", endpoints.length > 0 && add,
+  return card("endpoints", "Webhook endpoints", "An endpoint is disabled by a 410, or by twenty failed deliveries in a row.", endpoints.length > 0 && add,
     endpoints.length ? h("div.endpoints", endpoints.map(endpointRow)) : noEndpoint(a), moreOf("endpoints", "More endpoints"));
 }
 // Where an account has none, whoever looks for deliveries finds the way to the first.
 const noEndpoint = (a) => a.entitlements?.webhooks ?? true ?
-  empty("Add your first endpoint", "Events are delivered to the URL of a receiver, signed.", h("div", button("Add endpoint", { key: "add endpoint", class: "primary" }, () => endpointDialog(a)))) :
+  empty("Add your first endpoint", "Signed events are sent to the receiver's URL.", h("div", button("Add endpoint", { key: "add endpoint", class: "primary" }, () => endpointDialog(a)))) :
   empty("This plan has no webhooks", "Webhooks come with Pro and above.");
 // How many of the latest attempts failed, back to the last success: known before a delivery is given up. The fleet has
 // the same endpoints.
@@ -37,7 +37,7 @@ function summary(endpoints) {
   const parts = [bad && `${bad} of ${endpoints.length} endpoints failing`, off && `${off} disabled`, lost && `${moreThan({ more })}${number(lost)} missed`,
     counted.some((one) => one?.lost) && "missed: not loaded, retrying"].filter(Boolean);
   return h("p.summary", { key: "summary", class: bad ? "bad" : parts.length ? "wait" : known && sent ? "good" : "" },
-    parts.length ? h("a", { key: "summary endpoints", href: address("endpoints") }, parts.join(" · ")) : !known ? "Counting what was missed" : sent ? "No endpoint fails" : "Nothing has been sent yet");
+    parts.length ? h("a", { key: "summary endpoints", href: address("endpoints") }, parts.join(" · ")) : !known ? "Counting missed deliveries" : sent ? "No endpoint fails" : "Nothing has been sent yet");
 }
 const clipped = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text;
 function endpointRow(e) {
@@ -54,19 +54,19 @@ function endpointRow(e) {
       e.description && h("span.described", e.description),
       h("span.url", { title: e.url }, e.url), h("span.row", copied(e.id)),
       fails?.count > 0 && h("span.fails", fails.count === 1 ? "Last attempt failed: " : `Last ${fails.count} attempts failed: `, fails.last),
-      !active && faint(why || "disabled", ": nothing is sent to it"),
+      !active && faint(why || "disabled", ": nothing is sent"),
       active && failures > 0 && faint(`${failures} of ${limit} failed deliveries in a row`),
-      until && faint("the previous secret signs, too: it ends ", when(until))),
+      until && faint("the previous secret also signs until ", when(until))),
     h("div.state", fails ? badge("failing", "bad") : active ? badge("active", "good") : badge("disabled", "bad"),
       h("small.faint", "since ", h("time", { datetime: e.since }, stamp(e.since).slice(0, 10)))),
-    figure(hour ? `${Math.floor(100 * hour.succeeded / hour.attempts)} %` : "–", !hour ? "none in 1 h" : hour.more ? "of the latest " + counted : `of ${counted} in 1 h`),
+    figure(hour ? `${Math.floor(100 * hour.succeeded / hour.attempts)} %` : "–", !hour ? "no attempts in 1 h" : hour.more ? "of the latest " + counted : `of ${counted} in 1 h`),
     figure(Number.isInteger(hour?.p99_ms) ? millis(hour.p99_ms) : "–", "p99"),
     strip(e),
     h("div.row.actions",
       active ? act("ping", "Ping", "", doing("Ping accepted", "POST", "endpoints", e.id, "ping")) : act("enable", "Enable", "primary", () => attempt(null, async () => {
         const { missed_count: count, missed_more: more } = await ask("POST", at("endpoints", e.id, "enable"));
         missed.delete(e.id);
-        toast(count ? `Enabled. It missed ${moreThan({ more })}${many(count, "delivery", "deliveries")}: recover or redeliver what you need.` : "Enabled.");
+        toast(count ? `Enabled. Missed: ${moreThan({ more })}${many(count, "delivery", "deliveries")}.` : "Enabled.");
       })),
       h("details.menu", { key: "more " + e.id }, h("summary.btn.plain", { "aria-label": `More: ${e.url}` }, "More"), h("div",
         active && act("test", "Test event", "plain", () => testDialog(e)),
@@ -84,10 +84,10 @@ function strip(e) {
   const bad = (hour) => hour.failing + hour.missed, all = (hour) => bad(hour) + hour.delivered + hour.waiting;
   const most = Math.max(...day.hours.map(all), 1), worst = day.hours.reduce((a, b) => bad(b) > bad(a) ? b : a);
   const hour = (n) => minute(days.from + n * 3600e3);
-  const told = ["delivered", "failing", "missed", "waiting"].filter(sum).map((name) => `${number(sum(name))} ${name}`).join(", ") || "nothing";
-  const since = day.since ? `the latest ${number(day.counted)} events, since ${stamp(day.since)}` : "events of the last 24 hours";
-  const peak = bad(worst) ? `; most that were not delivered: ${number(bad(worst))} of ${number(all(worst))} from ${hour(day.hours.indexOf(worst))}` : "";
-  const title = `${told} of ${since}${peak}`;
+  const told = ["delivered", "failing", "missed", "waiting"].filter(sum).map((name) => `${number(sum(name))} ${name}`).join(", ") || "none";
+  const since = day.since ? `The latest ${number(day.counted)} events, since ${stamp(day.since)}` : "Events of the last 24 hours";
+  const peak = bad(worst) ? `; worst hour: ${number(bad(worst))} of ${number(all(worst))} not delivered, from ${hour(day.hours.indexOf(worst))}` : "";
+  const title = `${since}: ${told}${peak}`;
   // A part of the bars of all hours: how many, above how many. What is there is seen, however little it is.
   const bars = (kind, of, below) => h("path", { class: kind, d: day.hours.map((one, n) => of(one) ? `M${n} ${24 - 24 * below(one) / most}h.9v${-Math.max(1.5, 24 * of(one) / most)}h-.9z` : "").join("") });
   // What was not counted is not what was quiet: it has no floor.
@@ -112,5 +112,5 @@ function recoveryRow(e, active) {
     h("span", `${number(now.redelivered)} of ${moreThan(now)}${number(now.counted)} redelivered${now.paused ? ", paused" : ""}`),
     act("rest", now.paused ? "Continue" : "Pause"), act("cancel", "Cancel", "Cancelled"));
   return active && counted?.count > 0 && h("div.row.recovery", button(`Recover ${moreThan(counted)}${number(counted.count)}`, { key: "recover " + e.id, class: "primary", of: e.url }, () => recoverDialog(e)),
-    faint(`It missed ${types(counted)}${counted.more ? " and more" : ""}.`));
+    faint(`Missed: ${types(counted)}${counted.more ? " and more" : ""}`));
 }

@@ -16,7 +16,7 @@ function clearSearch() {
   search.value = "";
   readAccounts().then(() => { drawFound(); draw(); }, fail);
 }
-const noAccount = () => `No account is called ${search.value.trim()}`;
+const noAccount = () => `No account matches ${search.value.trim()}`;
 // What the list offers: a key, what it says, and what is done.
 function offers() {
   const id = search.value.trim();
@@ -35,7 +35,7 @@ function drawFound() {
   search.ariaExpanded = String(isFinding);
   if (isFinding && list.length) search.setAttribute("aria-activedescendant", "found-" + active);
   else search.removeAttribute("aria-activedescendant");
-  const none = portal ? "Type the whole id of an event or a delivery." : noAccount();
+  const none = portal ? "Type the full id of an event or a delivery." : noAccount();
   patchChildren($("found"), list.length ? list.map(([key, says, run], n) =>
     h("li", { key, id: "found-" + n, role: "option", "aria-selected": String(n === active), onclick: () => take(n) }, says)) : [h("li.faint", { role: "option", "aria-disabled": "true" }, none)]);
   if (isFinding) $("found-" + active)?.scrollIntoView({ block: "nearest" });

@@ -15,7 +15,7 @@ function drawFleet() {
   entitle("Fleet");
   const groups = [...Map.groupBy(fleet.troubled, (row) => row.account_id).values()];
   redraw("main",
-    h("div.head", h("h1", "Fleet"), fleet.processes.length > 0 && button("Pause sending", { key: "pause" }, () => pauseSendingDialog())), fleetSummary(groups), leversCard(fleet.levers, "Operators have set this."),
+    h("div.head", h("h1", "Fleet"), fleet.processes.length > 0 && button("Pause sending", { key: "pause" }, () => pauseSendingDialog())), fleetSummary(groups), leversCard(fleet.levers, "Set by operators."),
     troubledCard(groups), sendingCard(fleet), fleet.processes.length > 0 && processesCard(fleet.processes),
     alertsCard(troubles(notes.rows), notes.next && pager(button("Older alerts", { key: "older alerts" }, () => { notes.pages++; refresh(true); }))),
     accountsCard());
@@ -42,16 +42,16 @@ function troubledCard(groups) {
       when(group.map((row) => row.since).sort()[0]), sum(group, "waiting"), sum(group, "missed"),
       isNoted(group) ? h("div.two", [...new Set(group.map((row) => row.acknowledged_by))].join(", ")) : faint("nobody"));
   };
-  return groups.length > 0 && card("troubled", "Accounts that need attention", "Who acknowledges the latest alert of an endpoint takes it on.", null, table("troubled", heads, groups.sort((a, b) => isNoted(a) - isNoted(b)).map(draw)));
+  return groups.length > 0 && card("troubled", "Accounts that need attention", "To take over an endpoint, acknowledge its latest alert.", null, table("troubled", heads, groups.sort((a, b) => isNoted(a) - isNoted(b)).map(draw)));
 }
 function sendingCard({ gauges: now, hours, troubled, more }) {
   const failing = Math.max(now?.suspect, troubled.filter((row) => !row.reason).length);
   const tile = (name, value, kind) => h("div.tile", h("span.faint", name), h("b", { class: kind }, value));
   return card("sending", "Sending", null, null, !now ? empty("", "Not counted yet.") : h("div.tiles",
-    tile("Pending", number(now.pending)), now.held > 0 && tile("Held back", number(now.held)),
+    tile("Pending", number(now.pending)), now.held > 0 && tile("Due, but failing or paused", number(now.held)),
     tile("Late", took(Math.round(now.late_seconds)), now.late_seconds >= LATE_MS / 1000 && "wait"),
     tile("Endpoints active", number(now.active + now.suspect)), tile("Failing", moreThan({ more }) + number(failing), failing && "bad"),
-    tile("Disabled for failing", number(now.gone + now.failing), now.gone + now.failing && "bad"), dayStrip(hours)));
+    tile("Disabled automatically", number(now.gone + now.failing), now.gone + now.failing && "bad"), dayStrip(hours)));
 }
 // The most that was pending in each hour of the last day; an hour in which something was late has another colour.
 function dayStrip(hours) {
@@ -66,18 +66,18 @@ function dayStrip(hours) {
     bars("", hours.filter((hour) => !late.includes(hour))), bars("wait", late));
 }
 function processesCard(processes) {
-  const heads = ["Process", "Version", "Runs on", "Clock", "Keys", "Sends for", "State"];
-  const clockOf = (ahead) => ahead === null ? faint("unknown") : Math.abs(ahead) < 1 ? "right" : badge(`${Math.abs(ahead).toFixed(1)} s ${ahead > 0 ? "ahead" : "behind"}`, "bad");
+  const heads = ["Process", "Version", "Runs on", "Clock", "Keys", "Shards", "State"];
+  const clockOf = (ahead) => ahead === null ? faint("unknown") : Math.abs(ahead) < 1 ? "correct" : badge(`${Math.abs(ahead).toFixed(1)} s ${ahead > 0 ? "ahead" : "behind"}`, "bad");
   return card("processes", "Processes", null, null, table("processes", heads, processes.map((p) =>
     row(heads, { key: "row process " + p.id }, h("div.two", h("span.strong", p.role), mono(faint(p.id))), p.version || faint("unknown"), `${p.host ?? "?"}, pid ${p.pid}`,
       clockOf(p.clock_ahead_seconds), p.keys ? mono(p.keys) : faint("none"),
-      p.lease_ms === null ? faint("nobody") : h("span", { title: p.shards.join(", ") }, many(p.shards.length, "shard")),
+      p.lease_ms === null ? faint("none") : h("span", { title: p.shards.join(", ") }, many(p.shards.length, "shard")),
       p.reason ? h("div.two", badge("not ready", "bad"), h("span.clip", { title: p.reason }, p.reason)) : badge("ready", "good")))));
 }
 function accountsCard() {
   const heads = ["Account", "Plan", "The public API answers"], shown = accounts.filter((a) => !a.unreadable).slice(0, 10);
   const others = accounts.length > shown.length || moreAccounts;
-  return card("accounts", "Accounts", null, others && button("Find another", { key: "find another" }, () => search.focus()),
+  return card("accounts", "Accounts", null, others && button("Find an account", { key: "find another" }, () => search.focus()),
     shown.length ? table("accounts", heads, shown.map((a) => row(heads, { key: "row account " + a.id },
       accountCell("account " + a.id, a.id, a), a.plan, badge(...standing(a))))) :
       search.value ? empty(noAccount(), h("div", button("Clear", { key: "clear search" }, clearSearch))) : empty("There are no accounts"));

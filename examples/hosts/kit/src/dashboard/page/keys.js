@@ -4,7 +4,7 @@ const KEYS = {
   j: ["Next delivery", () => step(1)],
   k: ["Previous delivery", () => step(-1)],
   x: ["Select the delivery, to redeliver it", () => document.activeElement?.closest("tr")?.querySelector(".choose")?.click()],
-  "?": ["This list", () => dialog("Keys", "Enter opens a delivery and closes it.", [facts(Object.entries(KEYS).map(([key, [what]]) => [h("kbd", key), what]))], "Close")],
+  "?": ["Show this list", () => dialog("Keyboard shortcuts", "Enter opens and closes a delivery.", [facts(Object.entries(KEYS).map(([key, [what]]) => [h("kbd", key), what]))], "Close")],
 };
 function step(by) {
   show("deliveries");

@@ -14,7 +14,7 @@ function lock() {
   $("live").classList.add("off");
   $("live-text").textContent = "Logged out";
   pass = null;
-  if (portal) return notice("You are not logged in", "The link has expired or was revoked, or you have logged out. Ask for another one.");
+  if (portal) return notice("You are not logged in", "The link has expired or was revoked, or you have logged out. Ask for a new link.");
   const token = h("input", { type: "password", name: "token", required: true, autocomplete: "current-password" });
   const form = formOf("form.card.login", [h("h1", "Log in"),
     h("input", { type: "text", name: "username", value: "operator", autocomplete: "username", hidden: true }),

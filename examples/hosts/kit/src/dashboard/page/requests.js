@@ -1,16 +1,16 @@
 // ---- The request of an attempt, as it was sent ----
 const UNSHOWN = {
-  secret_lost: () => "not shown: a secret that signed is no longer kept",
+  secret_lost: () => "not shown: a signing secret is no longer stored",
   changed: (r) => `not shown: the sandbox fault ${r.fault} changed the request`,
   // Whoever reads it could send the request again.
-  too_recent: (r) => `shown in ${many(Math.max(1, Math.ceil((Date.parse(r.signature_from) - clock()) / 60000)), "minute")}, when no receiver accepts it`,
+  too_recent: (r) => `shown in ${many(Math.max(1, Math.ceil((Date.parse(r.signature_from) - clock()) / 60000)), "minute")}, when receivers reject it as too old`,
 };
 const lines = (r) => r.headers.map(([name, value]) => `${name}: ${value ?? (r.signature === "too_recent" ? `t=${r.t}` : "")}`).join("\n");
 function requestOf(d, t) {
   const whole = details.get(d.id);
   const r = whole?.attempts.find((other) => other.began_at === t.began_at && other.number === t.number)?.request;
   if (!r) return null;
-  const of = `${d.type} ${d.event_id}, ${t.by_hand ? "by hand" : "attempt " + t.number}, ${t.began_at}`;
+  const of = `${d.type} ${d.event_id}, ${t.by_hand ? "manual" : "attempt " + t.number}, ${t.began_at}`;
   const act = (key, text, run) => button(text, { key: `${key} ${d.id} ${t.began_at}`, of }, run);
   const why = UNSHOWN[r.signature]?.(r);
   return h("details", { key: `request ${d.id} ${t.began_at}`, open: t === d.attempts[d.attempts.length - 1] }, h("summary.faint", "Request"),
@@ -20,11 +20,11 @@ function requestOf(d, t) {
     h("div.row",
       act("copy", "Copy", () => copyText(lines(r))),
       act("curl", "Copy as curl", () => copyText(curl(whole, r))),
-      r.signature === "shown" && act("explain", "Explain this", () => window.open("/explain#" + new URLSearchParams({ headers: lines(r), body: whole.body, now: r.t }), "_blank", "noopener"))));
+      r.signature === "shown" && act("explain", "Explain the signature", () => window.open("/explain#" + new URLSearchParams({ headers: lines(r), body: whole.body, now: r.t }), "_blank", "noopener"))));
 }
 const copied = (id) => [mono(faint(id)), " ", button("Copy", { key: "copy id " + id, class: "plain", of: id }, () => copyText(id))];
 async function copyText(text) {
-  try { await navigator.clipboard.writeText(text); toast("Copied"); } catch { toast("The browser does not let this page copy", true); }
+  try { await navigator.clipboard.writeText(text); toast("Copied"); } catch { toast("The browser does not allow copying", true); }
 }
 // The same request, signed anew where it is run: the secret is not in it.
 function curl(d, r) {

@@ -12,7 +12,7 @@ async function ask(method, path, body) {
     method,
     headers: body && { "Content-Type": "application/json" },
     body: JSON.stringify(body),
-  }).catch(() => { throw new Error(method === "GET" ? "the service does not answer" : "the service does not answer: whether it did this is not known"); });
+  }).catch(() => { throw new Error(method === "GET" ? "the service does not answer" : "the service does not answer: the result is not known"); });
   const value = await response.json().catch(() => null);
   if (!response.ok) throw refusal(value?.error?.message || `the service answered ${response.status}`, response.status);
   return value;
