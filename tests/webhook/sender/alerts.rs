@@ -139,7 +139,7 @@ fn alerts_are_stored_and_told_like_this() {
         (
             still_disabled(DisabledReason::Gone, 1),
             r#"{"kind":"still_disabled","reason":"gone","days":1}"#,
-            "disabled for 1 day: it answered 410",
+            "disabled for 1 day: the endpoint answered 410",
         ),
         (
             Alert::abandoned(AbandonedReason::Secret, 2),

@@ -114,7 +114,7 @@ try {
   await ask(dashboard, "POST", `/endpoints/${id}/ping`, {});
   await run(`show("alerts")`);
   const alert = (words) => `document.querySelectorAll(".alerts > li:not(.day)").length === 1 && ${words}.test(${text(".alerts > li:not(.day)")})`;
-  await until("the alert", alert("/^criticaldisabled: it answered 410/"));
+  await until("the alert", alert("/^criticaldisabled: the endpoint answered 410/"));
   const key = await run(`document.querySelector(".alerts > li:not(.day)").dataset.key`);
   await run(`window.noted = document.querySelector(".alerts > li:not(.day)")`);
   await ask(dashboard, "POST", "/clock", { advance_seconds: 86_500 });

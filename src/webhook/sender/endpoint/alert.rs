@@ -100,10 +100,10 @@ impl Alert {
 impl fmt::Display for Alert {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = |reason| match reason {
-            DisabledReason::Gone => "it answered 410",
+            DisabledReason::Gone => "the endpoint answered 410",
             DisabledReason::Failing => "too many deliveries in a row failed",
-            DisabledReason::Paused => "its owner paused it",
-            DisabledReason::Deleted => "its owner deleted it",
+            DisabledReason::Paused => "the owner paused the endpoint",
+            DisabledReason::Deleted => "the owner deleted the endpoint",
         };
         match self {
             Self::Suspect => {

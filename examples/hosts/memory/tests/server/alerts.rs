@@ -81,7 +81,8 @@ fn an_endpoint_that_stays_disabled() {
     // Counted once it is stored.
     eventually("the count", || {
         let [alert] = alerts(&service).try_into().ok()?;
-        (alert["message"] == "disabled: it answered 410; it has missed 1 so far").then_some(())
+        (alert["message"] == "disabled: the endpoint answered 410; it has missed 1 so far")
+            .then_some(())
     });
     service.call();
     pass(&service, 86_401);
@@ -91,7 +92,10 @@ fn an_endpoint_that_stays_disabled() {
     pass(&service, 86_400);
     told(&service, &["disabled", "still_disabled", "still_disabled"]);
     let last = alerts(&service).pop().unwrap();
-    assert_eq!(last["message"], "disabled for 3 days: it answered 410; it has missed 2 so far");
+    assert_eq!(
+        last["message"],
+        "disabled for 3 days: the endpoint answered 410; it has missed 2 so far"
+    );
     assert_eq!(last["url"], url);
     service.logged_times(" reason=gone", 1);
     service.logged_times(" alert=still_disabled", 2);
@@ -240,7 +244,10 @@ fn the_guides_program_tells_a_chat() {
     let told = eventually("the chat is told", || receiver.got("/chat").get(1).cloned());
     let told: Value = serde_json::from_slice(&told.body).unwrap();
     let text = told["text"].as_str().unwrap();
-    assert!(text.starts_with(&format!("critical: {url}: disabled: it answered 410")), "{text}");
+    assert!(
+        text.starts_with(&format!("critical: {url}: disabled: the endpoint answered 410")),
+        "{text}"
+    );
     let cursor = folder.path("alerts.cursor");
     eventually("the cursor is kept", || {
         std::fs::read_to_string(&cursor).ok()?.parse::<u64>().ok().filter(|number| *number > 0)
