@@ -30,7 +30,7 @@ pub struct Serving {
     /// Address of the public API.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", value_parser = address)]
     pub listen: SocketAddr,
-    /// Address of the dashboard; outside loopback it requires an operator's token.
+    /// Address of the dashboard; an address outside loopback requires an operator's token.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081", value_parser = address)]
     pub dashboard: SocketAddr,
     /// The token that the dashboard requires, or lines of name:operator:token and name:reader:token [the variable
@@ -40,7 +40,7 @@ pub struct Serving {
     /// The sites that may frame the owner's page, with a space between them; requires an operator's token.
     #[arg(long, value_name = "ORIGINS", value_parser = Ancestors::parse)]
     portal_frame_ancestors: Option<Ancestors>,
-    /// Accounts to add; existing ones do not change.
+    /// Accounts to add; existing accounts do not change.
     #[arg(long, value_name = "FILE.json")]
     pub data: Option<PathBuf>,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub struct Sending {
     pub trust_ca: Option<PathBuf>,
     #[command(flatten)]
     pub scale: Scale,
-    /// Limit, in attempts per second and endpoint, counted by each sender; 0: no limit.
+    /// The maximum number of attempts per second to each endpoint, in each sender; 0: no limit.
     #[arg(long = "endpoint-rate", value_name = "N", default_value = "0")]
     #[arg(value_parser = expected::<u32>("a number of attempts"))]
     pub per_second: u32,

@@ -181,7 +181,7 @@ async fn a_batch_that_fails_refuses_its_own_callers() {
     let refused = Err(Refused::Unavailable("away".to_owned()));
     assert_eq!(answers, [refused.clone(), refused.clone(), refused]);
     let answers = asked.ask_all([1, 5]).await;
-    let refused = Err(Refused::Unavailable("the batch of this request broke off".to_owned()));
+    let refused = Err(Refused::Unavailable("the batch with this request was aborted".to_owned()));
     assert_eq!(answers, [refused.clone(), refused]);
     assert_eq!(asked.ask_all([1, 2]).await, [Ok(10), Ok(20)]);
     assert_eq!(asked.sizes(), [3, 2, 2]);

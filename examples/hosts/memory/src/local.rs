@@ -473,7 +473,7 @@ impl Shared for Local {
         logins.retain(|_, login| login.expires_at > now);
         if logins.len() >= LOGINS && !logins.contains_key(&digest) {
             return Err(Refused::Conflict(format!(
-                "{LOGINS} links and ended logins, and that is the limit"
+                "there are {LOGINS} links and ended logins, which is the limit"
             )));
         }
         let ended = logins.get(&digest).is_some_and(|login| login.ended);

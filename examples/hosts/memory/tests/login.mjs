@@ -58,7 +58,7 @@ try {
   await page("Page.navigate", { url: dashboard + "/#acct_harbour_hair" });
   await until("the form", form);
   await logIn("not-the-operators-token");
-  await until("why not", says(/^this is no operator's token: /));
+  await until("why not", says(/^the operator's token is wrong: /));
   passed += await audit(browser, "log-in");
   await logIn(TOKEN);
   await until("the account that the address names", shows("Harbour Hair"));
@@ -110,7 +110,7 @@ try {
   await until("the form once more", form);
   for (let n = 0; n < 10; n++) {
     await logIn("not-the-operators-token");
-    await until("an answer", `!document.querySelector(".login button").disabled && ${says(/no operator|too many/)}`);
+    await until("an answer", `!document.querySelector(".login button").disabled && ${says(/token is wrong|too many/)}`);
   }
   await logIn("not-the-operators-token");
   await until("how long to wait", says(/^too many wrong tokens or links; try again in \d+ s$/));

@@ -94,9 +94,9 @@ pub(crate) enum Role {
         drain: Drain,
     },
     /// Erases an account with all its data, or a caller in its calls, events and logged responses. Waits for older
-    /// transactions and for attempts in flight, and logs each wait. Prints how many rows of each kind it found. It ends
-    /// with 3 if rows may be left, and `left` says why. An erased account's id is refused from then on. Events that are
-    /// accepted after the erasure of a caller are accepted: run the command again for them.
+    /// transactions and for attempts in flight, and logs each wait. Prints how many rows of each kind it found. If rows
+    /// may be left, the exit status is 3, and `left` has the reason. The id of an erased account cannot be used again.
+    /// Later events of an erased caller are still accepted: run the command again to erase the caller from these events.
     #[command(after_help = "erase --account acct_1 --contact contact_1")]
     Erase {
         #[command(flatten)]
@@ -110,17 +110,17 @@ pub(crate) enum Role {
         user: User,
     },
     /// Starts a recovery of each active endpoint with missed deliveries, and prints how many recoveries it started.
-    /// Senders send the deliveries. A disabled endpoint is left out: enable it first. It may be run again.
+    /// Senders send the deliveries. Disabled endpoints are left out: enable them first. The command may be repeated.
     #[command(after_help = "recover --account acct_1 --from 2026-03-01")]
     Recover {
         #[command(flatten)]
         database: Database,
         #[command(flatten)]
         of: Accounts,
-        /// Events from here on: an instant, a day, today or yesterday, in UTC [thirty days].
+        /// Only events from this instant on: an instant, a day, today or yesterday, in UTC [thirty days ago].
         #[arg(long, value_name = "INSTANT", value_parser = instant)]
         from: Option<Timestamp>,
-        /// Events before this; a day is included [all].
+        /// Only events before this instant, or until the end of this day [all].
         #[arg(long, value_name = "INSTANT", value_parser = end)]
         until: Option<Timestamp>,
         #[command(flatten)]
@@ -145,8 +145,8 @@ pub(crate) enum Role {
     /// Checks the key ring.
     #[command(subcommand)]
     Ring(Ring),
-    /// Checks what the service needs, and prints a line for each check: ok, warn or fail, the finding and the remedy.
-    /// Changes nothing. It ends with 1 if a check fails, and with 3 if the database does not answer.
+    /// Checks the database, the processes and the key ring. Prints a line for each check: ok, warn or fail, the finding
+    /// and the remedy. Changes nothing. The exit status is 1 if a check fails, and 3 if the database does not answer.
     #[command(after_help = "doctor --keys ring --role sender")]
     Doctor {
         #[command(flatten)]
@@ -177,8 +177,8 @@ pub(crate) enum Role {
 
 #[derive(Subcommand)]
 pub(crate) enum Ring {
-    /// Opens every sealed secret with the ring, and prints the keys in use. Changes nothing. It ends with 1 if a secret
-    /// does not open.
+    /// Opens every sealed secret with the ring, and prints the keys in use. Changes nothing. The exit status is 1 if a
+    /// secret cannot be opened.
     #[command(after_help = "ring check --keys ring")]
     Check {
         #[command(flatten)]
@@ -221,7 +221,7 @@ pub(crate) struct User {
 /// The flag of who serves requests over the database.
 #[derive(Args)]
 pub(crate) struct Drain {
-    /// At SIGTERM, how long to serve on while not ready, so that load balancers notice; at most 3600.
+    /// After SIGTERM, the seconds to serve requests while not ready, so that load balancers notice; at most 3600.
     #[arg(long = "drain-seconds", value_name = "N", default_value = "0", value_parser = drain)]
     pub(crate) seconds: Duration,
 }
@@ -233,10 +233,10 @@ pub(crate) struct Which {
     /// A caller's number, or - to read it from standard input.
     #[arg(long)]
     number: Option<String>,
-    /// A contact: the caller of its calls.
+    /// The id of a contact, which is a caller.
     #[arg(long, value_name = "ID")]
     contact: Option<String>,
-    /// The caller of one call.
+    /// The id of a call, whose caller is erased.
     #[arg(long, value_name = "ID")]
     call: Option<String>,
     /// Erase the account, its keys, calls, endpoints and events.
@@ -277,8 +277,8 @@ impl Database {
     pub(crate) fn address(self) -> Address {
         let Some(url) = self.database.or_else(|| std::env::var("DATABASE_URL").ok()) else {
             wrong(
-                "missing --database: set DATABASE_URL, or give --database; `migrate` prepares it, and \
-                 `demo` needs none",
+                "missing --database: set DATABASE_URL, or give --database; `migrate` prepares the \
+                 database, and `demo` needs no database",
             )
         };
         let ca = self.database_ca.or_else(|| std::env::var_os("DATABASE_CA").map(PathBuf::from));

@@ -109,7 +109,7 @@ struct Page {
 
 #[derive(Args, Serialize)]
 struct Search {
-    /// Only accounts whose id begins with this, or whose business name has words that begin like its words.
+    /// Only accounts whose id begins with this text, or whose business name has words that begin with its words.
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     #[serde(flatten)]
@@ -221,8 +221,8 @@ struct NewEndpoint {
 
 #[derive(Args, Serialize)]
 struct Filter {
-    /// Only these statuses, with commas between them. The word failing stands alone: an attempt has
-    /// failed, and the event is not delivered.
+    /// Only these statuses, with commas between them. Or only failing: deliveries with a failed attempt
+    /// that are not delivered.
     #[arg(long, value_name = "WORDS", value_parser = words(statuses()), value_delimiter = ',')]
     status: Option<Vec<String>>,
     /// Only deliveries to this endpoint.
@@ -257,7 +257,7 @@ struct Overlap {
 
 #[derive(Args, Serialize)]
 struct Portal {
-    /// The URL of the dashboard, which the link begins with.
+    /// The URL of the dashboard, with which the link begins.
     #[serde(skip)]
     #[arg(long, value_name = "URL")]
     dashboard: Option<String>,
@@ -343,13 +343,13 @@ const ROWS: &[Row] = &[
         Action::ShowFleet,
         "fleet",
         "Lists endpoints of all accounts that need attention, newest first, with the reason. \
-         Suspect and disabled endpoints are above the others. `levers list` shows what is paused.",
+         Endpoints that have failed for long (suspect) and disabled endpoints are first. `levers list` shows what is paused.",
     )
     .rows("troubled", FLEET),
     row(
         Action::ListAccounts,
         "accounts list",
-        "Lists the accounts, in the order in which they were added.",
+        "Lists the accounts, oldest first.",
     )
     .with::<Search>("--search fjord --limit 20")
     .rows("data", ACCOUNTS),
@@ -381,7 +381,7 @@ const ROWS: &[Row] = &[
         .rows("data", KEYS),
     row(Action::CreateKey, "keys create", "Creates an API key, and prints its secret once.")
         .with::<NewKey>("--name sync --mode live"),
-    row(Action::RevokeKey, "keys revoke", "Revokes an API key for good."),
+    row(Action::RevokeKey, "keys revoke", "Revokes an API key permanently."),
     row(Action::ListEndpoints, "endpoints list", "Lists the endpoints of an account, oldest first.")
         .with::<Page>("--limit 20")
         .rows("data", ENDPOINTS)
@@ -389,7 +389,7 @@ const ROWS: &[Row] = &[
     row(
         Action::ShowEndpoint,
         "endpoints show",
-        "Shows an endpoint, and the latest failed attempt of one that fails.",
+        "Shows an endpoint. If the endpoint fails, shows the latest failed attempt.",
     )
     .opens(),
     row(
@@ -423,15 +423,15 @@ const ROWS: &[Row] = &[
     row(
         Action::PingEndpoint,
         "endpoints ping",
-        "Sends an endpoint a test event, which is a delivery like any other: a ping, or the sample of another type. A \
-         disabled endpoint gets none: the command is refused.",
+        "Sends a test event to an endpoint, as a usual delivery: a ping, or the sample of another type. If the endpoint \
+         is disabled, the command is refused.",
     )
     .with::<TestEvent>("--type call.ended")
     .opens(),
     row(
         Action::DeleteEndpoint,
         "endpoints delete",
-        "Deletes an endpoint for good. Pending deliveries are parked once they are due, and the \
+        "Deletes an endpoint permanently. Pending deliveries are parked once they are due, and the \
          log is kept for thirty days.",
     )
     .opens(),

@@ -11,8 +11,8 @@ use host::terminal;
 pub(crate) const STATUSES: &str = "\
 Exit status:
   0  done
-  1  failed or refused, or something is wrong: the message says what
-  2  the command line is wrong, or a value or a file that it names: nothing was done
+  1  failed or refused, or a check found a problem: see the message
+  2  the command line, a value or a file is wrong: nothing was done
   3  not done, or not all of it: run it again";
 
 /// The status of what failed, was refused, or found something wrong: 1.

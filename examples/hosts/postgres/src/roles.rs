@@ -57,9 +57,9 @@ pub fn main(own_server: OwnServer) {
 }
 
 /// What to do where a secret did not open.
-const UNREADABLE: &str = "some secrets open with no key of the ring, and stay as they are; the log names them. Add the \
-                          missing key to the ring, and run it again; or delete or rotate these endpoints. Take no line \
-                          out before";
+const UNREADABLE: &str = "some secrets open with no key of the ring, and have not changed; the log names their endpoints. Add \
+                          the missing key to the ring, and run the command again; or delete or rotate these \
+                          endpoints. Until then, remove no line from the ring";
 
 /// Runs a role, and returns the exit status.
 async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
@@ -97,7 +97,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             exit::print(json!({ "recoveries": started }))?;
             if started == 0 {
                 last_words(
-                    "No active endpoint has missed deliveries. A disabled one is enabled first: see `fleet`.",
+                    "No active endpoint has missed deliveries. Enable disabled endpoints first: see `fleet`.",
                 );
             }
         }
@@ -152,7 +152,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         Role::Migrate { database, status: false, dry_run: false } => {
             let migrated = db::migrate(&Database::at(&database.address(), 1)?).await?;
             exit::print(match migrated {
-                0 => "the database is of this version already".to_owned(),
+                0 => "the database already has this version".to_owned(),
                 1 => "applied 1 migration".to_owned(),
                 many => format!("applied {many} migrations"),
             })?;

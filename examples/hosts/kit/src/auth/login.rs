@@ -358,7 +358,7 @@ fn set(
     let (prefix, seconds) = (prefix(headers), span.as_secs());
     let is_plain = headers.get(ORIGIN).is_some_and(|o| o.as_bytes().starts_with(b"http://"));
     if is_plain && prefix == SECURE {
-        let why = "a browser logs in over https, or at a loopback address: end TLS in front of the dashboard";
+        let why = "a browser can log in only over https or at a loopback address: terminate TLS in front of the dashboard";
         return Err(Refused::Conflict(why.to_owned()).into());
     }
     let cookie = format!(

@@ -68,7 +68,7 @@ fn filter(asked: &Asked<'_>) -> Result<DeliveryFilter, Error> {
         }
         for status in value.split(',') {
             if status == "failing" {
-                let message = "failing cannot be combined: it has several statuses";
+                let message = "failing cannot be combined with other statuses";
                 return Err(Bad::new("status", message).into());
             }
             let most = DeliveryStatus::ALL.len();

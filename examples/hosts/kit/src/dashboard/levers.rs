@@ -21,7 +21,7 @@ impl<S: Store, X> Dashboard<S, X> {
             endpoint_id: fields.read("endpoint_id", EndpointId::parse)?,
         };
         if of.account_id.is_some() && of.endpoint_id.is_some() {
-            return Err(Bad::new("endpoint_id", "expected none beside account_id").into());
+            return Err(Bad::new("endpoint_id", "not allowed with account_id").into());
         }
         let per_second = fields.value("per_second").and_then(serde_json::Value::as_u64);
         let per_second = per_second.filter(|n| *n <= MOST).and_then(|n| u32::try_from(n).ok());

@@ -494,8 +494,8 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
 
 /// Returns the refusal of a link where everybody who reaches the dashboard is an operator: it would bind nobody.
 fn no_token() -> Error {
-    let why = "this dashboard requires no token, so whoever opens it is an operator: start it with \
-               --operator-token-file";
+    let why = "this dashboard requires no token, so everybody is an operator: start the process \
+               with --operator-token-file";
     Refused::Conflict(why.to_owned()).into()
 }
 

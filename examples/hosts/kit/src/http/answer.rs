@@ -58,18 +58,18 @@ pub enum Error {
     NoToken,
     /// A token is no operator's.
     #[error(
-        "this is no operator's token: expected the whole text of --operator-token-file or \
-         OPERATOR_TOKEN; of a line name:role:token, the token alone"
+        "the operator's token is wrong: expected a token of --operator-token-file or \
+         OPERATOR_TOKEN; from a line name:role:token, send only the token"
     )]
     WrongToken,
     /// The login of an owner's page is missing, or its link has expired or was revoked.
-    #[error("this link has expired or was revoked: ask for another one")]
+    #[error("this link has expired or was revoked: ask for a new link")]
     NoLink,
     /// An owner asks for what is the operators'.
     #[error(transparent)]
     NotForOwners(#[from] NotForOwners),
     /// A login that only reads asks for a change.
-    #[error("this login only reads")]
+    #[error("this login can read, and can change nothing")]
     OnlyReads,
     /// A token or a link is wrong, and too many wrong ones came from there; the seconds to wait.
     #[error("too many wrong tokens or links; try again in {0} s")]
@@ -78,7 +78,7 @@ pub enum Error {
     #[error("{0}; try again in {1} s")]
     TooOften(String, u64),
     /// An owner has so many requests under way.
-    #[error("{0} requests of this account wait, and that is the limit; try again in 1 s")]
+    #[error("{0} requests of this account are waiting, which is the limit; try again in 1 s")]
     TooManyAtOnce(usize),
 }
 

@@ -114,7 +114,7 @@ impl Repeated {
         let is_over = |(began, _): &mut _| all || now.saturating_duration_since(*began) >= SILENT;
         let strangers = self.strangers.take_if(is_over).map_or(0, |(_, lines)| lines);
         if strangers > MOST_OF_STRANGERS {
-            let message = "requests without a key or a login have more lines than are written";
+            let message = "too many requests without a key or a login: not every line was written";
             lines.push(Line::of_more(message, strangers.saturating_sub(MOST_OF_STRANGERS)));
         }
         lines
@@ -311,7 +311,7 @@ mod tests {
                 written += log.take(f64::from(second), stranger).len();
             }
             for line in log.end(f64::from(second), second == 59) {
-                let (_, lines) = line.split_once("more lines than are written lines=").unwrap();
+                let (_, lines) = line.split_once("not every line was written lines=").unwrap();
                 told += lines.parse::<usize>().unwrap();
             }
         }

@@ -263,7 +263,7 @@ impl Core {
             });
             if added == Added::Other {
                 out.push_back(Command::LookAgain(Some(format!(
-                    "delivery {} now belongs to endpoint {} and to an event of {}",
+                    "delivery {} now belongs to endpoint {} and an event of {}",
                     key.delivery, key.endpoint, key.event_created_at
                 ))));
             }
@@ -284,8 +284,8 @@ impl Core {
         let of = (planned.delivery, planned.endpoint, planned.event_created_at);
         if of != (key.delivery, key.endpoint, key.event_created_at) {
             out.push_back(Command::LookAgain(Some(format!(
-                "delivery {} was planned for endpoint {} with an event of {}, and is of endpoint {} \
-                 and of {}",
+                "delivery {} was planned for endpoint {} and an event of {}, but is for endpoint {} \
+                 and an event of {}",
                 planned.delivery, planned.endpoint, planned.event_created_at, key.endpoint,
                 key.event_created_at
             ))));

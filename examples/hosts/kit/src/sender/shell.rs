@@ -22,7 +22,7 @@ use crate::rows::{Failure, Key, Names, Rows};
 const LEASES: Duration = Duration::from_millis(200);
 
 /// What the log says of a shortage.
-const NOT_MADE: &str = "this machine has no socket, port or memory for them";
+const NOT_MADE: &str = "this machine has no free socket, port or memory for attempts";
 
 /// A sender, and all that it works with.
 #[derive(Clone, Debug)]

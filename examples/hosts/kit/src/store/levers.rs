@@ -29,10 +29,10 @@ impl LeverRow {
     pub fn words(&self) -> String {
         let pace = match self.per_second {
             0 => "is paused".to_owned(),
-            most => format!("sends {most} attempts a second at most"),
+            most => format!("is limited to {most} attempts per second and sender"),
         };
         let (of, by) = (self.of.words(), &self.set_by);
-        format!("{of} {pace} by {} of {by} at {}", self.id, self.set_at)
+        format!("{of} {pace} (lever {}, set by {by} at {})", self.id, self.set_at)
     }
 }
 

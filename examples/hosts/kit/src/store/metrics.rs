@@ -64,7 +64,7 @@ impl LoadRow {
             ),
             Family::gauge(
                 "call_assistant_sender_behind_seconds",
-                "For how long this process has not begun every attempt that may start.",
+                "The time for which there has always been an attempt that may start but has not begun.",
                 behind.as_secs_f64(),
             ),
         ]

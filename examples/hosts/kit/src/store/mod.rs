@@ -139,7 +139,7 @@ impl From<Rejection> for Rejected {
 /// The most endpoints of an account that are not deleted: 100, unless the command line says otherwise.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct EndpointLimit {
-    /// Limit, in endpoints of one account.
+    /// The maximum number of endpoints per account.
     #[arg(long = "max-endpoints", value_name = "N", default_value_t = Self::default().most)]
     #[arg(value_parser = expected::<u32>("a number of endpoints"))]
     most: u32,
@@ -174,7 +174,7 @@ impl EndpointLimit {
 
 /// Returns the refusal of a store without levers.
 fn no_levers() -> Refused {
-    Refused::Conflict("this host has one sender and no levers: pause its endpoints".to_owned())
+    Refused::Conflict("this host has no levers: pause the endpoints instead".to_owned())
 }
 
 /// The result of one operation.

@@ -25,8 +25,8 @@ pub const MOST_COUNTED: u64 = 100_000;
 /// Returns what an alert says of so much that was missed, after its own words.
 pub fn missed_so_far(missed: u64) -> String {
     match missed > MOST_COUNTED {
-        true => format!("; it has missed more than {MOST_COUNTED} so far"),
-        false => format!("; it has missed {missed} so far"),
+        true => format!("; more than {MOST_COUNTED} deliveries were missed so far"),
+        false => format!("; deliveries missed so far: {missed}"),
     }
 }
 

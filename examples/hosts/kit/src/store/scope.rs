@@ -63,7 +63,7 @@ pub struct Login {
 
 /// The error when an owner asks for what is the operators'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is for operators, not for the owner of an account")]
+#[error("only operators may do this, not the owner of an account")]
 pub struct NotForOwners;
 
 /// The id of a `T`, as it came from outside, that the login of the request may see and change.
@@ -117,7 +117,7 @@ impl By {
     pub(crate) fn check(name: &str) -> Result<(), &'static str> {
         if name.trim().eq_ignore_ascii_case(Self::OWNER.name) {
             return Err(
-                "expected another name: the journal has this one for the owner of an account",
+                "expected another name: in the journal, this name means the owner of an account",
             );
         }
         match name.is_empty() || name.len() > 100 || name.chars().any(char::is_control) {

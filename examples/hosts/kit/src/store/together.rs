@@ -93,7 +93,7 @@ impl<Q: Question, A: Send + 'static> Together<Q, A> {
         let refused = |why: &str| Err(Refused::Unavailable(why.to_owned()));
         match tokio::time::timeout(PATIENCE, answered).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => refused("the batch of this request broke off"),
+            Ok(Err(_)) => refused("the batch with this request was aborted"),
             Err(_) => refused("no response in time"),
         }
     }

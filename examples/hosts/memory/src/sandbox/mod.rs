@@ -111,7 +111,7 @@ async fn advance(asked: &Asked<'_>, mover: &Mover, store: &Store) -> Answered {
     }
     let stops = mover.advance(to).await.ok_or_else(|| {
         Refused::Conflict(
-            "another request has moved the clock meanwhile; GET /clock tells it".into(),
+            "another request has moved the clock; get the time with GET /clock".into(),
         )
     })?;
     log::info!("sandbox clock moved by {} s, {stops} stops", to.since(now).as_secs());

@@ -15,7 +15,7 @@ use host::store::{Acknowledged, AlertPage, AlertRow, Done, Place, Refused, misse
 const KEPT: usize = 100;
 
 /// The reason why a page is refused.
-const AFTER: &str = "after: this feed has no such place yet: begin again without `after`";
+const AFTER: &str = "after: this feed has not reached this place yet: begin again without `after`";
 
 /// The endpoint of an alert, and the version that it is of.
 pub(super) type Of = (u32, u32);

@@ -83,7 +83,7 @@ impl Tables {
         let of_it = self.recoveries.entries.iter().filter(|(_, entry)| entry.endpoint == number);
         let of_it: Vec<(u64, bool)> = of_it.map(|(id, e)| (*id, e.ended_at.is_none())).collect();
         if of_it.iter().any(|(_, running)| *running) {
-            return Err(Refused::Conflict("a recovery of this endpoint is running".into()));
+            return Err(Refused::Conflict("a recovery of this endpoint is already running".into()));
         }
         for (old, _) in of_it.iter().take(of_it.len().saturating_sub(KEPT)) {
             self.recoveries.entries.remove(old);

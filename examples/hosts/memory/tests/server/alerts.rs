@@ -81,7 +81,7 @@ fn an_endpoint_that_stays_disabled() {
     // Counted once it is stored.
     eventually("the count", || {
         let [alert] = alerts(&service).try_into().ok()?;
-        (alert["message"] == "disabled: the endpoint answered 410; it has missed 1 so far")
+        (alert["message"] == "disabled: the endpoint answered 410; deliveries missed so far: 1")
             .then_some(())
     });
     service.call();
@@ -94,7 +94,7 @@ fn an_endpoint_that_stays_disabled() {
     let last = alerts(&service).pop().unwrap();
     assert_eq!(
         last["message"],
-        "disabled for 3 days: the endpoint answered 410; it has missed 2 so far"
+        "disabled for 3 days: the endpoint answered 410; deliveries missed so far: 2"
     );
     assert_eq!(last["url"], url);
     service.logged_times(" reason=gone", 1);

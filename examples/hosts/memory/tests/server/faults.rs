@@ -500,7 +500,7 @@ fn of_two_moves_of_the_clock_one_is_done_whole() {
         }
         let (_, refused) = moved.recv().unwrap();
         let message = refused.json()["error"]["message"].clone();
-        let words = "another request has moved the clock meanwhile; GET /clock tells it";
+        let words = "another request has moved the clock; get the time with GET /clock";
         assert_eq!((refused.status, message), (409, json!(words)));
         hook.receiver.release();
         let (seconds, done) = moved.recv().unwrap();

@@ -48,7 +48,7 @@ fn requests_without_a_key_or_a_login_have_a_bound_in_the_log() {
     let times = |log: &str, text: &str| log.matches(text).count() as u64;
     eventually("what has no line is told", || {
         let log = service.log();
-        let told = log.lines().filter(|line| line.contains("have more lines than are written"));
+        let told = log.lines().filter(|line| line.contains("not every line was written"));
         let told = told.map(|line| line.split_once("lines=").unwrap().1.parse::<u64>().unwrap());
         let written = times(&log, "status=401");
         assert!(written <= 100 * spans, "{written}");

@@ -380,7 +380,7 @@ fn a_link_lasts_an_hour_and_is_revoked() {
         let refused = portal.log_in(wrong, "");
         assert_eq!(refused.status, 401);
         let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
-        assert_eq!(said, "this link has expired or was revoked: ask for another one");
+        assert_eq!(said, "this link has expired or was revoked: ask for a new link");
     }
     assert_eq!(portal.log_in("x", "").status, 429);
 }

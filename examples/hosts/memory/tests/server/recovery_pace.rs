@@ -16,7 +16,7 @@ fn a_recovery_is_paced_and_cancelled() {
     let started = service.ask("POST", &recover, &json!({}), 202);
     eventually("a few are sent", || (receiver.got("/hook").len() == 6).then_some(()));
     let second = service.ask("POST", &recover, &json!({}), 409);
-    assert_eq!(second["error"]["message"], "a recovery of this endpoint is running");
+    assert_eq!(second["error"]["message"], "a recovery of this endpoint is already running");
 
     // A quarter of its limit is left for what is new.
     let ping = service.ping(&endpoint);

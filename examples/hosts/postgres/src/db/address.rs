@@ -98,7 +98,7 @@ pub(super) fn is_of_login(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-const READ_WRITE: &str = "this program writes: leave it out, for read-write";
+const READ_WRITE: &str = "this program writes: leave target_session_attrs out, or use read-write";
 
 /// Returns what to do about an error of the login, or of TLS.
 pub(super) fn hint(error: &(dyn Error + 'static)) -> &'static str {
@@ -121,10 +121,10 @@ pub(super) fn hint(error: &(dyn Error + 'static)) -> &'static str {
             };
         }
         if error.to_string() == NO_PASSWORD {
-            return ": the URL has none: postgresql://user:password@host/name";
+            return ": the URL has no password: postgresql://user:password@host/name";
         }
         if error.source().is_none() && error.to_string().contains("not support TLS") {
-            return ": enable it there (ssl = on), or set sslmode=disable in --database";
+            return ": enable TLS in the server (ssl = on), or set sslmode=disable in --database";
         }
         cause = error.source();
     }

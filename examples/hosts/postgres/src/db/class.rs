@@ -82,11 +82,11 @@ impl Class {
             Self::Login => "the database refuses the login",
             Self::NoDatabase => "the database does not exist",
             Self::Right => "the login lacks a right",
-            Self::Schema => "the schema is not this program's",
+            Self::Schema => "the schema does not belong to this program",
             Self::Connections => "the database has no connection left",
             Self::Disk => "the database's disk is full",
             Self::Tls => "the database's TLS is refused",
-            Self::Pooler => "a pooler before the database does not keep sessions apart",
+            Self::Pooler => "a pooler in front of the database mixes sessions",
             Self::Ended => "the database has ended a statement",
             Self::Other => "the database refuses a statement",
         }
@@ -95,14 +95,14 @@ impl Class {
     /// Returns what to do.
     pub(crate) fn todo(self) -> &'static str {
         match self {
-            Self::Silent => "start it, or look at --database",
-            Self::Login => "look at the user and the password of --database, and at pg_hba.conf",
-            Self::NoDatabase => "create it, and run `migrate`",
+            Self::Silent => "start the database, or check --database",
+            Self::Login => "check the user and the password of --database, and pg_hba.conf",
+            Self::NoDatabase => "create the database, and run `migrate`",
             Self::Right => "run deploy/roles.sql as the user who runs `migrate`",
-            Self::Schema => "run `migrate`, or look at the login's search_path",
+            Self::Schema => "run `migrate`, or check the login's search_path",
             Self::Connections => "raise max_connections, or run fewer processes",
             Self::Disk => "add disk; never delete WAL",
-            Self::Tls => "look at its certificate, and at --database-ca",
+            Self::Tls => "check the certificate of the database, and --database-ca",
             Self::Pooler => {
                 "name the server in --database, or pool sessions as docs/scaling.md says"
             }

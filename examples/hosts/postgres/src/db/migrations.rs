@@ -57,7 +57,7 @@ pub enum MigrationError {
     Db(DbError),
     /// The server has no database of this name.
     // Not a `source`: the message says all of it.
-    #[error("{0}: create it, and run `migrate --database URL` first")]
+    #[error("{0}: create the database, and run `migrate --database URL` first")]
     NoDatabase(DbError),
     /// A migration is missing.
     #[error("migration {0} is not applied: run `migrate --database URL` first")]
@@ -68,7 +68,7 @@ pub enum MigrationError {
     /// The settings that a session asks for are ignored: its time limits and plans are not as they have to be.
     #[error(
         "the setting `{0}` of this program's sessions is ignored: a pooler between here and the server drops \
-         `options`; docs/scaling.md says how to set it for the role"
+         `options`; docs/scaling.md describes how to set it for the role"
     )]
     Ignored(String),
 }

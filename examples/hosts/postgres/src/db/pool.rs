@@ -155,7 +155,9 @@ impl Database {
             Box::pin(async move {
                 match judge.trusts(client, metrics).await {
                     true => Ok(()),
-                    false => Err(HookError::message("its server is gone, or leads no longer")),
+                    false => {
+                        Err(HookError::message("the server is down, or is no longer the leader"))
+                    }
                 }
             })
         });
@@ -237,7 +239,7 @@ impl Database {
         let connection = self.pool.get().await.map_err(|error| {
             let hosts = match &error {
                 PoolError::Timeout(TimeoutType::Wait) => {
-                    format!("{}: all of this process are in use", self.hosts.places())
+                    format!("{}: all connections of this process are in use", self.hosts.places())
                 }
                 _ => self.hosts.said(),
             };

@@ -219,7 +219,7 @@ impl Counted {
             ),
             Family::gauge(
                 "call_assistant_rights_lacking",
-                "Roles of the database of which this process's login is no member.",
+                "Roles of the database that this process needs and its login lacks.",
                 lock(&self.0.rights).len(),
             ),
         ];
@@ -233,7 +233,7 @@ impl Counted {
                 ),
                 Family::gauge(
                     "call_assistant_shards_owned",
-                    "Shards for which this process sends.",
+                    "Shards that this process owns.",
                     count(&self.0.owned),
                 ),
                 Family::counter(

@@ -148,7 +148,7 @@ impl Health {
         let (unfit, unreadable) = (lacking.keys.clone(), lacking.endpoints);
         if unfit != before {
             match unfit.is_empty() {
-                true => log::info!("the key ring has each key that is in use again"),
+                true => log::info!("the key ring again has every key that is in use"),
                 false => log::error!(endpoints = unreadable, "{unfit}"),
             }
         }
@@ -186,7 +186,7 @@ impl Health {
         self.counted.lacks_rights(lacking);
         match (before, self.counted.lacked_right()) {
             (before, Some(why)) if before.as_ref() != Some(&why) => log::error!("{why}"),
-            (Some(_), None) => log::info!("the login has each right that it needs again"),
+            (Some(_), None) => log::info!("the login again has every right that it needs"),
             _ => {}
         }
         Ok(())
@@ -298,5 +298,5 @@ impl FromStr for Login {
 pub(crate) async fn lacking(database: &Database, login: Login) -> Result<Vec<String>, DbError> {
     let roles = async |client: &Object| sql::monitoring_roles(client, login.roles()).await;
     let roles = database.read(roles).await?.into_iter();
-    Ok(roles.map(|role| format!("it is no member of {role}")).collect())
+    Ok(roles.map(|role| format!("membership in {role}")).collect())
 }

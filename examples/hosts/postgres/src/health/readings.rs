@@ -154,7 +154,7 @@ async fn read(database: &Database, counted: &Counted) -> Result<Read, DbError> {
                 sql::monitoring_gauges(client)
             )?;
             families.extend(gauges.as_ref().map(|gauges| {
-                let help = "Accounts with a delivery that nothing holds up and that has been due for ten seconds.";
+                let help = "Accounts with a delivery that could be sent, and has been due for ten seconds.";
                 Family::gauge("call_assistant_late_accounts", help, gauges.late_accounts)
             }));
             let counts = gauges.map(|gauges| counts_of(&gauges)).transpose()?;
@@ -182,11 +182,7 @@ async fn what_is_set(
     )?;
     counted.sees_later_version(state.has_later);
     let mut families = vec![
-        Family::gauge(
-            "call_assistant_shards_unowned",
-            "Shards for which nobody sends.",
-            state.unowned,
-        ),
+        Family::gauge("call_assistant_shards_unowned", "Shards without a sender.", state.unowned),
         Family::gauge(
             "call_assistant_recoveries_running",
             "Recoveries that have not ended.",

@@ -74,7 +74,7 @@ pub(crate) async fn seal(change: &Transaction<'_>, ring: &KeyRing) -> Result<(),
         let known = known(change).await?;
         let unfit = unfit(&known, ring);
         if !unfit.is_empty() {
-            let cure = "nothing is sealed: give this process the ring of the others";
+            let cure = "nothing is sealed: give this process the key ring of the other processes";
             return Err(Refused::Unfit(format!("{unfit}; {cure}")));
         }
         if known.contains_key(&ring.newest) {

@@ -119,7 +119,7 @@ impl KeyRing {
             }
             keys.push((number, key));
         }
-        if keys.is_empty() { Err("no key in it".to_owned()) } else { Ok(Self::of(keys)) }
+        if keys.is_empty() { Err("the ring has no key".to_owned()) } else { Ok(Self::of(keys)) }
     }
 
     fn of(keys: impl IntoIterator<Item = (u8, [u8; 32])>) -> Self {
@@ -311,8 +311,8 @@ mod tests {
     fn what_is_no_ring() {
         let line = KeyRing::new_line(1);
         for (text, expected) in [
-            ("", "no key in it"),
-            ("# none\n", "no key in it"),
+            ("", "the ring has no key"),
+            ("# none\n", "the ring has no key"),
             ("hello", "line 1: expected number:64 hexadecimal digits"),
             ("256:00", "line 1: expected number:64 hexadecimal digits"),
             ("1:00", "line 1: expected number:64 hexadecimal digits"),

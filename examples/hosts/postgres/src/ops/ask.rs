@@ -111,10 +111,10 @@ pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Err
     }
     // The dashboard answers to a second deletion, and to a ping that will be skipped, as to others.
     match (asking.action, endpoint.get("reason").and_then(Value::as_str)) {
-        (Action::DeleteEndpoint, Some("deleted")) => heading = "deleted already",
+        (Action::DeleteEndpoint, Some("deleted")) => heading = "already deleted",
         (Action::PingEndpoint, Some(reason)) if reason != "deleted" => {
             let todo = "run `endpoints enable` first";
-            let why = format!("the endpoint is disabled ({reason}): nothing is sent to it; {todo}");
+            let why = format!("the endpoint is disabled ({reason}): nothing is sent; {todo}");
             return Err(why.into());
         }
         _ => {}
@@ -144,7 +144,7 @@ pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Err
         let mut answered: Value = serde_json::from_slice(&answered.collect().await?.to_bytes())?;
         if !head.status.is_success() {
             let message = answered.pointer("/error/message").and_then(Value::as_str);
-            let message = message.unwrap_or("the dashboard refuses").to_owned();
+            let message = message.unwrap_or("the request was refused").to_owned();
             let code = answered.pointer("/error/code").and_then(Value::as_str);
             return Err(match head.status {
                 StatusCode::BAD_REQUEST => Ended::Usage(message).into(),
@@ -218,13 +218,13 @@ pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Err
         Print::Text(columns) => _ = exit::is_read(table(columns, &rows))?,
     }
     if rows.is_empty() && is_text {
-        last_words("There are none.");
+        last_words("No rows.");
         if let Some((_, of_type)) = query.iter().find(|(name, _)| name == "type") {
             look_at(of_type);
         }
     }
     if let Some(place) = next_place {
-        last_words(&format!("There may be more: --after {place}"));
+        last_words(&format!("There may be more rows: --after {place}"));
     }
     notes::tell_held_back(&levers, &path, &rows);
     Ok(())
@@ -277,9 +277,9 @@ fn next(delivery: &Value) -> String {
     match outlook["is"].as_str() {
         Some("waiting") => format!("attempt {} at {}", told("number"), told("due")),
         Some("in_flight") => format!("attempt {} is in flight", told("number")),
-        Some("parks") => format!("none: it will be parked: {}", told("reason")),
+        Some("parks") => format!("none, the delivery will be parked, not sent: {}", told("reason")),
         _ if outlook["not_redeliverable"].is_string() => {
-            format!("none, nor by hand: {}", told("not_redeliverable"))
+            format!("none, and cannot be redelivered: {}", told("not_redeliverable"))
         }
         _ => format!("none; `deliveries redeliver` until {}", told("redeliverable_until")),
     }

@@ -109,7 +109,7 @@ pub(crate) async fn look(
     checks
 }
 
-const FITS: &str = "it answers, and its schema is that of this version";
+const FITS: &str = "the database answers, and the schema has this version";
 
 /// Returns the checks of what was read, or that it cannot be read.
 fn of<T>(
@@ -137,19 +137,23 @@ fn of_processes(found: &Levers, ring: Option<&KeyRing>, now: Timestamp) -> Vec<C
             "{role} {id} on {host}, pid {pid}, version {version}, keys {keys}, clock {ahead:.3} s ahead"
         );
         let (state, found, todo) = match &process.reason {
-            Some(why) => (Warn, format!("{told}: it is not ready: {why}"), "see its log"),
-            None if ahead.abs() > NOTED => (Warn, told, "run NTP there and on the database's host"),
+            Some(why) => (Warn, format!("{told}, not ready: {why}"), "see the log of the process"),
+            None if ahead.abs() > NOTED => {
+                (Warn, told, "run NTP on the host of this process and on the host of the database")
+            }
             None if *late > LATE || process.unreadable > 0 => {
                 let rows = process.unreadable;
-                let late = format!("{told}: late by {late:.0} s, rows that cannot be read: {rows}");
-                (Warn, late, "see its log, and WebhooksLate in the runbook")
+                let late = format!("{told}, late by {late:.0} s, unreadable rows: {rows}");
+                (Warn, late, "see the log of the process, and WebhooksLate in the runbook")
             }
             None if version != env!("CARGO_PKG_VERSION") => {
-                (Warn, told, "complete the roll-out: it runs another version")
+                (Warn, told, "complete the roll-out: this process runs another version")
             }
-            None if own.as_ref().is_some_and(|own| own != keys) => {
-                (Warn, told, "give every process the same ring, its lines in the same order")
-            }
+            None if own.as_ref().is_some_and(|own| own != keys) => (
+                Warn,
+                told,
+                "give every process the same key ring, with the lines in the same order",
+            ),
             None => (Good, told, ""),
         };
         checks.push(Check::new("process", state, found, todo));
@@ -169,7 +173,7 @@ fn of_processes(found: &Levers, ring: Option<&KeyRing>, now: Timestamp) -> Vec<C
             "levers",
             Warn,
             found,
-            "undo it with `levers undo`, unless it is intended",
+            "unless the lever is intended, run `levers undo`",
         ));
     }
     if found.levers.is_empty() {
@@ -181,18 +185,22 @@ fn of_processes(found: &Levers, ring: Option<&KeyRing>, now: Timestamp) -> Vec<C
 /// Reaches the database, and hears its clock.
 async fn reach(address: &Address) -> Result<Database, Check> {
     let bad = |why, todo| Check::new("database", Fail, why, todo);
-    let database = Database::at(address, 1).map_err(|error| bad(error, "look at --database"))?;
+    let database = Database::at(address, 1).map_err(|error| bad(error, "check --database"))?;
     db::check(&database).await.map_err(|error| match error {
         MigrationError::Db(error) | MigrationError::NoDatabase(error) => {
             Check::failed("database", &error)
         }
-        MigrationError::Missing(_) => bad(error.to_string(), "bring it to this version"),
-        MigrationError::Changed(_) => {
-            bad(error.to_string(), "use the version that has migrated it: no migration is edited")
+        MigrationError::Missing(_) => {
+            bad(error.to_string(), "migrate the database to this version")
         }
-        MigrationError::Ignored(_) => {
-            bad(error.to_string(), "set it for the role, or name the server itself in --database")
-        }
+        MigrationError::Changed(_) => bad(
+            error.to_string(),
+            "use the version that has migrated the database: migrations must not be edited",
+        ),
+        MigrationError::Ignored(_) => bad(
+            error.to_string(),
+            "set it for the role, or name the server without the pooler in --database",
+        ),
     })?;
     clocks::ask(&database).await.map_err(|error| Check::failed("database", &error))?;
     Ok(database)
@@ -216,12 +224,12 @@ async fn writes(address: &Address) -> Check {
         }),
         Err(error) => Err(error),
     };
-    let todo = "repair the standby, or take it out of synchronous_standby_names";
+    let todo = "repair the standby, or remove the standby from synchronous_standby_names";
     match ready {
         Ok(Writes::Stored) => Check::new("writes", Good, "writes are acknowledged", ""),
         Ok(Writes::Waiting) => Check::new("writes", Fail, "writes wait for a standby server", todo),
         Err(error) => {
-            Check::new("writes", Fail, error, "look at the disk and the log of the database")
+            Check::new("writes", Fail, error, "check the disk and the log of the database")
         }
     }
 }
@@ -243,7 +251,7 @@ fn of_server(server: &sql::Server, backup: bool) -> Vec<Check> {
             "connections",
             bad(connections > most.saturating_sub(10), Warn),
             format!("{connections} of max_connections = {most}, of all logins and databases"),
-            "raise it, or run fewer processes",
+            "raise max_connections, or run fewer processes",
         ),
         Check::new(
             "fsync",
@@ -272,15 +280,21 @@ fn of_server(server: &sql::Server, backup: bool) -> Vec<Check> {
         Check::new(
             "partitions",
             bad(ahead < 2, if ahead < 1 { Fail } else { Warn }),
-            format!("days that have one, from tomorrow on: {ahead}"),
-            "start an `api` or a `sender`, and read its log",
+            format!("partitions of future days: {ahead}"),
+            "start an `api` or a `sender`, and see the log of the process",
         ),
     ];
     let is_synchronous = !server.standby_names.is_empty();
     let (state, todo) = match (is_synchronous, standbys) {
-        (true, 0) => (Fail, "start the standby that synchronous_standby_names has, or empty it"),
+        (true, 0) => (
+            Fail,
+            "start the standby that synchronous_standby_names names, or set synchronous_standby_names to ''",
+        ),
         (true, _) => (Good, ""),
-        (false, _) => (Warn, "name one in synchronous_standby_names, or a lost disk loses events"),
+        (false, _) => (
+            Warn,
+            "name a standby in synchronous_standby_names: otherwise a lost disk loses events",
+        ),
     };
     let kind = if is_synchronous { "" } else { ", none of them synchronous" };
     checks.push(Check::new("standby", state, format!("{standbys} connected{kind}"), todo));
@@ -292,7 +306,7 @@ fn of_server(server: &sql::Server, backup: bool) -> Vec<Check> {
             None => "nothing was archived".to_owned(),
         };
         let (state, todo) = match (mode, server.archiving_fails, age) {
-            ("off", ..) => (Warn, "PostgreSQL does not know: ask the backup tool"),
+            ("off", ..) => (Warn, "PostgreSQL does not archive: check the backup tool"),
             (_, true, _) => (Fail, "archive_command fails: see the server's log"),
             (_, false, Some(..=ARCHIVE)) => (Good, ""),
             _ => (Warn, "set archive_timeout, unless nothing was written"),
@@ -303,7 +317,7 @@ fn of_server(server: &sql::Server, backup: bool) -> Vec<Check> {
 }
 
 async fn clock_of(database: &Database) -> Check {
-    let todo = "run NTP on both; beyond 30 s a sender here would rest";
+    let todo = "run NTP on both hosts; with 30 s or more, a sender on this host would not send";
     match clocks::ask(database).await {
         Ok(heard) => {
             let ahead = heard.ahead().abs();
@@ -323,10 +337,10 @@ fn of_ring(checked: &ring::Checked) -> Check {
         _ if !checked.other_keys.is_empty() => (Fail, ring::OTHER_RING),
         (1.., _) => (
             Fail,
-            "put the key back before any rotation; if the row is damaged, run `endpoints rotate ID` or \
+            "add the key to the ring again before any rotation; if the row is damaged, run `endpoints rotate ID` or \
              `endpoints delete ID`; if the key is lost, `endpoints delete ID`, then `rotate-keys`",
         ),
-        (0, 1..) => (Warn, "run `rotate-keys` before an old line is taken out"),
+        (0, 1..) => (Warn, "run `rotate-keys` before you remove an old line"),
         (0, 0) => (Good, ""),
     };
     Check::new("ring", state, checked.text(), todo)
@@ -353,7 +367,7 @@ async fn of_work(database: &Database) -> Result<Vec<Check>, DbError> {
             "retention",
             if is_late { Warn } else { Good },
             format!("the oldest day is {days} days old"),
-            "no sender runs, or none can drop the day: see its log",
+            "no sender runs, or the senders cannot drop the day: see their logs",
         ));
     }
     Ok(checks)

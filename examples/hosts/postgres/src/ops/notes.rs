@@ -58,7 +58,7 @@ pub(super) fn tell_held_back(levers: &[LeverRow], path: &[String], rows: &[Value
         let endpoint = lever.of.endpoint_id.as_ref().map(EndpointId::as_str);
         if account.into_iter().chain(endpoint).all(|id| ids.contains(id)) {
             let (set, id) = (lever.words(), &lever.id);
-            last_words(&format!("Sending is held back: {set}; `levers undo {id}` undoes it"));
+            last_words(&format!("Sending is limited: {set}; to undo: `levers undo {id}`"));
         }
     }
 }

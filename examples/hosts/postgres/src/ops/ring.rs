@@ -71,7 +71,7 @@ impl Checked {
             return Unfit { other, ..Unfit::default() }.to_string();
         }
         match (keys.is_empty(), self.unreadable) {
-            (true, _) => "there are no secrets".to_owned(),
+            (true, _) => "no secrets are stored".to_owned(),
             (false, 0) => format!("every secret opens: {keys}"),
             (false, unreadable) => {
                 let named: Vec<String> = self.named.iter().map(ToString::to_string).collect();

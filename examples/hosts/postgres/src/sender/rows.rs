@@ -108,7 +108,7 @@ fn tell(before: &Names, now: &Names) {
         log::info!(lever = format!("lvr_{id}"), on, per_second, "{message}");
     };
     for (id, lever) in now.iter().filter(|(id, lever)| before.get(id) != Some(lever)) {
-        line("a lever holds back sending", id, lever);
+        line("a lever limits sending", id, lever);
     }
     for (id, lever) in before.iter().filter(|(id, _)| !now.contains_key(id)) {
         line("a lever is undone", id, lever);

@@ -50,7 +50,8 @@ pub(super) async fn all(
         Place::After(after) => {
             let (after, last) = (place::<u64>(after, 0)?, sql::alerts_last(client).await?);
             let after = i64::try_from(after).ok().filter(|after| *after <= last);
-            let why = "after: this feed has no such place yet: begin again without `after`";
+            let why =
+                "after: this feed has not reached this place yet: begin again without `after`";
             let after = after.ok_or_else(|| Refused::Conflict(why.into()))?;
             let rows = sql::alerts_after(client, after, most).await?;
             let next = rows.last().and_then(|row| row.number).unwrap_or(after);

@@ -54,7 +54,7 @@ pub(super) async fn set(
         (Some(stood), Some(id)) if stood.id == id => drop(undo(change, id).await?),
         (Some(stood), _) => return Err(stands(stood)),
         (None, Some(_)) => {
-            let why = format!("instead_of: no lever of {} is set any more", of.words());
+            let why = format!("instead_of: no lever of {} is set", of.words());
             return Err(Refused::Conflict(why));
         }
         (None, None) => {}
@@ -80,7 +80,7 @@ async fn standing(change: &Transaction<'_>, of: &LeverOf) -> Done<Option<LeverRo
 /// Refuses a second lever of the same: who sets it may not know of the first.
 fn stands(stood: &LeverRow) -> Refused {
     let (words, id) = (stood.words(), &stood.id);
-    let cure = format!("undo it, or replace it: instead_of (--instead-of) {id}");
+    let cure = format!("undo the lever, or replace it: instead_of (--instead-of) {id}");
     Refused::Conflict(format!("{words}: {cure}"))
 }
 
@@ -89,7 +89,7 @@ pub(super) async fn undo(change: &Transaction<'_>, id: &str) -> Done<LeverRow> {
     let number: Option<i64> = id.strip_prefix("lvr_").and_then(|n| n.parse().ok());
     let number = number.ok_or(Refused::NotFound("lever"))?;
     let undone = sql::levers_undo(change, number).await?;
-    let not_set = || Refused::Conflict("the lever is not set, or not any more".into());
+    let not_set = || Refused::Conflict("the lever does not exist, or was undone".into());
     Ok(lever(undone.ok_or_else(not_set)?)?)
 }
 

@@ -80,8 +80,9 @@ pub(super) async fn start(
         })?;
     let recovery = recovery.with_counted(counted.total());
     let id = insert(change, (found.number, found.shard), &recovery, counted_to, now).await?;
-    let id =
-        id.ok_or_else(|| Refused::Conflict("a recovery of this endpoint is running".into()))?;
+    let id = id.ok_or_else(|| {
+        Refused::Conflict("a recovery of this endpoint is already running".into())
+    })?;
     let of = (found.shown.account_id.clone(), found.shown.id.clone());
     let row = RecoveryRow::of(recovery_text(id), of, &recovery, None);
     Ok(RecoveryRow { more: counted.more, ..row })

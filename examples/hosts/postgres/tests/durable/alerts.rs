@@ -493,7 +493,7 @@ async fn a_process_lacks_a_right() {
     let sender = service.world.start("sender", &[&["--database", &url], &SENDER[..]].concat());
     Recording::new(&["RightsLacking"], &[])
         .row("RightsLacking", "`deploy/roles.sql`")
-        .says("the login lacks a right: it is no member of call_assistant_sender")
+        .says("the login lacks a right: membership in call_assistant_sender")
         .of("sender", &sender)
         .begin(async || {})
         .await;

@@ -83,7 +83,7 @@ async fn accounts_keys_and_endpoints_are_kept_at_a_terminal() {
     assert!(rotated.contains("previous_secrets_until  none\n"), "{rotated}");
     let rotated = run(&["endpoints", "rotate", id]);
     assert!(rotated.contains("previous_secrets_until  20"), "{rotated}");
-    for told in ["deleted\n", "deleted already\n"] {
+    for told in ["deleted\n", "already deleted\n"] {
         let said = run(&["endpoints", "delete", id]);
         assert!(said.starts_with(told), "{said}");
     }
@@ -259,7 +259,10 @@ async fn deliveries_are_exported_without_what_their_events_say() {
     assert_eq!(world.json_of(&show)["status"], "gone");
     // A person reads what comes next, and a row for each attempt.
     let text = world.run(&show).stdout;
-    assert!(text.starts_with("next ") && text.contains("none, nor by hand: "), "{text}");
+    assert!(
+        text.starts_with("next ") && text.contains("none, and cannot be redelivered: "),
+        "{text}"
+    );
     assert!(text.contains("\nnumber  began_at ") && text.contains("  HTTP 410  "), "{text}");
     assert!(!text.contains("payload") && !text.contains("next_at"), "{text}");
     let listed = world.run(&["deliveries", "list", "acct_1"]).stdout;
@@ -277,7 +280,7 @@ async fn deliveries_are_exported_without_what_their_events_say() {
     assert!(shown.contains("\nlatest_failure          HTTP 410 at 20"), "{shown}");
     // A ping would be skipped: it is refused, and no event is stored.
     let events = service.count("SELECT count(*) FROM events").await;
-    refused(world, &["endpoints", "ping", id], 1, "disabled (gone): nothing is sent to it; run");
+    refused(world, &["endpoints", "ping", id], 1, "disabled (gone): nothing is sent; run");
     assert_eq!(service.count("SELECT count(*) FROM events").await, events);
     let alerts = world.json_of(&["alerts", "list"]);
     let alert = &alerts["data"][0];
@@ -301,12 +304,12 @@ async fn a_table_ends_and_says_where_it_goes_on() {
     run(&[&["accounts", "create", "acct_5"], &named[..]].concat());
     let first = run(&["accounts", "list", "--limit", "3"]);
     assert_eq!(first.stdout.lines().count(), 4, "{}", first.stdout);
-    let place = first.stderr.trim_end().strip_prefix("There may be more: --after ").unwrap();
+    let place = first.stderr.trim_end().strip_prefix("There may be more rows: --after ").unwrap();
     let rest = run(&["accounts", "list", "--after", place]);
     assert!(rest.stdout.contains("acct_4") && !rest.stdout.contains("acct_3"), "{}", rest.stdout);
     assert_eq!(rest.stderr, "");
     let none = run(&["accounts", "list", "--search", "nobody"]);
-    assert_eq!((none.stdout.lines().count(), &*none.stderr), (1, "There are none.\n"));
+    assert_eq!((none.stdout.lines().count(), &*none.stderr), (1, "No rows.\n"));
     for search in ["fjord d", "DENTAL", "acct_5", " dent  fj "] {
         let found = run(&["accounts", "list", "--search", search]).stdout;
         assert!(found.lines().count() == 2 && found.contains("Fjord Dental"), "{search}: {found}");
@@ -326,7 +329,7 @@ async fn a_table_ends_and_says_where_it_goes_on() {
     let all = all["data"].as_array().unwrap();
     assert_eq!((all.len(), &all[0]["type"]), (103, &json!("call.ended")));
     let two = run(&[&list[..], &["--limit", "2"]].concat());
-    let place = two.stderr.trim_end().strip_prefix("There may be more: --after ").unwrap();
+    let place = two.stderr.trim_end().strip_prefix("There may be more rows: --after ").unwrap();
     let next = world.json_of(&[&list[..], &["--after", place, "--limit", "1"]].concat());
     assert_eq!(next["data"], json!([all[2]]));
 
@@ -461,8 +464,10 @@ async fn what_the_database_refuses_ends_with_1_and_says_why() {
     let revoke = "REVOKE SELECT ON accounts, recoveries, endpoints FROM call_assistant_operator";
     let rename = "ALTER TABLE accounts RENAME TO a; ALTER TABLE recoveries RENAME TO r;
         ALTER TABLE endpoints RENAME TO e";
-    let changes =
-        [(revoke, "the login lacks a right"), (rename, "the schema is not this program's")];
+    let changes = [
+        (revoke, "the login lacks a right"),
+        (rename, "the schema does not belong to this program"),
+    ];
     for (change, words) in changes {
         session.batch_execute(change).await.unwrap();
         for arguments in [&["accounts", "list"][..], &["recover", "--all-accounts"]] {
@@ -578,7 +583,7 @@ async fn an_erasure_that_is_not_complete_ends_with_3_and_says_why() {
     assert_eq!((status, left), (Some(3), json!("rows")), "{err}");
     held.batch_execute("ROLLBACK; BEGIN; SELECT pg_current_xact_id()").await.unwrap();
     let erasing = running::Running::start(&mut world.command("erase", &whole));
-    erasing.logged("waits for transactions");
+    erasing.logged("erasing waits for older transactions");
     held.batch_execute("COMMIT").await.unwrap();
     assert_eq!(erasing.ended().code, Some(0));
     assert_eq!(service.count("SELECT count(*) FROM accounts WHERE id = 'acct_1'").await, 0);
@@ -610,7 +615,7 @@ async fn sending_is_held_back_at_a_terminal() {
         let said = world.run(&undo);
         assert!(said.code == Some(0) && said.stdout.starts_with("undone\n"), "{}", said.stdout);
     }
-    refused(world, &["levers", "undo", stands], 1, "the lever is not set, or not any more");
+    refused(world, &["levers", "undo", stands], 1, "the lever does not exist, or was undone");
 
     (0..3).for_each(|_| service.ping(&endpoint));
     let cancel = ["deliveries", "cancel", "acct_1", "--type", "ping"];
@@ -636,7 +641,7 @@ async fn sending_is_held_back_at_a_terminal() {
     let everything = eve(&["levers", "set", "--everything", "--per-second", "0"]);
     let delivery = &world.json_of(&["deliveries", "list", "acct_1"])["data"][0]["id"];
     let words = format!(
-        "Sending is held back: everything is paused by {0} of eve at {1}; `levers undo {0}` undoes it\n",
+        "Sending is limited: everything is paused (lever {0}, set by eve at {1}); to undo: `levers undo {0}`\n",
         everything["id"].as_str().unwrap(),
         everything["set_at"].as_str().unwrap(),
     );
@@ -656,7 +661,7 @@ async fn sending_is_held_back_at_a_terminal() {
     eve(&["levers", "undo", other["id"].as_str().unwrap()]);
     let doctor = world.run(&["doctor"]).stdout;
     let line = |words: &str| doctor.lines().any(|line| line.contains(words));
-    assert!(line("warn  levers        everything is paused by lvr_"), "{doctor}");
+    assert!(line("warn  levers        everything is paused (lever lvr_"), "{doctor}");
     assert!(
         line("ok    process       sender sender-") && line("ok    process       api "),
         "{doctor}"
@@ -702,7 +707,12 @@ async fn a_ring_that_lacks_a_key_is_found() {
         for each in named {
             assert_eq!((&each["key"], &each["cause"]), (&json!(1), &json!("not in the ring")));
         }
-        assert_eq!(said.stderr.contains("Take no line out before"), status == 1, "{}", said.stderr);
+        assert_eq!(
+            said.stderr.contains("remove no line from the ring"),
+            status == 1,
+            "{}",
+            said.stderr
+        );
     }
     let why = "lacks keys that are in use: 1";
     assert_eq!(world.run_with(&other, &["rotate-keys"]).is(1, why).stdout, "");
@@ -822,7 +832,7 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
     service.run(r"UPDATE migrations SET digest = '\x00' WHERE number = 1").await;
     let (status, found) = look(&world.ring, &[]);
     assert_eq!((status, found.len()), (Some(1), 1), "{found:?}");
-    let todo = "use the version that has migrated it: no migration is edited";
+    let todo = "use the version that has migrated the database: migrations must not be edited";
     assert_eq!(found["database"], ("fail".to_owned(), todo.to_owned()));
 
     // A database that is not there is one line, and nothing behind it.

@@ -53,12 +53,12 @@ async fn what_is_paused_waits_for_its_end_and_nothing_else_does() {
     }
     // The log of a sender says why nothing is sent, and says it once.
     let sender = service.sender();
-    let held = "a lever holds back sending lever=lvr_1 on=\"account acct_1\" per_second=0";
+    let held = "a lever limits sending lever=lvr_1 on=\"account acct_1\" per_second=0";
     sender.logged(held);
     for _ in 0..2 {
         has_looked(&sender, "levers");
     }
-    assert_eq!(sender.log().matches("a lever holds").count(), 1, "{}", sender.log());
+    assert_eq!(sender.log().matches("a lever limits sending").count(), 1, "{}", sender.log());
     let held = [("sending_paused", 1.0), ("sender_held", 20.0), ("sender_oldest_due_seconds", 0.0)];
     service.api.shows(&held);
     undo(&service, &pause);

@@ -51,7 +51,7 @@ async fn what_is_not_applied_is_told_and_nothing_changes() {
     assert!(error.to_string().starts_with("migration 1 is not applied"), "{error}");
 
     assert_eq!(migrate(&[]), "applied 1 migration\n");
-    assert_eq!(migrate(&[]), "the database is of this version already\n");
+    assert_eq!(migrate(&[]), "the database already has this version\n");
     assert!(status()["migrations"][0]["applied_at"].is_string(), "{}", status());
     assert_eq!(migrate(&["--dry-run"]), "");
 }

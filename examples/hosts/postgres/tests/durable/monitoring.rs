@@ -322,7 +322,7 @@ async fn a_refusal_is_told_from_an_outage() {
         ),
         (
             "ALTER TABLE shards RENAME expires_at TO ends_at",
-            "the schema is not this program's",
+            "the schema does not belong to this program",
             "ALTER TABLE shards RENAME ends_at TO expires_at",
             1.0,
         ),
@@ -365,7 +365,7 @@ async fn who_is_no_member_of_its_role_is_not_ready() {
     };
 
     let wrong = start("api", &sender_url);
-    let lacking = "the login lacks a right: it is no member of call_assistant_api";
+    let lacking = "the login lacks a right: membership in call_assistant_api";
     assert_eq!(why(&wrong), lacking);
     wrong.logged(lacking);
     wrong.logged(&format!("ready=false reason=\"{lacking}\""));
@@ -377,7 +377,7 @@ async fn who_is_no_member_of_its_role_is_not_ready() {
     service.run("GRANT call_assistant_api TO call_assistant_sender_1").await;
     eventually("it is ready", || why(&wrong).is_empty().then_some(()));
     wrong.shows(&[("rights_lacking", 0.0)]);
-    wrong.logged("the login has each right that it needs again");
+    wrong.logged("the login again has every right that it needs");
     drop(wrong);
     service.run("REVOKE call_assistant_api FROM call_assistant_sender_1").await;
 
@@ -524,7 +524,7 @@ async fn a_damaged_row_is_named_and_counted_and_mended() {
             said.stdout
         );
     }
-    let cures = ["put the key back", "`endpoints rotate ID`", "`endpoints delete ID`"];
+    let cures = ["add the key to the ring again", "`endpoints rotate ID`", "`endpoints delete ID`"];
     let doctor = run(&["doctor"]).stdout;
     assert!(cures.iter().all(|cure| doctor.contains(cure)), "{doctor}");
     let found: Value = serde_json::from_str(&run(&["ring", "check", "--json"]).stdout).unwrap();

@@ -402,7 +402,13 @@ async fn what_does_not_start() {
     let no_such = format!("{}/no_such", empty.url().rsplit_once('/').unwrap().0);
     for (url, messages) in [
         (&empty.url(), ["migration 1 is not applied: ", "run `migrate --database URL` first"]),
-        (&no_such, ["\"no_such\" does not exist: create it", "run `migrate --database URL` first"]),
+        (
+            &no_such,
+            [
+                "\"no_such\" does not exist: create the database",
+                "run `migrate --database URL` first",
+            ],
+        ),
     ] {
         for role in ["api", "sender", "all"] {
             let said = said(world.command(role, &[]).env("DATABASE_URL", url));

@@ -32,14 +32,18 @@ async fn owners_are_told_of_an_endpoint_that_stays_disabled() {
     let endpoint = service.endpoint("/gone", &[Reply::Status(410)]);
     let sender = service.quick_sender();
     service.ping(&endpoint);
-    is_told(&service, &["disabled"], "disabled: the endpoint answered 410; it has missed 1 so far");
+    is_told(
+        &service,
+        &["disabled"],
+        "disabled: the endpoint answered 410; deliveries missed so far: 1",
+    );
     service.post("/accounts/acct_1/calls", 201);
     sender.end();
 
     for (days, kinds, message) in [
-        (1, 2, "disabled for 1 day: the endpoint answered 410; it has missed 2 so far"),
-        (2, 2, "disabled for 1 day: the endpoint answered 410; it has missed 2 so far"),
-        (3, 3, "disabled for 3 days: the endpoint answered 410; it has missed 2 so far"),
+        (1, 2, "disabled for 1 day: the endpoint answered 410; deliveries missed so far: 2"),
+        (2, 2, "disabled for 1 day: the endpoint answered 410; deliveries missed so far: 2"),
+        (3, 3, "disabled for 3 days: the endpoint answered 410; deliveries missed so far: 2"),
     ] {
         let since = format!("UPDATE endpoints SET since = now() - interval '{days} days 1 minute'");
         service.run(&since).await;
@@ -143,8 +147,7 @@ async fn an_alert_counts_up_to_a_bound() {
         .run("UPDATE endpoints SET disabled = 'gone', since = now() - interval '25 hours'")
         .await;
     let _sender = service.quick_sender();
-    let message =
-        "disabled for 1 day: the endpoint answered 410; it has missed more than 100000 so far";
+    let message = "disabled for 1 day: the endpoint answered 410; more than 100000 deliveries were missed so far";
     is_told(&service, &["still_disabled"], message);
 }
 

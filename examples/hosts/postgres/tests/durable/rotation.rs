@@ -224,7 +224,10 @@ async fn who_lacks_a_key_in_use_seals_nothing() {
     for (path, body) in [("/accounts/acct_1/endpoints", &asked), (&rotated, &json!({}))] {
         let answer = wrong.ask("POST", path, body, 503);
         let message = answer["error"]["message"].as_str().unwrap();
-        assert!(message.contains("give this process the ring of the others"), "{message}");
+        assert!(
+            message.contains("give this process the key ring of the other processes"),
+            "{message}"
+        );
     }
     // Nothing was changed, and nobody is stopped by it.
     let read = "SELECT (SELECT count(*) FROM endpoints), (SELECT array_agg(number) FROM ring_keys)";

@@ -222,7 +222,7 @@ fn compared(now: &Renewal, last: &Renewal) -> Option<Command> {
         }
         // What this sender had written is not there.
         count if count <= last.count => Some(format!(
-            "this sender had renewed its leases {} times, last at {}, and now {} times at {}",
+            "the leases of this sender were renewed {} times until {}; the database now says {} times until {}",
             last.count, last.at, now.count, now.at
         )),
         _ if now.timeline != last.timeline => {

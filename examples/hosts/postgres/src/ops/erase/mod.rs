@@ -225,7 +225,7 @@ async fn older_have_ended(database: &Database, patience: Duration) -> Result<boo
     if ended().await? {
         return Ok(true);
     }
-    log::info!("erasing waits for transactions that began before it: {patience:?} at most");
+    log::info!("erasing waits for older transactions, at most {patience:?}");
     match tokio::time::timeout(patience, wait).await {
         Ok(ended) => ended.map(|()| true),
         // Once more, for who has no patience at all.
