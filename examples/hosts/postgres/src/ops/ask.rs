@@ -76,7 +76,7 @@ impl Kept {
     }
 }
 
-fn instant(row: &Value, field: &str) -> Option<Timestamp> {
+pub(super) fn instant(row: &Value, field: &str) -> Option<Timestamp> {
     Timestamp::parse(row.get(field)?.as_str()?).ok()
 }
 
@@ -183,6 +183,12 @@ pub(crate) async fn run(asking: Asking, ring: KeyRing) -> Result<(), Box<dyn Err
                 && let Some(fields) = answered.as_object_mut()
             {
                 fields.insert("latest_failure".to_owned(), failure.into());
+            }
+            if asking.action == Action::ShowDelivery
+                && let Some(reason) = notes::not_sent(&dashboard, &login, &answered).await?
+                && let Some(fields) = answered.as_object_mut()
+            {
+                fields.insert("reason".to_owned(), reason.into());
             }
             exit::is_read(one(print, heading, &answered))?;
             notes::tell_held_back(&levers, &path, &[answered, endpoint]);

@@ -8,7 +8,7 @@ use http::Method;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
-use super::ask::failure;
+use super::ask::{failure, instant};
 use crate::store::Postgres;
 use host::dashboard::Dashboard;
 use host::flags::last_words;
@@ -45,6 +45,30 @@ pub(super) async fn latest_failure(
     let path = vec!["accounts", account, "deliveries"];
     let query = [("endpoint", id), ("status", "failing"), ("limit", "1")];
     Ok(shown(dashboard, login, path, &query).await?.pointer("/data/0").and_then(failure))
+}
+
+/// Returns why a parked or skipped delivery was not sent, as far as the endpoint shows it.
+pub(super) async fn not_sent(
+    dashboard: &Dashboard<Postgres>,
+    login: &Login,
+    delivery: &Value,
+) -> Result<Option<&'static str>, Box<dyn Error>> {
+    match (delivery["status"].as_str(), delivery["endpoint_id"].as_str()) {
+        (Some("skipped"), _) => Ok(Some("the endpoint was disabled")),
+        (Some("parked"), Some(id)) => {
+            let endpoint = shown(dashboard, login, vec!["endpoints", id], &[]).await?;
+            let since = instant(&endpoint, "since");
+            let is_since = |field| since.is_some() && since <= instant(delivery, field);
+            Ok(Some(match endpoint.get("reason").and_then(Value::as_str) {
+                Some("deleted") if is_since("ended_at") => "the endpoint was deleted",
+                Some(_) if is_since("ended_at") => "the endpoint was disabled",
+                // It was active from the event on.
+                None if is_since("event_created_at") => "cancelled",
+                _ => "cancelled, or the endpoint was disabled",
+            }))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Tells which of these levers hold back something that was asked for or shown.

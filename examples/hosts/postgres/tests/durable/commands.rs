@@ -621,6 +621,13 @@ async fn sending_is_held_back_at_a_terminal() {
     let cancel = ["deliveries", "cancel", "acct_1", "--type", "ping"];
     assert_eq!(eve(&cancel), json!({ "cancelled": 3 }));
     assert_eq!(eve(&cancel), json!({ "cancelled": 0 }));
+    let parked = &eve(&["deliveries", "list", "acct_1"])["data"][0]["id"];
+    let show = ["deliveries", "show", parked.as_str().unwrap()];
+    let shown = eve(&show);
+    assert_eq!((&shown["status"], &shown["reason"]), (&json!("parked"), &json!("cancelled")));
+    let shown = run_with(world, &world.ring, &show).out;
+    let reason = shown.lines().find(|line| line.starts_with("reason "));
+    assert!(reason.is_some_and(|line| line.ends_with("  cancelled")), "{shown}");
 
     let _sender = world.start("sender", &[]);
     let listed = eventually("the two processes, with their clocks", || {
