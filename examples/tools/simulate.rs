@@ -30,7 +30,7 @@ use host::flags::{parse_or_exit, wrong};
 use tools::simulate::chart;
 use tools::simulate::day::{Scale, run};
 
-/// A day of a service that sends webhooks, in virtual time, and a chart of it.
+/// Simulates a day of a service that sends webhooks, in virtual time, and draws a chart.
 #[derive(Parser)]
 #[command(name = "simulate", after_help = "1000 10000 target/simulate.svg")]
 struct Options {

@@ -50,7 +50,7 @@ impl Actions {
             Ok(())
         })?;
         if reached > journal_len {
-            return Err("the actions go beyond the end of the journal: they belong to another one"
+            return Err("the actions go beyond the end of the journal: the actions belong to another journal"
                 .to_owned());
         }
         let mut journal = File::open(journal).map_err(|error| error.to_string())?;
@@ -96,7 +96,9 @@ impl Actions {
         action.push(b'\n');
         if let Err(error) = self.file.write_all(&action) {
             // Half a line would be cut off at the next start. Whole lines stay.
-            log::warn!("an action could not be written; start again once there is room");
+            log::warn!(
+                "an action could not be written; free some disk space, and start the program again"
+            );
             return Err(error);
         }
         self.reached = next;

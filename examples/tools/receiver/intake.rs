@@ -212,7 +212,9 @@ fn store_all(
                 log::tried("journal", &Err::<(), _>(error));
             }
             Err(StoreError::Unknown(error)) => {
-                return Err(format!("journal: {error}; start again to see what is stored"));
+                return Err(format!(
+                    "journal: {error}; start the program again to see the stored events"
+                ));
             }
         }
     }

@@ -78,13 +78,13 @@ use crate::actions::Actions;
 use crate::intake::Intake;
 use crate::journal::Journal;
 
-/// Receives webhooks: verifies, stores, answers, and prints what happened. Kill it at any point: no event is acted on twice,
-/// and none is lost.
+/// Receives webhooks: verifies, stores, answers, and prints each event. The program may be killed at any point: no event is
+/// lost, and no event is acted on twice.
 #[derive(Parser)]
 #[command(name = "receiver", after_help = "--secret-file secrets --journal events.journal")]
 struct Options {
-    /// The endpoint's signing secret. Others on this machine can read a command line: outside of a trial, use one of the
-    /// next two.
+    /// The endpoint's signing secret. Other users of this machine can read a command line: except in a trial, use
+    /// --secret-file or --secret-env.
     #[arg(long, value_name = "whsec_...", conflicts_with_all = ["secret_file", "secret_env"])]
     secret: Option<String>,
     #[command(flatten)]

@@ -268,7 +268,7 @@ impl Relay {
                 // With a new signature it is genuine for the program.
                 if status.is_success() && !is_genuine && self.signer.is_none() {
                     say(
-                        "  *** WRONG: the program took what it has to refuse. Anyone can send it events. ***",
+                        "  *** WRONG: the program accepted a request that it must refuse. Anyone can send events to it. ***",
                     );
                 }
             }

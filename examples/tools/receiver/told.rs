@@ -63,5 +63,5 @@ fn appointment_told(appointment: &Appointment, what: &str) -> String {
 }
 
 fn identified(object: &JsonObject) -> String {
-    object.get_str("id").map_or("one without an id".to_owned(), |id| format!("{id:?}"))
+    object.get_str("id").map_or("an object without an id".to_owned(), |id| format!("{id:?}"))
 }

@@ -13,11 +13,11 @@ use call_assistant::webhook::{DeliveryHeaders, SigningSecret, Verifier};
 /// The flags that name a place of secrets.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Secrets {
-    /// A file with the signing secret; while one replaces another, both, newest first, each on a line. They are numbered
-    /// from 0.
+    /// A file with the signing secret. During a rotation: both secrets, newest first, each on a line. Secrets are
+    /// numbered from 0.
     #[arg(long, value_name = "FILE", conflicts_with = "secret_env")]
     secret_file: Option<PathBuf>,
-    /// An environment variable with the same.
+    /// An environment variable with the same content.
     #[arg(long, value_name = "NAME", default_value = "WEBHOOK_SECRET")]
     secret_env: String,
 }

@@ -80,7 +80,7 @@ impl Host {
 pub(crate) fn who_must_act(action: Action) -> &'static str {
     match action {
         Action::Retry => "try again later",
-        Action::ReplaceKey => "the key is wrong, expired or revoked; create another one",
+        Action::ReplaceKey => "the key is wrong, expired or revoked; create another key",
         Action::GrantScope => "the key lacks the scope calls:read",
         Action::UpgradePlan => "the account's plan does not include the API",
         Action::ResumeSubscription => "the account's subscription is not active",

@@ -57,8 +57,8 @@ use crate::asking::{Failed, Host};
 use crate::progress::Report;
 use crate::store::Store;
 
-/// Writes all calls of an account into a file, each once, as one line of JSON; run again, it adds those that are new. Stop it at
-/// any point.
+/// Writes all calls of an account into a file, with one line of JSON per call. Each further run adds the new calls. The
+/// program may be stopped at any point.
 #[derive(Parser)]
 #[command(
     name = "sync",
@@ -68,7 +68,7 @@ struct Options {
     /// The service's base address: https://api.example.com.
     #[arg(long, value_name = "URL", value_parser = BaseUrl::parse)]
     api: BaseUrl,
-    /// The API key. Others on this machine can read a command line: outside of a trial, use one of the next two.
+    /// The API key. Other users of this machine can read a command line: except in a trial, use --key-file or --key-env.
     #[arg(long, value_name = "KEY", conflicts_with_all = ["key_file", "key_env"])]
     key: Option<String>,
     /// A file with the key in its first line.
@@ -83,7 +83,7 @@ struct Options {
     /// The file of the calls.
     #[arg(long, value_name = "FILE", default_value = "calls.jsonl")]
     out: PathBuf,
-    /// Repeat the sync after each such interval: 60s, 5m, 500ms.
+    /// The interval after which the sync is repeated: 60s, 5m, 500ms.
     #[arg(long, value_name = "SPAN", value_parser = span)]
     every: Option<Duration>,
     /// Begin with calls written at this time (RFC 3339); for a new state only.

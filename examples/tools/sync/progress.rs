@@ -51,7 +51,8 @@ impl Report {
         self.shown.clear();
         self.draw();
         let to = watermark.map(|at| format!(", up to {at}")).unwrap_or_default();
-        say(&format!("{fresh} new calls, {calls} in all{to}"));
+        let noun = if fresh == 1 { "call" } else { "calls" };
+        say(&format!("{fresh} new {noun}, {calls} in all{to}"));
     }
 
     /// Writes a line of its own, above the bar.

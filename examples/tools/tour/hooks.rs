@@ -199,7 +199,7 @@ pub(crate) fn retry_over_the_whole_schedule(
         delivery.status() == DeliveryStatus::Failed && made.len() == usize::from(MAX_ATTEMPTS);
     delivery.redeliver(&hook.endpoint, world.now)?;
     hook.deliver(world, &mut delivery, &body, |_, _| Outcome::Answered(StatusCode::OK))?;
-    table.tell("another one fails each time, and is redelivered");
+    table.tell("another delivery fails each time, and is redelivered");
     table.show("DEL-10", "a failed delivery is made again on request", {
         failed && delivery.status() == DeliveryStatus::Delivered
     });

@@ -44,8 +44,8 @@ pub(crate) fn check_keys(world: &mut World, table: &mut Table) -> Result<(), Box
     let error = world.ask(&second, GetAccount).err();
     world.status.api_in_plan = true;
     let plan = error.is_some_and(|error| error.action() == Action::UpgradePlan);
-    table.tell("a plan without the API: the key is fine, the plan stands in the way");
-    table.show("ERR-5", "a plan in the way is told apart from a bad key", plan);
+    table.tell("a plan without the API refuses a valid key");
+    table.show("ERR-5", "a missing plan and a wrong key have different errors", plan);
     Ok(())
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn recover_missed_calls(
     table.show("SYNC-2", "a call that became visible late is found within the lag", {
         missed == ["call_late"]
     });
-    table.show("SYNC-3", "a call that came as an event is not brought again", again_by_event);
+    table.show("SYNC-3", "a call that came as an event is not copied again", again_by_event);
     table.show("LIST-7", "a sync with nothing new brings nothing", nothing.is_empty());
     Ok(())
 }

@@ -29,10 +29,10 @@ struct Place {
     /// The signature header's value.
     #[arg(long, value_name = "TEXT")]
     signature: Option<String>,
-    /// All headers instead: one line `Name: value` each.
+    /// All headers, instead of the signature header: one line `Name: value` each.
     #[arg(long, value_name = "FILE")]
     headers: Option<PathBuf>,
-    /// A whole captured request instead: head, empty line, body.
+    /// A captured request, instead of headers and body: head, empty line, body.
     #[arg(long, value_name = "FILE")]
     request: Option<PathBuf>,
 }
@@ -96,7 +96,9 @@ impl Given {
         let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
         let at = Timestamp::from_unix(digits.parse().ok()?)?;
         let is_old = now.saturating_sub(tolerance) > at;
-        is_old.then(|| format!("this was signed at {at}; to judge it as of then: --now {digits}"))
+        is_old.then(|| {
+            format!("the delivery was signed at {at}; to check it at that time: --now {digits}")
+        })
     }
 }
 

@@ -54,14 +54,14 @@ enum Command {
     /// too old or too new, 4 the header is malformed.
     #[command(after_help = "check --signature 't=1767225600,v1=...' --body event.json")]
     Check(Judged),
-    /// Looks for the cause of a mismatch: what happened to the body, the secret or the header. The secret's text is used
-    /// exactly as given, with its spaces: they may be the cause. Exit status: 0 proven, 1 a guess or nothing found, 2 nothing
-    /// could be done.
+    /// Looks for the cause of a mismatch in the body, the secret and the header. The secret's text is used exactly as
+    /// given, because spaces in it may be the cause. Exit status: 0 the cause is proven, 1 the cause is guessed or not found,
+    /// 2 the input cannot be used.
     #[command(after_help = "explain --headers captured.txt --body event.json")]
     Explain {
         #[command(flatten)]
         judged: Judged,
-        /// Another captured request, or a folder of them: two requests may have been mixed up.
+        /// Another captured request, or a folder of requests: two requests may have been mixed up.
         #[arg(long, value_name = "PATH")]
         known: Option<PathBuf>,
     },

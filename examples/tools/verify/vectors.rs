@@ -46,7 +46,7 @@ struct Case {
 pub(crate) fn run(text: &[u8]) -> Result<Outcome, String> {
     let file: File = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     if file.format != 1 {
-        return Err(format!("this is format {}, and only 1 is known here", file.format));
+        return Err(format!("the vectors have format {}; expected 1", file.format));
     }
     let failures: Vec<String> = file
         .cases
@@ -58,7 +58,7 @@ pub(crate) fn run(text: &[u8]) -> Result<Outcome, String> {
 
 impl Case {
     fn run(&self) -> Result<(), String> {
-        let mut verifier = secrets::verifier(&self.secrets)?.ok_or("it has no secret")?;
+        let mut verifier = secrets::verifier(&self.secrets)?.ok_or("the case has no secret")?;
         if let Some(seconds) = self.tolerance {
             verifier = verifier
                 .with_tolerance(Duration::from_secs(seconds))
@@ -67,16 +67,16 @@ impl Case {
         let body = match (&self.body, &self.body_hex) {
             (Some(text), None) => text.clone().into_bytes(),
             (None, Some(digits)) => hex::decode(digits).map_err(|error| error.to_string())?,
-            _ => return Err("it has not one body".to_owned()),
+            _ => return Err("the case must have exactly one body".to_owned()),
         };
         let mut values = Vec::new();
         for text in &self.signature {
             let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
-            values.push(bytes.map_err(|_| "its signature has a character above U+00FF")?);
+            values.push(bytes.map_err(|_| "the signature has a character above U+00FF")?);
         }
         let headers = values.iter().fold(DeliveryHeaders::new(), |all, one| all.signature(one));
         let now = Timestamp::from_parts(self.now, self.now_nanos)
-            .ok_or("its now is outside the years 0000 to 9999")?;
+            .ok_or("now is outside the years 0000 to 9999")?;
 
         let (expected, found) =
             (&self.verdict, verdict::of(&verifier.verify_parts(headers, &body, now)));

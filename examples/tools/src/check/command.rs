@@ -15,8 +15,8 @@ use super::service::{self, Api};
 use crate::ProductFlag;
 use crate::secrets::Secrets;
 
-/// Holds a program in any language to the rules of its side of the protocol. examples/tools/check/README.md says what each
-/// needs. Exit status: 0 all rules hold, 1 not all do or can be seen, 2 the command line is wrong.
+/// Checks whether a program in any language follows the rules of its side of the protocol. examples/tools/check/README.md
+/// describes the sides. Exit status: 0 all rules hold, 1 a rule is broken or unseen, 2 the command line is wrong.
 #[derive(Parser)]
 #[command(name = "check")]
 struct Program {
@@ -27,13 +27,13 @@ struct Program {
 /// What is checked.
 #[derive(Subcommand)]
 enum Side {
-    /// Sends an endpoint of webhooks what it has to take and what it has to refuse.
+    /// Checks a receiver: sends webhooks to its endpoint, some of which it must refuse.
     #[command(after_help = "receiver http://127.0.0.1:3000/hooks --stored events.log")]
     Receiver(Endpoint),
-    /// Asks an implementation of the REST API what it has to answer and what it has to refuse.
+    /// Checks an implementation of the REST API: sends requests, some of which it must refuse.
     #[command(after_help = "service http://127.0.0.1:8080 --keys fixture.json")]
     Service(Service),
-    /// Makes a sender of webhooks send, over its control plane.
+    /// Checks a sender of webhooks, over its control plane.
     #[command(after_help = "sender --control http://127.0.0.1:8080")]
     Sender {
         /// The control plane of the sender.
@@ -42,7 +42,7 @@ enum Side {
         #[command(flatten)]
         output: Output,
     },
-    /// Runs a client of the API against a service that answers as the protocol allows.
+    /// Checks a client of the API: runs it against a service that answers as the protocol allows.
     #[command(after_help = "client ./client")]
     Client {
         #[arg(value_name = "COMMAND", required_unless_present = "list")]
@@ -52,8 +52,8 @@ enum Side {
     },
 }
 
-/// Sends a receiver of webhooks what it has to take and what it has to refuse, and says for each rule whether it holds. Exit
-/// status: 0 all rules hold, 1 not all do or can be seen, 2 the command line is wrong.
+/// Checks a receiver of webhooks: sends webhooks to its endpoint, some of which it must refuse, and reports for each rule
+/// whether the rule holds. Exit status: 0 all rules hold, 1 a rule is broken or unseen, 2 the command line is wrong.
 #[derive(Parser)]
 #[command(name = "receiver-check", after_help = "http://127.0.0.1:3000/hooks --stored events.log")]
 struct Endpoint {
@@ -61,10 +61,10 @@ struct Endpoint {
     url: Option<String>,
     #[command(flatten)]
     secrets: Secrets,
-    /// A file or an http address that has the id of each event that was stored.
+    /// A file or an http address with the ids of the stored events.
     #[arg(long, value_name = "PLACE")]
     stored: Option<String>,
-    /// Whose file a finding names: python, node, edge (Web Crypto), go, php, ruby, java or csharp.
+    /// The language whose example a finding names: python, node, edge (Web Crypto), go, php, ruby, java or csharp.
     #[arg(long, value_name = "NAME", value_parser = language)]
     language: Option<[&'static str; 3]>,
     #[command(flatten)]
@@ -83,7 +83,7 @@ struct Service {
     /// The accounts that the service has, with their keys and calls.
     #[arg(long, value_name = "FILE", required_unless_present = "list")]
     keys: Option<PathBuf>,
-    /// What a shell runs to record a call of the first account.
+    /// A shell command that records a call of the first account.
     #[arg(long, value_name = "COMMAND")]
     add_call: Option<String>,
     /// Extra CA certificates, besides the public ones.
@@ -96,7 +96,7 @@ struct Service {
 /// The flags of each side.
 #[derive(Args)]
 struct Output {
-    /// Only these rules or groups of rules, with commas between.
+    /// Only these rules or groups of rules, with commas between them.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
     /// Print the rules, and check nothing.

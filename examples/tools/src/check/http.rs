@@ -60,7 +60,7 @@ impl Place {
             return Err("URL: expected http://HOST:PORT/PATH or https://".to_owned());
         };
         if authority.as_str().contains('@') {
-            return Err("URL: no user and no password may be in it".to_owned());
+            return Err("URL: a user or a password is not allowed".to_owned());
         }
         let tls = match scheme {
             "https" => {

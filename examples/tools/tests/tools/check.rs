@@ -170,7 +170,7 @@ fn a_wrong_command_line_of_a_check_is_named() {
                 ("", "missing URL"),
                 ("ftp://h/", "URL: expected http://HOST:PORT/PATH or https://"),
                 ("/hooks", "URL: expected http://HOST:PORT/PATH or https://"),
-                ("http://a:b@h/", "URL: no user and no password may be in it"),
+                ("http://a:b@h/", "URL: a user or a password is not allowed"),
                 ("http://h/ --secret-env NOT_SET", "NOT_SET is not set"),
                 ("http://h/ --stored http://", "--stored: "),
                 ("http://h/ --language cobol", "expected one of python, node, "),

@@ -86,7 +86,7 @@ fn a_request_goes_on_byte_for_byte_and_the_verdict_is_said() {
     assert_eq!(send(&address, &mixed), Some(204));
     running.said("  proven: header and body are not of one delivery: the header is that of known delivery number ");
     // The program took it, which is the one bug that must not be missed.
-    running.said("  *** WRONG: the program took what it has to refuse.");
+    running.said("  *** WRONG: the program accepted a request that it must refuse.");
 
     assert_eq!(request(&address, "GET", "/", "", b"").status, 405);
     assert_eq!(program.got(PATH).len(), 6);

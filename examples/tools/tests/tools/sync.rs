@@ -133,7 +133,7 @@ fn the_calls_are_written_before_the_state_that_counts_them() {
     assert!(written.len() > calls.len() && written.starts_with(&calls), "{}", output.stderr);
     assert_eq!(fs::read(folder.path("state")).unwrap(), state);
     fs::remove_dir(folder.path("state.new")).unwrap();
-    synced(&folder, &service, "1 new calls, 26 in all");
+    synced(&folder, &service, "1 new call, 26 in all");
     assert_eq!(copied(&folder), service.lines());
 }
 
@@ -145,7 +145,7 @@ fn with_an_interval_it_goes_on_until_it_is_interrupted() {
     let running = Running::start(sync(&folder, &service).args(["--every", "5ms"]));
     running.said("5 new calls, 5 in all");
     service.add("one_more", ago(2), ago(1));
-    running.said("1 new calls, 6 in all");
+    running.said("1 new call, 6 in all");
     // Nobody else writes these files in the meantime, nor one of them.
     run(&mut sync(&folder, &service), b"").is(1, "another process is using it");
     for (state, out) in [("other", "calls"), ("state", "other")] {
@@ -160,7 +160,7 @@ fn with_an_interval_it_goes_on_until_it_is_interrupted() {
 #[test]
 fn a_refusal_is_told_to_whoever_can_act() {
     let cases: [(Faults, &str); 4] = [
-        (|_| Some(Fault::Error(ErrorCode::InvalidCredentials)), "create another one"),
+        (|_| Some(Fault::Error(ErrorCode::InvalidCredentials)), "create another key"),
         (|_| Some(Fault::Error(ErrorCode::PlanUpgradeRequired)), "plan does not include"),
         (|_| Some(Fault::Error(ErrorCode::SubscriptionInactive)), "subscription is not active"),
         (|_| Some(Fault::Error(ErrorCode::AccountClosed)), "scheduled for deletion"),

@@ -115,7 +115,7 @@ fn an_old_capture_is_judged_as_of_then() {
         let output = run(&mut verify(&[command, "--signature", &signature]), b"{}");
         let said = output.stdout;
         assert!(said.contains(" days) old, more than the tolerance of 300s"), "{command}: {said}");
-        let hint = "signed at 2026-01-01T00:00:00Z; to judge it as of then: --now 1767225600\n";
+        let hint = "signed at 2026-01-01T00:00:00Z; to check it at that time: --now 1767225600\n";
         assert!(said.ends_with(hint), "{command}: {said}");
         // Also where something else is wrong.
         let output = run(&mut verify(&[command, "--signature", &signature]), b"[]");

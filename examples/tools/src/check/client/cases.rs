@@ -17,9 +17,12 @@ pub const CASES: &[&[Case<Client>]] = &[&[
         "A copy lacks calls, or has them twice.",
         |client| client.copies(&Script::start(18)?),
     ),
-    case("walk.no_calls", "Pages and cursors", "An account without calls is an error.", |client| {
-        client.copies(&Script::start(0)?)
-    }),
+    case(
+        "walk.no_calls",
+        "Pages and cursors",
+        "An account without calls is treated as an error.",
+        |client| client.copies(&Script::start(0)?),
+    ),
     // LIST-3
     case(
         "walk.cursor_escaped",
@@ -45,19 +48,24 @@ pub const CASES: &[&[Case<Client>]] = &[&[
             client.copies(&Script::start(6)?.reply(0, Reply::Page(empty)))
         },
     ),
-    case("walk.ends_by_flag", "Pages and cursors", "A walk goes on behind the end.", |client| {
-        let script = Script::start(2)?;
-        let page = json!({ "data": script.calls(), "has_more": false, "next_cursor": "2+/=&" });
-        let script = script.reply(0, Reply::Page(page));
-        client.copies(&script)?;
-        ensure(script.asked().len() == 1, || {
-            format!("{} requests for one page", script.asked().len())
-        })
-    }),
+    case(
+        "walk.ends_by_flag",
+        "Pages and cursors",
+        "A client asks for further pages after the last page.",
+        |client| {
+            let script = Script::start(2)?;
+            let page = json!({ "data": script.calls(), "has_more": false, "next_cursor": "2+/=&" });
+            let script = script.reply(0, Reply::Page(page));
+            client.copies(&script)?;
+            ensure(script.asked().len() == 1, || {
+                format!("{} requests for one page", script.asked().len())
+            })
+        },
+    ),
     case(
         "walk.ends_by_cursor",
         "Pages and cursors",
-        "A service that leaves the flag out is copied in part.",
+        "If the service omits the flag, only some calls are copied.",
         |client| {
             let script = Script::start(6)?;
             let first: Vec<Value> = script.calls().into_iter().take(4).collect();
@@ -69,7 +77,7 @@ pub const CASES: &[&[Case<Client>]] = &[&[
     case(
         "walk.no_cursor",
         "Pages and cursors",
-        "A walk that broke off is taken for a whole one.",
+        "An interrupted walk counts as complete.",
         |client| {
             let script = Script::start(6)?;
             let first: Vec<Value> = script.calls().into_iter().take(4).collect();
@@ -82,7 +90,7 @@ pub const CASES: &[&[Case<Client>]] = &[&[
     case(
         "walk.circle",
         "Pages and cursors",
-        "A walk never ends, and takes the whole rate limit.",
+        "A walk never ends, and uses up the rate limit.",
         |client| {
             let script = Script::start(6)?;
             let page = json!({ "data": script.calls(), "has_more": true, "next_cursor": "0+/=&" });
@@ -96,7 +104,7 @@ pub const CASES: &[&[Case<Client>]] = &[&[
     case(
         "walk.unreadable",
         "Resources",
-        "One call that cannot be read stops all others.",
+        "One unreadable call stops the copy of all other calls.",
         |client| {
             let script = Script::start(6)?;
             let mut page: Vec<Value> = script.calls().into_iter().take(4).collect();
@@ -110,21 +118,16 @@ pub const CASES: &[&[Case<Client>]] = &[&[
         },
     ),
     // SYNC-1, SYNC-2
-    case(
-        "again.nothing_twice",
-        "Incremental sync",
-        "A call that was copied is handed on again.",
-        |client| {
-            let (script, state) = (Script::start(6)?, client.state());
-            let mut ids = client.run(&script, &state)?.ids;
-            ids.extend(client.run(&script, &state)?.ids);
-            once(&ids, &script)
-        },
-    ),
+    case("again.nothing_twice", "Incremental sync", "A copied call is copied again.", |client| {
+        let (script, state) = (Script::start(6)?, client.state());
+        let mut ids = client.run(&script, &state)?.ids;
+        ids.extend(client.run(&script, &state)?.ids);
+        once(&ids, &script)
+    }),
     case(
         "again.overlap",
         "Incremental sync",
-        "The rate limit goes on calls that were copied long ago.",
+        "Calls that were copied long ago use up the rate limit.",
         |client| {
             let (script, state) = (Script::start(18)?, client.state());
             client.run(&script, &state)?;
@@ -151,7 +154,7 @@ pub const CASES: &[&[Case<Client>]] = &[&[
     case(
         "again.after_a_broken_walk",
         "Incremental sync",
-        "What a broken walk had not reached is never copied.",
+        "After an interrupted walk, the remaining calls are never copied.",
         |client| {
             let (script, state) = (
                 Script::start(18)?
@@ -167,7 +170,7 @@ pub const CASES: &[&[Case<Client>]] = &[&[
     case(
         "again.after_a_refused_cursor",
         "Pages and cursors",
-        "A cursor that is refused ends a copy for ever.",
+        "After a refused cursor, nothing is ever copied again.",
         |client| {
             let (script, state) = (
                 Script::start(18)?.reply(2, Reply::Refusal(400, "invalid_cursor", String::new())),
@@ -202,7 +205,7 @@ pub const CASES: &[&[Case<Client>]] = &[&[
     case(
         "retry.server_errors",
         "Rate limits",
-        "A moment's fault of the service ends a copy.",
+        "A short failure of the service ends a copy.",
         |client| {
             let failing = [500, 502, 503].into_iter().enumerate();
             client.copies(&failing.fold(Script::start(9)?, |script, (number, status)| {
@@ -213,20 +216,17 @@ pub const CASES: &[&[Case<Client>]] = &[&[
     case(
         "retry.broken",
         "Rate limits",
-        "A connection that breaks ends a copy, or leaves a gap.",
+        "A broken connection ends a copy, or leaves a gap.",
         |client| client.copies(&Script::start(9)?.reply(0, Reply::Close).reply(2, Reply::Half)),
     ),
-    case(
-        "retry.slow",
-        "Rate limits",
-        "A page that comes slowly is taken for a broken one.",
-        |client| client.copies(&Script::start(9)?.reply(1, Reply::Slowly)),
-    ),
+    case("retry.slow", "Rate limits", "A slow page is treated as a failure.", |client| {
+        client.copies(&Script::start(9)?.reply(1, Reply::Slowly))
+    }),
     // RATE-5
     case(
         "refused.not_repeated",
         "Rate limits",
-        "A key that was revoked is tried for ever.",
+        "A revoked key is used again and again.",
         |client| {
             for (status, code) in [
                 (401, "invalid_credentials"),
@@ -248,7 +248,7 @@ pub const CASES: &[&[Case<Client>]] = &[&[
         },
     ),
     // HTTP-4
-    case("key.in_the_header", "Keys and scopes", "A key is in the log of every proxy.", |client| {
+    case("key.in_the_header", "Keys and scopes", "Every proxy logs the key.", |client| {
         let script = Script::start(6)?;
         client.run(&script, &client.state())?;
         let asked = script.asked();
@@ -264,7 +264,7 @@ pub const CASES: &[&[Case<Client>]] = &[&[
     case(
         "key.to_no_stranger",
         "Keys and scopes",
-        "A redirect takes a key to somebody else.",
+        "A redirect sends the key to another host.",
         |client| {
             let stranger = Script::start(3)?;
             let port = stranger.url().rsplit(':').next().unwrap_or_default().to_owned();

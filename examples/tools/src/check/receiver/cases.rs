@@ -20,22 +20,22 @@ const TAKEN: &[Case<Receiver>] = &[
         "Signatures",
         "No event arrives.",
         |receiver| receiver.takes("a ping", &receiver.maker.genuine(&Event::ping())),
-        "answer 2xx to what your secret has signed, from the first request on",
+        "answer 2xx to each event that your secret has signed, from the first request on",
     ),
     rule(
         "taken.exact_bytes",
         "Signatures",
-        "An event is refused for its spaces.",
+        "An event is refused because of its spaces.",
         |receiver| {
             let sent = receiver.maker.genuine(&Event::spaced());
             receiver.takes("JSON with other spaces and escapes", &sent)
         },
-        "compute the digest over the body as it came, before any JSON code reads it",
+        "compute the digest over the received bytes, before any JSON code reads them",
     ),
     rule(
         "taken.non_ascii",
         "Signatures",
-        "A caller's name has its event refused.",
+        "An event is refused because of the caller's name.",
         |receiver| {
             receiver
                 .takes("names and signs in UTF-8", &receiver.maker.genuine(&Event::in_unicode()))
@@ -45,7 +45,7 @@ const TAKEN: &[Case<Receiver>] = &[
     rule(
         "taken.header_case",
         "Deliveries",
-        "A proxy that writes header names otherwise stops all events.",
+        "If a proxy changes the case of header names, all events are refused.",
         |receiver| {
             let sent = receiver.maker.genuine(&Event::ping());
             receiver.takes("names in lower case", &sent.clone().with_names(str::to_lowercase))?;
@@ -79,7 +79,7 @@ const TAKEN: &[Case<Receiver>] = &[
             let sent = receiver.maker.signed(&event, &format!("x=1,{t},v2=abc,{digests}"));
             receiver.takes("v2 and x", &sent)
         },
-        "ignore parts of the signature header other than t and v1, wherever they stand",
+        "ignore parts of the signature header other than t and v1, at any position",
     ),
 ];
 
@@ -103,7 +103,7 @@ const REFUSED: &[Case<Receiver>] = &[
         |receiver| {
             receiver.refuses("no signature header", &receiver.maker.unsigned(&Event::ping()))
         },
-        "answer 400 if the signature header is not there",
+        "answer 400 if the signature header is missing",
     ),
     rule(
         "refused.wrong_signature",
@@ -127,24 +127,24 @@ const REFUSED: &[Case<Receiver>] = &[
             altered.body = Event::ping().body;
             receiver.refuses("another event's body", &altered)
         },
-        "compute the digest over the whole body as it came, and trim nothing",
+        "compute the digest over all received bytes, and trim nothing",
     ),
     rule(
         "refused.altered_time",
         "Signatures",
-        "A recorded event is good for ever.",
+        "A recorded event stays valid forever.",
         |receiver| {
             let (event, t, digests) = receiver.maker.parts();
             let seconds = t.trim_start_matches("t=").parse().unwrap_or(0_i64);
             let later = format!("t={},{digests}", seconds.saturating_add(1));
             receiver.refuses("one second more", &receiver.maker.signed(&event, &later))
         },
-        "begin the signed text with t as it came, and a period",
+        "begin the signed text with the received t and a period",
     ),
     rule(
         "refused.old",
         "Signatures",
-        "Whoever recorded an event can send it again.",
+        "Anybody with a recorded event can send it again.",
         |receiver| {
             receiver
                 .refuses("signed ten minutes ago", &receiver.maker.untimely(&Event::ping(), false))
@@ -154,7 +154,7 @@ const REFUSED: &[Case<Receiver>] = &[
     rule(
         "refused.ahead",
         "Signatures",
-        "An event can be made for later.",
+        "An event can be signed for a later time.",
         |receiver| {
             receiver
                 .refuses("signed ten minutes ahead", &receiver.maker.untimely(&Event::ping(), true))
@@ -187,7 +187,7 @@ const REFUSED: &[Case<Receiver>] = &[
     rule(
         "refused.decoded_secret",
         "Signatures",
-        "A key that is weaker than the secret is good, too.",
+        "A weaker key than the secret is accepted.",
         |receiver| {
             let mistaken = receiver.maker.mistaken(&Event::ping());
             mistaken.iter().try_for_each(|(what, sent)| receiver.refuses(what, sent))
@@ -197,7 +197,7 @@ const REFUSED: &[Case<Receiver>] = &[
     rule(
         "refused.two_headers",
         "Signatures",
-        "A proxy checks one, and you another.",
+        "A proxy checks one of two headers, and you check the other.",
         |receiver| {
             let mut repeated = receiver.maker.genuine(&Event::ping());
             repeated.headers.extend(repeated.headers.last().cloned());
@@ -208,7 +208,7 @@ const REFUSED: &[Case<Receiver>] = &[
     rule(
         "refused.two_times",
         "Signatures",
-        "One time is signed, another judged.",
+        "The signed time and the checked time differ.",
         |receiver| {
             let (event, t, digests) = receiver.maker.parts();
             receiver
@@ -219,7 +219,7 @@ const REFUSED: &[Case<Receiver>] = &[
     rule(
         "refused.before_reading",
         "Signatures",
-        "Whoever has no secret reaches your JSON code.",
+        "Anybody without the secret reaches your JSON code.",
         |receiver| {
             let mut sent = receiver.maker.forged(&Event::ping(), &Signer::new(foreign()));
             sent.body = b"{\"id\": \"evt_check_".to_vec();
@@ -236,9 +236,9 @@ const READ: &[Case<Receiver>] = &[
     rule(
         "read.large",
         "Receiving",
-        "A long event comes again and again.",
+        "A long event is sent again and again.",
         |receiver| receiver.takes("a body of 1 MiB", &receiver.maker.genuine(&Event::large())),
-        "set the limit of a body, also that of proxies in front, to 1 MiB or more",
+        "set the limit of bodies to 1 MiB or more, also in proxies in front",
     ),
     rule(
         "read.unknown_type",
@@ -247,7 +247,7 @@ const READ: &[Case<Receiver>] = &[
         |receiver| {
             receiver.takes("the type receiver.check", &receiver.maker.genuine(&Event::unknown()))
         },
-        "answer 2xx to a type that you do not know, once its bytes are stored",
+        "answer 2xx to an unknown type, after the bytes are stored",
     ),
     rule(
         "read.chunked",
@@ -262,7 +262,7 @@ const READ: &[Case<Receiver>] = &[
     rule(
         "read.burst",
         "Deliveries",
-        "A busy hour ends as failed deliveries.",
+        "In a busy hour, deliveries fail.",
         |receiver| {
             let requests: Vec<_> =
                 (0..BURST).map(|_| receiver.maker.genuine(&Event::ping())).collect();
@@ -295,7 +295,7 @@ const STORED: &[Case<Receiver>] = &[
     rule(
         "stored.again",
         "Receiving",
-        "An event that comes again is acted on twice.",
+        "A repeated event is acted on twice.",
         |receiver| {
             let (stored, event) = (receiver.stored()?, Event::ping());
             receiver.takes("the first time", &receiver.maker.genuine(&event))?;
@@ -322,13 +322,13 @@ const STORED: &[Case<Receiver>] = &[
                 stored.once(&event.id, "an event twice at once")
             })
         },
-        "let the insert itself refuse the copy: looking first leaves a gap",
+        "let the insert refuse the copy: after a separate look-up, two copies can pass",
     ),
     // That header is not signed: who replays an event can write there what they like.
     rule(
         "stored.delivery_header",
         "Receiving",
-        "Whoever replays an event has it acted on again.",
+        "A replayed event is acted on again.",
         |receiver| {
             let (stored, first, second) = (receiver.stored()?, Event::ping(), Event::ping());
             receiver.takes("a ping", &receiver.maker.genuine(&first))?;

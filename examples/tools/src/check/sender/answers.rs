@@ -16,7 +16,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "answers.success",
         "Deliveries",
-        "A receiver that has acknowledged gets the event again.",
+        "After an acknowledgement, the receiver gets the event again.",
         |sender| {
             [200, 201, 202, 204, 206, 299]
                 .iter()
@@ -27,14 +27,14 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "answers.others",
         "Deliveries",
-        "An event is lost to an answer that was no acknowledgement.",
+        "An event is lost after an answer other than an acknowledgement.",
         |sender| {
             [400, 401, 403, 404, 409, 422, 429, 500, 503]
                 .iter()
                 .try_for_each(|status| retried(sender, Reply::Status(*status)))
         },
     ),
-    case("answers.redirects", "Deliveries", "An event is lost to a redirect.", |sender| {
+    case("answers.redirects", "Deliveries", "An event is lost after a redirect.", |sender| {
         [300, 301, 302, 303, 307, 308]
             .iter()
             .try_for_each(|status| retried(sender, Reply::Status(*status)))
@@ -42,7 +42,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "answers.redirects_stay",
         "Deliveries",
-        "Whoever answers with a redirect chooses what the sender reaches.",
+        "With a redirect, a receiver makes the sender call any host.",
         |sender| {
             let before = sender.receiver.got("/elsewhere").len();
             let hook = sender.with_hook(&[Reply::Status(302), Reply::Status(307), GOOD])?;
@@ -54,7 +54,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
             })
         },
     ),
-    case("answers.none", "Deliveries", "An event is lost to a connection that broke.", |sender| {
+    case("answers.none", "Deliveries", "An event is lost after a broken connection.", |sender| {
         retried(sender, Reply::Close)?;
         retried(sender, Reply::Garbage)
     }),
@@ -62,7 +62,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "answers.head_decides",
         "Deliveries",
-        "A receiver that answers at length gets the event again.",
+        "After a long answer, the receiver gets the event again.",
         |sender| delivered(sender, Reply::Stuck(200)),
     ),
     case(
@@ -75,7 +75,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "answers.timeout",
         "Deliveries",
-        "A receiver that hangs holds a place for ever.",
+        "A receiver that hangs takes a slot forever.",
         |sender| {
             let hook = sender.with_hook(&[Reply::Nothing, GOOD])?;
             sender.emit()?;
@@ -91,7 +91,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "gone.disables",
         "Disabled endpoints",
-        "A receiver that is no more is called for ever.",
+        "A removed receiver is called forever.",
         |sender| {
             // The first event waits two seconds before its last attempt. Meanwhile the second is answered 410.
             sender.begin(0.000_1)?;
@@ -110,7 +110,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "schedule.six",
         "Deliveries",
-        "An event is given up too early, or a receiver is called for ever.",
+        "An event is given up too early, or a receiver is called forever.",
         |sender| {
             let hook = sender.with_hook(&[BAD])?;
             let event = sender.emit()?;
@@ -138,7 +138,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "redelivery.same_bytes",
         "Redelivery and retention",
-        "What is redelivered looks like another event.",
+        "A redelivered event looks like another event.",
         |sender| {
             let hook = sender.with_hook(&[BAD])?;
             let event = sender.fail(&hook, 1)?;
@@ -156,7 +156,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "overlap.none",
         "Leases and clocks",
-        "A receiver works on one event twice at once.",
+        "A receiver gets one event twice at the same time.",
         |sender| {
             let hook = sender.with_hook(&[BAD, Reply::Held(204)])?;
             sender.emit()?;

@@ -13,16 +13,11 @@ const GOOD: Reply = Reply::Status(204);
 
 pub(super) const CASES: &[Case<Sender>] = &[
     // DEL-7, D-54
-    case(
-        "failing.twenty",
-        "Disabled endpoints",
-        "An endpoint that has long been dead is called for ever.",
-        |sender| {
-            let hook = sender.with_hook(&[BAD])?;
-            sender.fail(&hook, 20)?;
-            sender.is_active(&hook, false)
-        },
-    ),
+    case("failing.twenty", "Disabled endpoints", "A dead endpoint is called forever.", |sender| {
+        let hook = sender.with_hook(&[BAD])?;
+        sender.fail(&hook, 20)?;
+        sender.is_active(&hook, false)
+    }),
     case(
         "failing.nineteen",
         "Disabled endpoints",
@@ -52,7 +47,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "failing.redelivery",
         "Redelivery and retention",
-        "Whoever tries by hand disables the endpoint.",
+        "A failed manual attempt disables the endpoint.",
         |sender| {
             let hook = sender.with_hook(&[BAD])?;
             let event = sender.fail(&hook, 18)?;
@@ -66,28 +61,23 @@ pub(super) const CASES: &[Case<Sender>] = &[
         },
     ),
     // D-55
-    case(
-        "disabled.no_attempts",
-        "Disabled endpoints",
-        "An endpoint whose owner has paused it is called.",
-        |sender| {
-            let hook = sender.with_hook(&[BAD])?;
-            sender.emit()?;
-            sender.came(&hook, 1)?;
-            sender.pause(&hook)?;
-            // One may have begun before.
-            thread::sleep(SETTLES / 4);
-            let before = sender.got(&hook).len();
-            sender.emit()?;
-            thread::sleep(SETTLES);
-            let more = sender.got(&hook).len().saturating_sub(before);
-            ensure(more == 0, || format!("{more} requests after it was paused"))
-        },
-    ),
+    case("disabled.no_attempts", "Disabled endpoints", "A paused endpoint is called.", |sender| {
+        let hook = sender.with_hook(&[BAD])?;
+        sender.emit()?;
+        sender.came(&hook, 1)?;
+        sender.pause(&hook)?;
+        // One may have begun before.
+        thread::sleep(SETTLES / 4);
+        let before = sender.got(&hook).len();
+        sender.emit()?;
+        thread::sleep(SETTLES);
+        let more = sender.got(&hook).len().saturating_sub(before);
+        ensure(more == 0, || format!("{more} requests after it was paused"))
+    }),
     case(
         "disabled.no_flood",
         "Disabled endpoints",
-        "An endpoint that comes back is flooded with what is old.",
+        "An endpoint that is enabled again gets a flood of old events.",
         |sender| {
             let hook = sender.with_hook(&[GOOD])?;
             sender.pause(&hook)?;
@@ -104,7 +94,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "disabled.redelivery",
         "Redelivery and retention",
-        "What was missed while an endpoint was paused is lost.",
+        "Events of the time of a pause are lost.",
         |sender| {
             let hook = sender.with_hook(&[GOOD])?;
             sender.pause(&hook)?;
@@ -132,7 +122,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "targets.refused",
         "Targets",
-        "A customer has the sender call the machines of the service.",
+        "A customer makes the sender call internal hosts of the service.",
         |sender| {
             let allowed = sender.with_hook(&[Reply::Status(204)])?;
             let allowed = sender.receiver.url(&allowed.path, &[Reply::Status(204)]);
@@ -169,7 +159,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "beside.dead",
         "Leases and clocks",
-        "One customer's dead endpoint holds up all others.",
+        "One customer's dead endpoint delays all other customers.",
         |sender| {
             sender.begin(super::FAST)?;
             for _ in 0..10 {

@@ -14,7 +14,7 @@ const GOOD: &[Reply] = &[Reply::Status(204)];
 
 pub(super) const CASES: &[Case<Sender>] = &[
     // DEL-1
-    case("headers.five", "Deliveries", "A receiver does not find what a request is.", |sender| {
+    case("headers.five", "Deliveries", "A receiver cannot identify a request.", |sender| {
         let (got, _, body) = one(sender)?;
         for (name, expected) in [
             ("content-type", "application/json"),
@@ -28,25 +28,20 @@ pub(super) const CASES: &[Case<Sender>] = &[
         Ok(())
     }),
     // SIG-1
-    case(
-        "signature.form",
-        "Signatures",
-        "A receiver that is strict refuses each event.",
-        |sender| {
-            let (got, ..) = one(sender)?;
-            let signature = signature_of(&got)?;
-            let (t, digest) = signature
-                .strip_prefix("t=")
-                .and_then(|rest| rest.split_once(",v1="))
-                .unwrap_or_default();
-            let is_t = t.len() == 10 && t.bytes().all(|byte| byte.is_ascii_digit());
-            let is_digest = digest.len() == 64
-                && digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-            ensure(is_t && is_digest, || "not t=SECONDS,v1= and 64 lower-case digits".to_owned())
-        },
-    ),
+    case("signature.form", "Signatures", "A strict receiver refuses each event.", |sender| {
+        let (got, ..) = one(sender)?;
+        let signature = signature_of(&got)?;
+        let (t, digest) = signature
+            .strip_prefix("t=")
+            .and_then(|rest| rest.split_once(",v1="))
+            .unwrap_or_default();
+        let is_t = t.len() == 10 && t.bytes().all(|byte| byte.is_ascii_digit());
+        let is_digest = digest.len() == 64
+            && digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        ensure(is_t && is_digest, || "not t=SECONDS,v1= and 64 lower-case digits".to_owned())
+    }),
     // SIG-2, SIG-5
-    case("signature.bytes", "Signatures", "A receiver refuses what is genuine.", |sender| {
+    case("signature.bytes", "Signatures", "A receiver refuses genuine events.", |sender| {
         let (got, secret, _) = one(sender)?;
         let signature = signature_of(&got)?;
         let (t, digest) = signature
@@ -62,7 +57,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
         })
     }),
     // SIG-4
-    case("signature.time", "Signatures", "A receiver takes each event for a replay.", |sender| {
+    case("signature.time", "Signatures", "A receiver refuses each event as a replay.", |sender| {
         let (got, ..) = one(sender)?;
         let signature = signature_of(&got)?;
         let t = signature
@@ -88,7 +83,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "envelope.fields",
         "Events",
-        "A receiver cannot tell events apart, or whose they are.",
+        "A receiver cannot identify an event or its account.",
         |sender| {
             let (_, _, body) = one(sender)?;
             let text = |field: &str| body[field].as_str().unwrap_or_default();
@@ -130,7 +125,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "envelope.same_bytes",
         "Deliveries",
-        "An event that comes again looks like another one.",
+        "A repeated event looks like another event.",
         |sender| {
             let hook =
                 sender.with_hook(&[Reply::Status(500), Reply::Status(500), Reply::Status(204)])?;

@@ -17,12 +17,9 @@ const WAITS: [u32; 5] = [10, 60, 600, 3600, 21_600];
 
 pub(super) const CASES: &[Case<Sender>] = &[
     // DEL-4, D-51
-    case(
-        "schedule.short_waits",
-        "Deliveries",
-        "A receiver that restarts has no time to.",
-        |sender| follows(sender, 0.005, 0..3),
-    ),
+    case("schedule.short_waits", "Deliveries", "A receiver has no time for a restart.", |sender| {
+        follows(sender, 0.005, 0..3)
+    }),
     case("schedule.long_waits", "Deliveries", "A night's outage loses events.", |sender| {
         follows(sender, 0.0002, 3..5)
     }),
@@ -30,7 +27,7 @@ pub(super) const CASES: &[Case<Sender>] = &[
     case(
         "schedule.unscaled",
         "Deliveries",
-        "A sender keeps the schedule in tests alone.",
+        "A sender follows the schedule only in tests.",
         |sender| {
             let got = run(sender, 1.0, 2)?;
             gap(&got, 0, Duration::from_secs(10))?;

@@ -10,7 +10,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "cursors.altered",
         "Pages and cursors",
-        "A cursor that a client has damaged leads anywhere.",
+        "A damaged cursor leads to a wrong page.",
         |api| {
             let cursor = api.cursor("")?;
             let middle = cursor.len() / 2;
@@ -25,7 +25,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "cursors.cut",
         "Pages and cursors",
-        "A cursor that was cut starts at the wrong call.",
+        "A truncated cursor leads to the wrong call.",
         |api| {
             let cursor = api.cursor("")?;
             (1..4).try_for_each(|less| {
@@ -60,7 +60,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "cursors.nonsense",
         "Pages and cursors",
-        "A cursor that nobody gave leads to the first page.",
+        "An invented cursor leads to the first page.",
         |api| {
             let long = "A".repeat(5000);
             ["", "nonsense", "eyJpZCI6MX0", "1", "%F0%9F%A6%B7", &long]
@@ -74,13 +74,13 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "cursors.of_other_mode",
         "Pages and cursors",
-        "A cursor of production is taken for test data.",
+        "A cursor of live data is accepted for test data.",
         |api| with_key(api, api.key("main", "test")?),
     ),
     case(
         "cursors.of_second_key",
         "Keys and scopes",
-        "A key that replaces another breaks every walk.",
+        "After a change of the key, every walk breaks.",
         |api| {
             let target = format!("/v1/calls?limit=2&cursor={}", api.cursor("")?);
             api.good_with(&target, api.key("main", "second")?).map(drop)
@@ -89,7 +89,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "cursors.of_other_filters",
         "Pages and cursors",
-        "A walk changes its range on its way.",
+        "A walk changes its filters between two pages.",
         |api| {
             let (bare, filtered) = (api.cursor("")?, api.cursor(FILTER)?);
             for (cursor, filter) in [
@@ -114,20 +114,15 @@ pub(super) const CASES: &[Case<Api>] = &[
             ensure(repeated == bare, || format!("{:?} and {:?}", ids(&repeated), ids(&bare)))
         },
     ),
-    case(
-        "cursors.again",
-        "Pages and cursors",
-        "A request that is repeated gets another page.",
-        |api| {
-            let target = format!("/v1/calls?limit=5&cursor={}", api.cursor("")?);
-            let [first, second] = [rows(&api.good(&target)?), rows(&api.good(&target)?)];
-            ensure(first == second, || format!("{:?} and {:?}", ids(&first), ids(&second)))
-        },
-    ),
+    case("cursors.again", "Pages and cursors", "A repeated request gets another page.", |api| {
+        let target = format!("/v1/calls?limit=5&cursor={}", api.cursor("")?);
+        let [first, second] = [rows(&api.good(&target)?), rows(&api.good(&target)?)];
+        ensure(first == second, || format!("{:?} and {:?}", ids(&first), ids(&second)))
+    }),
     case(
         "cursors.unlike",
         "Pages and cursors",
-        "Answers tell whoever forges a cursor how near it is.",
+        "The answers help an attacker to forge a cursor.",
         |api| {
             let (cursor, key) = (api.cursor("")?, api.key("main", "full")?);
             let nonsense = api.get("/v1/calls?cursor=nonsense", key)?;

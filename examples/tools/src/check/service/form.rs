@@ -28,7 +28,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "form.type",
         "Headers of every answer",
-        "A client does not know that it has JSON.",
+        "A client does not know that the answer is JSON.",
         |api| {
             all(
                 api,
@@ -40,7 +40,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "form.length",
         "Headers of every answer",
-        "A client cannot tell a whole answer from a part of one.",
+        "A client cannot recognize an incomplete answer.",
         |api| all(api, |answer| answer.header("content-length").is_some(), "content-length"),
     ),
     case(
@@ -64,22 +64,27 @@ pub(super) const CASES: &[Case<Api>] = &[
         })
     }),
     // D-13
-    case("form.request_id_own", "Operations", "A client chooses ids that others have.", |api| {
-        let answer = api.send("GET", "/v1/account", "X-Request-Id: req_of_the_client\r\n")?;
-        let id = answer.header("x-request-id");
-        ensure(id != Some("req_of_the_client"), || "the client's own came back".to_owned())
-    }),
+    case(
+        "form.request_id_own",
+        "Operations",
+        "A client chooses the ids of other requests.",
+        |api| {
+            let answer = api.send("GET", "/v1/account", "X-Request-Id: req_of_the_client\r\n")?;
+            let id = answer.header("x-request-id");
+            ensure(id != Some("req_of_the_client"), || "the client's own came back".to_owned())
+        },
+    ),
     // D-81
     case(
         "form.no_store",
         "Headers of every answer",
-        "A cache hands a caller's number to others.",
+        "A cache gives a caller's number to other clients.",
         |api| {
             all(api, |answer| answer.header("cache-control") == Some("no-store"), "cache-control")
         },
     ),
     // D-3
-    case("form.no_cors", "Operations", "Keys are put into pages of a browser.", |api| {
+    case("form.no_cors", "Operations", "Browser pages can use keys.", |api| {
         let is_open = |answer: &Answer| {
             answer.headers.iter().any(|(name, _)| name.starts_with("access-control-"))
         };
@@ -114,7 +119,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "form.status",
         "Errors",
-        "A client repeats what it must not, or gives up too early.",
+        "A client repeats a request that it must not repeat, or gives up too early.",
         |api| {
             errors(api, |answer, error| {
                 match CODES.iter().find(|(code, ..)| error["code"] == *code) {
@@ -140,10 +145,10 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "form.challenge",
         "Headers of every answer",
-        "Why a key is refused is told to whoever tries keys.",
+        "An attacker learns why a key is refused.",
         |api| only_with(api, 401, "www-authenticate", |value| value == "Bearer"),
     ),
-    case("form.allow", "Operations", "A client does not learn what it may ask.", |api| {
+    case("form.allow", "Operations", "A client does not learn the allowed methods.", |api| {
         only_with(api, 405, "allow", |value| value == "GET, HEAD")
     }),
     // D-31
@@ -155,7 +160,7 @@ pub(super) const CASES: &[Case<Api>] = &[
         only_with(api, 429, "retry-after", is_good)
     }),
     // KEY-7
-    case("form.no_key", "Keys and scopes", "A key is in every log of answers.", |api| {
+    case("form.no_key", "Keys and scopes", "Every log of answers has the key.", |api| {
         let secrets: Vec<&str> = api.secrets().collect();
         all(
             api,

@@ -13,31 +13,36 @@ const SHOWN_OUT: Duration = Duration::from_secs(40);
 
 pub(super) const CASES: &[Case<Api>] = &[
     // D-82
-    case("hosts.one", "Operations", "Two proxies take one request for two services.", |api| {
-        let key = bearer(api.key("main", "full")?);
-        let authority = &api.place.authority;
-        let twice = format!("Host: {authority}\r\nHost: {authority}\r\n");
-        for host in
-            ["", &twice, "Host: \r\n", "Host: a@b\r\n", "Host: a/v1\r\n", "Host: a:http\r\n"]
-        {
-            for (method, path) in [
-                ("GET", "/v1/account"),
-                ("GET", "/v1/calls?limit=0"),
-                ("POST", "/v1/calls"),
-                ("GET", "/x"),
-            ] {
-                let base = &api.place.base;
-                let head = format!(
-                    "{method} {base}{path} HTTP/1.1\r\n{host}Connection: close\r\n{key}\r\n"
-                );
-                let what = format!("{method} {path} with {host:?}");
-                refused(&what, &api.bytes(head.as_bytes())?, "invalid_parameter", "Host")?;
+    case(
+        "hosts.one",
+        "Operations",
+        "Two proxies read one request as requests to two services.",
+        |api| {
+            let key = bearer(api.key("main", "full")?);
+            let authority = &api.place.authority;
+            let twice = format!("Host: {authority}\r\nHost: {authority}\r\n");
+            for host in
+                ["", &twice, "Host: \r\n", "Host: a@b\r\n", "Host: a/v1\r\n", "Host: a:http\r\n"]
+            {
+                for (method, path) in [
+                    ("GET", "/v1/account"),
+                    ("GET", "/v1/calls?limit=0"),
+                    ("POST", "/v1/calls"),
+                    ("GET", "/x"),
+                ] {
+                    let base = &api.place.base;
+                    let head = format!(
+                        "{method} {base}{path} HTTP/1.1\r\n{host}Connection: close\r\n{key}\r\n"
+                    );
+                    let what = format!("{method} {path} with {host:?}");
+                    refused(&what, &api.bytes(head.as_bytes())?, "invalid_parameter", "Host")?;
+                }
             }
-        }
-        Ok(())
-    }),
+            Ok(())
+        },
+    ),
     // D-87
-    case("hosts.http_1_0", "Operations", "A load balancer takes a good service out.", |api| {
+    case("hosts.http_1_0", "Operations", "A load balancer removes a healthy service.", |api| {
         for (host, code) in [("", "invalid_credentials"), ("Host: @\r\n", "invalid_parameter")] {
             let head = format!("GET {}/v1/account HTTP/1.0\r\n{host}\r\n", api.place.base);
             refused(&format!("HTTP/1.0 with {host:?}"), &api.bytes(head.as_bytes())?, code, "")?;
@@ -59,40 +64,34 @@ pub(super) const CASES: &[Case<Api>] = &[
             )
         },
     ),
-    case(
-        "wire.not_http",
-        "Headers of every answer",
-        "A scanner of ports stops the service.",
-        |api| {
-            let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(10_000));
-            let long = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(200_000));
-            for bytes in [
-                b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".as_slice(),
-                b"\xff\xfe\x00GET / HTTP/1.1\r\n\r\n",
-                b"GET /v1/calls/\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n",
-                b"GET /v1/account HTTP/9.9\r\n\r\n",
-                b"\r\n\r\n\r\n\r\n",
-                many.as_bytes(),
-                long.as_bytes(),
-            ] {
-                let mut stream = api.place.connect()?;
-                let _ = stream.write_all(bytes);
-                let _ = stream.socket().shutdown(Shutdown::Write);
-                let mut answer = Vec::new();
-                let _ = stream.read_to_end(&mut answer);
-                let start =
-                    String::from_utf8_lossy(answer.get(..12).unwrap_or(&answer)).into_owned();
-                ensure(
-                    start.is_empty()
-                        || start.starts_with("HTTP/1.1 4")
-                        || start.starts_with("HTTP/1.0 4"),
-                    || start,
-                )?;
-                honest(api)?;
-            }
-            Ok(())
-        },
-    ),
+    case("wire.not_http", "Headers of every answer", "A port scanner stops the service.", |api| {
+        let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(10_000));
+        let long = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(200_000));
+        for bytes in [
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".as_slice(),
+            b"\xff\xfe\x00GET / HTTP/1.1\r\n\r\n",
+            b"GET /v1/calls/\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"GET /v1/account HTTP/9.9\r\n\r\n",
+            b"\r\n\r\n\r\n\r\n",
+            many.as_bytes(),
+            long.as_bytes(),
+        ] {
+            let mut stream = api.place.connect()?;
+            let _ = stream.write_all(bytes);
+            let _ = stream.socket().shutdown(Shutdown::Write);
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+            let start = String::from_utf8_lossy(answer.get(..12).unwrap_or(&answer)).into_owned();
+            ensure(
+                start.is_empty()
+                    || start.starts_with("HTTP/1.1 4")
+                    || start.starts_with("HTTP/1.0 4"),
+                || start,
+            )?;
+            honest(api)?;
+        }
+        Ok(())
+    }),
     case(
         "wire.pipelined",
         "Headers of every answer",
@@ -139,7 +138,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "wire.cut_head",
         "Headers of every answer",
-        "Half a request is answered as a whole one.",
+        "An incomplete request is answered as a complete request.",
         |api| {
             for part in ["GET /v1/acc", "GET /v1/account HTTP/1.1\r\nHost: x\r\n"] {
                 let mut stream = api.place.connect()?;
@@ -187,7 +186,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "wire.idle",
         "Headers of every answer",
-        "Whoever opens connections keeps everybody out.",
+        "A client with many idle connections blocks all other clients.",
         |api| {
             let mut idle = Vec::new();
             for _ in 0..300_u16 {
@@ -202,7 +201,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "wire.slow_head",
         "Headers of every answer",
-        "Whoever sends slowly keeps connections for ever.",
+        "A slow client keeps connections forever.",
         |api| {
             let mut stream = api.place.connect()?;
             let _ = stream.socket().set_read_timeout(Some(Duration::from_millis(100)));

@@ -8,11 +8,11 @@ const ACCOUNT: &str = "/v1/account";
 
 pub(super) const CASES: &[Case<Api>] = &[
     // KEY-5, D-10
-    case("keys.missing", "Keys and scopes", "Whoever has no key reads calls.", |api| {
+    case("keys.missing", "Keys and scopes", "Calls can be read without a key.", |api| {
         let none = api.send("GET", "/v1/calls", "")?;
         ensure(none.status == 401, || none.in_words())
     }),
-    case("keys.unknown", "Keys and scopes", "A key that nobody made opens an account.", |api| {
+    case("keys.unknown", "Keys and scopes", "An invented key opens an account.", |api| {
         let known = api.key("main", "full")?;
         let (start, _) = known.split_at_checked(known.len().saturating_sub(1)).unwrap_or_default();
         let upper = known.to_uppercase();
@@ -21,16 +21,13 @@ pub(super) const CASES: &[Case<Api>] = &[
             .try_for_each(|key| unusable(api, &bearer(key)))
     }),
     // D-11
-    case("keys.expired", "Keys and scopes", "A key that has expired still reads calls.", |api| {
+    case("keys.expired", "Keys and scopes", "An expired key still reads calls.", |api| {
         unusable(api, &bearer(api.key("main", "expired")?))
     }),
     // KEY-4
-    case(
-        "keys.revoked",
-        "Keys and scopes",
-        "A key that leaked and was revoked still reads calls.",
-        |api| unusable(api, &bearer(api.key("main", "revoked")?)),
-    ),
+    case("keys.revoked", "Keys and scopes", "A revoked key still reads calls.", |api| {
+        unusable(api, &bearer(api.key("main", "revoked")?))
+    }),
     case(
         "keys.malformed",
         "Keys and scopes",
@@ -55,7 +52,7 @@ pub(super) const CASES: &[Case<Api>] = &[
         },
     ),
     // HTTP-4
-    case("keys.in_url", "Keys and scopes", "Keys are in the logs of every proxy.", |api| {
+    case("keys.in_url", "Keys and scopes", "Every proxy logs keys.", |api| {
         let key = api.key("main", "second")?;
         for name in ["key", "api_key", "access_token", "token"] {
             let answer = api.send("GET", &format!("{ACCOUNT}?{name}={key}"), "")?;
@@ -75,7 +72,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "keys.alike",
         "Keys and scopes",
-        "Whoever finds a key learns whether it was ever good.",
+        "An attacker with a key learns whether the key was ever valid.",
         |api| {
             let unknown = api.get(ACCOUNT, "service_live_nobody")?;
             same("no key", &api.send("GET", ACCOUNT, "")?, &unknown)?;
@@ -103,33 +100,33 @@ pub(super) const CASES: &[Case<Api>] = &[
         },
     ),
     // AUTH-1
+    case("scopes.grant", "Keys and scopes", "A key with the required scope is refused.", |api| {
+        let (call, _) = api.one_call()?;
+        api.good_with(ACCOUNT, api.key("main", "account only")?)?;
+        api.good_with("/v1/calls", api.key("main", "calls only")?)?;
+        api.good_with(&super::path_of(&call), api.key("main", "calls only")?).map(drop)
+    }),
+    // AUTH-2
     case(
-        "scopes.grant",
+        "scopes.lacking",
         "Keys and scopes",
-        "A key with the scope for it cannot do its work.",
+        "A key reads data without the required scope.",
         |api| {
             let (call, _) = api.one_call()?;
-            api.good_with(ACCOUNT, api.key("main", "account only")?)?;
-            api.good_with("/v1/calls", api.key("main", "calls only")?)?;
-            api.good_with(&super::path_of(&call), api.key("main", "calls only")?).map(drop)
+            let one = super::path_of(&call);
+            for (key, target) in [
+                ("calls only", ACCOUNT),
+                ("account only", "/v1/calls"),
+                ("account only", &one),
+                ("none", ACCOUNT),
+                ("none", "/v1/calls"),
+                ("none", &one),
+            ] {
+                api.refuses(target, api.key("main", key)?, "insufficient_scope", "")?;
+            }
+            Ok(())
         },
     ),
-    // AUTH-2
-    case("scopes.lacking", "Keys and scopes", "A key reads what its owner did not grant.", |api| {
-        let (call, _) = api.one_call()?;
-        let one = super::path_of(&call);
-        for (key, target) in [
-            ("calls only", ACCOUNT),
-            ("account only", "/v1/calls"),
-            ("account only", &one),
-            ("none", ACCOUNT),
-            ("none", "/v1/calls"),
-            ("none", &one),
-        ] {
-            api.refuses(target, api.key("main", key)?, "insufficient_scope", "")?;
-        }
-        Ok(())
-    }),
 ];
 
 /// Each case has two faults, of which the first in the order is the answer. D-1
@@ -137,7 +134,7 @@ pub(super) const ORDER: &[Case<Api>] = &[
     case(
         "order.path_then_key",
         "Order of refusals",
-        "Probing paths costs a look-up of a key.",
+        "A request to an unknown path needs a look-up of the key.",
         |api| {
             let answer = api.send("GET", "/v1/nobody", "")?;
             super::refused("an unknown path without a key", &answer, "resource_not_found", "")
@@ -146,7 +143,7 @@ pub(super) const ORDER: &[Case<Api>] = &[
     case(
         "order.method_then_key",
         "Order of refusals",
-        "A wrong method is taken for a wrong key.",
+        "A wrong method looks like a wrong key.",
         |api| {
             let answer = api.send("POST", ACCOUNT, "")?;
             super::refused("POST without a key", &answer, "method_not_allowed", "")
@@ -155,7 +152,7 @@ pub(super) const ORDER: &[Case<Api>] = &[
     case(
         "order.key_then_parameters",
         "Order of refusals",
-        "Whoever has no key learns about parameters.",
+        "Without a key, an attacker learns about parameters.",
         |api| {
             api.refuses("/v1/calls?limit=0", api.key("main", "revoked")?, "invalid_credentials", "")
         },
@@ -164,7 +161,7 @@ pub(super) const ORDER: &[Case<Api>] = &[
     case(
         "order.closed_first",
         "Order of refusals",
-        "An owner pays for an account that is to be deleted.",
+        "An owner pays for an account that will be deleted.",
         |api| api.refuses(ACCOUNT, api.key("closing", "full")?, "account_closed", ""),
     ),
     // AUTH-5
@@ -178,7 +175,7 @@ pub(super) const ORDER: &[Case<Api>] = &[
     case(
         "order.plan_then_parameters",
         "Order of refusals",
-        "A program is mended where a plan is lacking.",
+        "A developer changes the program, although the plan is missing.",
         |api| {
             api.refuses(
                 "/v1/calls?limit=0",
@@ -191,7 +188,7 @@ pub(super) const ORDER: &[Case<Api>] = &[
     case(
         "order.account_then_scope",
         "Order of refusals",
-        "A scope is mended on an account that is closed.",
+        "An owner changes a scope, although the account is closed.",
         |api| {
             for (role, code) in [
                 ("closing", "account_closed"),
@@ -229,7 +226,7 @@ pub(super) const ORDER: &[Case<Api>] = &[
     case(
         "order.parameters_then_cursor",
         "Order of refusals",
-        "A wrong limit is taken for a cursor that has ended.",
+        "A wrong limit looks like an expired cursor.",
         |api| {
             let targets = ["/v1/calls?cursor=nonsense&limit=x"];
             api.refuses_all(&targets, "invalid_parameter", "")

@@ -53,19 +53,11 @@ pub(super) const CASES: &[Case<Api>] = &[
                 .try_for_each(|limit| counts(api, &format!("?limit={limit}"), *limit))
         },
     ),
-    case(
-        "list.limit_range",
-        "Parameters",
-        "A page that was cut in silence looks like the last one.",
-        |api| {
-            let targets = [
-                "/v1/calls?limit=0",
-                "/v1/calls?limit=101",
-                "/v1/calls?limit=18446744073709551617",
-            ];
-            api.refuses_all(&targets, "invalid_parameter", "limit")
-        },
-    ),
+    case("list.limit_range", "Parameters", "A shortened page looks like the last page.", |api| {
+        let targets =
+            ["/v1/calls?limit=0", "/v1/calls?limit=101", "/v1/calls?limit=18446744073709551617"];
+        api.refuses_all(&targets, "invalid_parameter", "limit")
+    }),
     // D-6
     case("list.limit_grammar", "Parameters", "Two services read one number in two ways.", |api| {
         let bad = ["%2B5", "-5", "%205", "5.0", "1e1", "05", "0x5", "five", "", "%D9%A5", "5,5"];
@@ -76,7 +68,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "list.unknown",
         "Parameters",
-        "A filter with a typing error is ignored, and all calls come.",
+        "A misspelled filter is ignored, and all calls are returned.",
         |api| {
             api.refuses_all(
                 &["/v1/calls?created_aftr=2026-01-01T00:00:00Z"],
@@ -93,23 +85,28 @@ pub(super) const CASES: &[Case<Api>] = &[
         api.refuses_all(&[twice], "invalid_parameter", "created_after")
     }),
     // D-21
-    case("list.form", "Pages and cursors", "A client cannot tell whether there is more.", |api| {
-        for page in [
-            api.good("/v1/calls?limit=1")?,
-            api.good("/v1/calls?created_before=2000-01-01T00:00:00Z")?,
-        ] {
-            let (more, next) = (&page["has_more"], page.get("next_cursor"));
-            let is_good = page["data"].is_array() && more.is_boolean() && next.is_some();
-            let is_told = next.is_some_and(|next| next.is_string() == (*more == true));
-            ensure(is_good && is_told, || format!("has_more {more}, next_cursor {next:?}"))?;
-        }
-        Ok(())
-    }),
+    case(
+        "list.form",
+        "Pages and cursors",
+        "A client does not know whether there are more calls.",
+        |api| {
+            for page in [
+                api.good("/v1/calls?limit=1")?,
+                api.good("/v1/calls?created_before=2000-01-01T00:00:00Z")?,
+            ] {
+                let (more, next) = (&page["has_more"], page.get("next_cursor"));
+                let is_good = page["data"].is_array() && more.is_boolean() && next.is_some();
+                let is_told = next.is_some_and(|next| next.is_string() == (*more == true));
+                ensure(is_good && is_told, || format!("has_more {more}, next_cursor {next:?}"))?;
+            }
+            Ok(())
+        },
+    ),
     // LIST-6
     case(
         "list.last_page",
         "Pages and cursors",
-        "A client asks for one more page for ever.",
+        "A client asks for further pages forever.",
         |api| {
             let calls = api.calls("main", "calls")?;
             let bound = calls.iter().map(|call| instant(call, "created_at")).max().flatten();
@@ -128,19 +125,14 @@ pub(super) const CASES: &[Case<Api>] = &[
             })
         },
     ),
-    case(
-        "list.walk",
-        "Pages and cursors",
-        "A copy of the calls has gaps, or calls twice.",
-        |api| {
-            let walked = api.walk("", &[37, 1, 100], || Ok(()))?;
-            met_once(api, &walked)
-        },
-    ),
+    case("list.walk", "Pages and cursors", "A copy lacks calls, or has calls twice.", |api| {
+        let walked = api.walk("", &[37, 1, 100], || Ok(()))?;
+        met_once(api, &walked)
+    }),
     case(
         "list.walk_while_added",
         "Pages and cursors",
-        "A call that arrives pushes another off its page.",
+        "A new call moves another call to a wrong page.",
         |api| {
             let lacks = || Not::Unseen("--add-call is not given".to_owned());
             let add_call = api.add_call.as_ref().ok_or_else(lacks)?;
@@ -180,7 +172,7 @@ pub(super) const FILTERS: &[Case<Api>] = &[
             })
         },
     ),
-    case("filters.select", "Parameters", "A filter brings other calls than it says.", |api| {
+    case("filters.select", "Parameters", "A filter returns wrong calls.", |api| {
         let (query, expected) = between(api)?;
         let found = api.walk(&query, &[100], || Ok(()))?;
         are(&found, &expected, &query)
@@ -189,7 +181,7 @@ pub(super) const FILTERS: &[Case<Api>] = &[
     case(
         "filters.precision",
         "Timestamps",
-        "A watermark is rounded, and a call lost or repeated.",
+        "A watermark is rounded, and a call is lost or repeated.",
         |api| {
             let (call, _) = api.one_call()?;
             let exact = instant(&call, "created_at").unwrap_or(Timestamp::UNIX_EPOCH);
@@ -209,7 +201,7 @@ pub(super) const FILTERS: &[Case<Api>] = &[
             Ok(())
         },
     ),
-    case("filters.texts", "Timestamps", "A client's way to write a time is refused.", |api| {
+    case("filters.texts", "Timestamps", "A valid form of a time is refused.", |api| {
         let texts = [
             "2026-01-06t08:00:00z",
             "2026-01-06T10:30:00%2B02:30",
@@ -224,7 +216,7 @@ pub(super) const FILTERS: &[Case<Api>] = &[
         }
         api.good("/v1/calls?created_after=2016-12-31T23:59:60Z").map(drop)
     }),
-    case("filters.bad_texts", "Timestamps", "A time without an offset is taken for UTC.", |api| {
+    case("filters.bad_texts", "Timestamps", "A time without an offset is read as UTC.", |api| {
         let texts = [
             "",
             "2026-01-06",
@@ -245,23 +237,28 @@ pub(super) const FILTERS: &[Case<Api>] = &[
         }
         Ok(())
     }),
-    case("filters.plus", "Timestamps", "Nobody finds out why + is refused in an offset.", |api| {
-        let target = "/v1/calls?created_after=2026-01-06T08:00:00+02:00";
-        api.refuses_all(&[target], "invalid_parameter", "created_after")?;
-        api.refuses_all(&[target], "invalid_parameter", "%2B")
-    }),
+    case(
+        "filters.plus",
+        "Timestamps",
+        "The error does not explain why + in an offset is refused.",
+        |api| {
+            let target = "/v1/calls?created_after=2026-01-06T08:00:00+02:00";
+            api.refuses_all(&[target], "invalid_parameter", "created_after")?;
+            api.refuses_all(&[target], "invalid_parameter", "%2B")
+        },
+    ),
     // D-9
     case(
         "filters.wrong_order",
         "Parameters",
-        "Two bounds that were swapped look like a day without calls.",
+        "Swapped bounds look like a day without calls.",
         |api| {
             let target =
                 "/v1/calls?created_after=2026-01-02T00:00:00Z&created_before=2026-01-01T00:00:00Z";
             api.refuses_all(&[target], "invalid_parameter", "created_before")
         },
     ),
-    case("filters.equal", "Parameters", "A span of no length is an error.", |api| {
+    case("filters.equal", "Parameters", "An empty span is an error.", |api| {
         let at = "2026-01-06T08:00:00.5Z";
         let page = api.good(&format!("/v1/calls?created_after={at}&created_before={at}"))?;
         ensure(page == empty_page(), || page.to_string())
@@ -270,7 +267,7 @@ pub(super) const FILTERS: &[Case<Api>] = &[
     case(
         "filters.on_all_pages",
         "Pages and cursors",
-        "From the second page on, all calls come.",
+        "From the second page on, the filters are ignored.",
         |api| {
             let (query, expected) = between(api)?;
             let (mut found, mut cursor) = (Vec::new(), String::new());

@@ -15,7 +15,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "quotas.account",
         "Rate limits",
-        "A client that keeps to the limit is refused, or nobody has to keep to it.",
+        "A client within the limit is refused, or the limit is not enforced.",
         |api| {
             let key = api.key("main", "spare 1")?;
             let before = Instant::now();
@@ -54,7 +54,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "quotas.calls",
         "Rate limits",
-        "A copy of all calls is stopped on its way, or stops the service.",
+        "A copy of all calls is interrupted, or overloads the service.",
         |api| {
             let (call, _) = api.one_call()?;
             let one = super::path_of(&call);
@@ -71,7 +71,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "quotas.apart",
         "Rate limits",
-        "One integration stops another of the same customer.",
+        "One integration blocks another integration of the same customer.",
         |api| {
             let key = api.key("main", "spare 3")?;
             exhaust(api, key, &[ACCOUNT], 60)?;
@@ -82,7 +82,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "quotas.refusals_count",
         "Rate limits",
-        "Whoever lacks a scope asks without end.",
+        "A client without the scope can send any number of requests.",
         |api| {
             let key = api.key("main", "none")?;
             for asked in 0..=60_u8 {
@@ -112,7 +112,7 @@ pub(super) const CASES: &[Case<Api>] = &[
     case(
         "quotas.badly_hosted_are_free",
         "Operations",
-        "Requests of a broken proxy use a customer's limit up.",
+        "Requests of a broken proxy use up a customer's limit.",
         |api| {
             let key = api.key("main", "spare 5")?;
             let bad = format!(

@@ -10,19 +10,12 @@ use crate::check::case::{Case, Seen, case, ensure};
 
 pub(super) const CASES: &[Case<Api>] = &[
     // RES-1, RES-7
-    case(
-        "account.fields",
-        "Resources",
-        "A reader finds a field missing, or more than is public.",
-        |api| {
-            let account = api.good("/v1/account")?;
-            let names = names(&account);
-            ensure(names == ["business_name", "id", "livemode", "timezone"], || {
-                format!("{names:?}")
-            })
-        },
-    ),
-    case("account.values", "Resources", "An integration shows another business.", |api| {
+    case("account.fields", "Resources", "A field is missing, or private data is public.", |api| {
+        let account = api.good("/v1/account")?;
+        let names = names(&account);
+        ensure(names == ["business_name", "id", "livemode", "timezone"], || format!("{names:?}"))
+    }),
+    case("account.values", "Resources", "An integration shows the wrong business.", |api| {
         let (given, account) = (api.account("main")?, api.good("/v1/account")?);
         for field in ["id", "business_name", "timezone"] {
             let same = given[field].is_null() || given[field] == account[field];
@@ -31,7 +24,7 @@ pub(super) const CASES: &[Case<Api>] = &[
         Ok(())
     }),
     // RES-2, D-12
-    case("account.livemode", "Resources", "A test key is taken for production.", |api| {
+    case("account.livemode", "Resources", "A test key looks like a live key.", |api| {
         for (key, live) in [("full", true), ("test", false)] {
             let account = api.good_with("/v1/account", api.key("main", key)?)?;
             ensure(account["livemode"] == live, || {
@@ -72,22 +65,17 @@ pub(super) const CASES: &[Case<Api>] = &[
         },
     ),
     // RES-3, RES-4, RES-7
-    case(
-        "call.fields",
-        "Resources",
-        "A reader finds a field missing, or a secret of the business.",
-        |api| {
-            let sample = a_call();
-            for call in rows(&api.good("/v1/calls?limit=100")?) {
-                let found = [names(&call), names(&call["caller"])];
-                let expected = [names(&sample), names(&sample["caller"])];
-                ensure(found == expected, || format!("{}: {found:?}", call["id"]))?;
-            }
-            Ok(())
-        },
-    ),
+    case("call.fields", "Resources", "A field is missing, or private data is public.", |api| {
+        let sample = a_call();
+        for call in rows(&api.good("/v1/calls?limit=100")?) {
+            let found = [names(&call), names(&call["caller"])];
+            let expected = [names(&sample), names(&sample["caller"])];
+            ensure(found == expected, || format!("{}: {found:?}", call["id"]))?;
+        }
+        Ok(())
+    }),
     // RES-5, D-63
-    case("call.times", "Timestamps", "A reader takes a local time for UTC.", |api| {
+    case("call.times", "Timestamps", "A local time is read as UTC.", |api| {
         for call in rows(&api.good("/v1/calls?limit=100")?) {
             for field in ["started_at", "answered_at", "ended_at", "created_at"] {
                 let may_be_null = !matches!(field, "started_at" | "created_at");
@@ -121,7 +109,7 @@ pub(super) const CASES: &[Case<Api>] = &[
             Ok(())
         },
     ),
-    case("call.as_listed", "Resources", "A call differs from itself in the list.", |api| {
+    case("call.as_listed", "Resources", "A call and the same call in the list differ.", |api| {
         for listed in rows(&api.good("/v1/calls?limit=3")?) {
             let call = api.good(&path_of(&listed))?;
             ensure(call == listed, || format!("{call} and {listed}"))?;
@@ -129,7 +117,7 @@ pub(super) const CASES: &[Case<Api>] = &[
         Ok(())
     }),
     // D-7
-    case("call.encoded", "Operations", "An id that a client escapes is not found.", |api| {
+    case("call.encoded", "Operations", "An escaped id is not found.", |api| {
         let (call, _) = api.one_call()?;
         let id: String = text(&call, "id").bytes().map(|byte| format!("%{byte:02X}")).collect();
         let found = api.good(&format!("/v1/calls/{id}"))?;
@@ -139,59 +127,43 @@ pub(super) const CASES: &[Case<Api>] = &[
         let (call, _) = api.one_call()?;
         api.good(&format!("{}?nobody=1", path_of(&call))).map(drop)
     }),
-    case(
-        "call.bad_id",
-        "Parameters",
-        "A client's mistake looks like a call that was never made.",
-        |api| {
-            let long = format!("/v1/calls/{}", "x".repeat(256));
-            api.refuses_all(
-                &["/v1/calls/%zz", "/v1/calls/%ff", "/v1/calls/%e", &long],
-                "invalid_parameter",
-                "call_id",
-            )
-        },
-    ),
-    case(
-        "call.missing",
-        "Errors",
-        "A client repeats a request for a call that is not there.",
-        |api| {
-            let longest = format!("/v1/calls/{}", "x".repeat(255));
-            let targets =
-                ["/v1/calls/call_of_nobody", "/v1/calls/a%2Fb", "/v1/calls/%25zz", &longest];
-            api.refuses_all(&targets, "resource_not_found", "")
-        },
-    ),
+    case("call.bad_id", "Parameters", "An invalid id looks like a missing call.", |api| {
+        let long = format!("/v1/calls/{}", "x".repeat(256));
+        api.refuses_all(
+            &["/v1/calls/%zz", "/v1/calls/%ff", "/v1/calls/%e", &long],
+            "invalid_parameter",
+            "call_id",
+        )
+    }),
+    case("call.missing", "Errors", "A client repeats a request for a missing call.", |api| {
+        let longest = format!("/v1/calls/{}", "x".repeat(255));
+        let targets = ["/v1/calls/call_of_nobody", "/v1/calls/a%2Fb", "/v1/calls/%25zz", &longest];
+        api.refuses_all(&targets, "resource_not_found", "")
+    }),
     // HTTP-7
     case(
         "call.foreign",
         "Errors",
-        "Whoever has a key reads the calls of others, or learns which there are.",
+        "A key reads another account's calls, or learns which calls exist.",
         |api| hidden(api, &api.calls("other", "calls")?),
     ),
-    case("call.other_mode", "Errors", "A production key reads test data.", |api| {
+    case("call.other_mode", "Errors", "A live key reads test data.", |api| {
         hidden(api, &api.calls("main", "test_calls")?)
     }),
-    case(
-        "paths.unknown",
-        "Operations",
-        "A client that writes a path wrongly gets a page of a web server.",
-        |api| {
-            let targets = [
-                "/",
-                "/v1",
-                "/v1/account/",
-                "/v1/calls/",
-                "/v2/account",
-                "/v1/calls/a/b",
-                "/v1/contacts",
-            ];
-            api.refuses_all(&targets, "resource_not_found", "")
-        },
-    ),
+    case("paths.unknown", "Operations", "For a wrong path, a client gets an HTML page.", |api| {
+        let targets = [
+            "/",
+            "/v1",
+            "/v1/account/",
+            "/v1/calls/",
+            "/v2/account",
+            "/v1/calls/a/b",
+            "/v1/contacts",
+        ];
+        api.refuses_all(&targets, "resource_not_found", "")
+    }),
     // HTTP-1, HTTP-5
-    case("methods.others", "Operations", "A request that would write looks as if it had.", |api| {
+    case("methods.others", "Operations", "A write request looks successful.", |api| {
         let fields = super::bearer(api.key("main", "full")?);
         for target in ["/v1/account", "/v1/calls", "/v1/calls/call_of_nobody"] {
             for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] {
