@@ -625,7 +625,7 @@ async fn sending_is_held_back_at_a_terminal() {
     let show = ["deliveries", "show", parked.as_str().unwrap()];
     let shown = eve(&show);
     assert_eq!((&shown["status"], &shown["reason"]), (&json!("parked"), &json!("cancelled")));
-    let shown = run_with(world, &world.ring, &show).out;
+    let shown = world.done(&show).stdout;
     let reason = shown.lines().find(|line| line.starts_with("reason "));
     assert!(reason.is_some_and(|line| line.ends_with("  cancelled")), "{shown}");
 
