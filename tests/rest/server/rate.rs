@@ -75,8 +75,10 @@ fn each_window_of_the_corpus_admits_and_refuses_as_it_says() {
 #[test]
 fn an_idle_window_is_forgotten() {
     let mut window = RateWindows::new(2);
+    assert!(window.is_empty());
     for admitted in [0, 10, 75] {
         assert_eq!(check(&mut window, quota(3), second(admitted)), Ok(()));
+        assert!(!window.is_empty(), "{admitted}");
     }
     // The window is idle 60 seconds after the newest admission: a newcomer's check forgets it then.
     for (newcomer, now, windows) in [("cred_2", 134, 2), ("cred_3", 135, 2)] {
@@ -105,6 +107,8 @@ fn clocks_step_back() {
     ] {
         let mut window = full();
         assert_eq!(wait_of(check(&mut window, quota(2), second(now))).as_secs(), wait, "{now}");
+        let exceeded = check(&mut window, quota(2), at(now * SECOND + SECOND - 1)).unwrap_err();
+        assert_eq!(exceeded.retry_after(), wait, "{now}");
         let early = at((now + wait) * SECOND - 1);
         assert_eq!(wait_of(check(&mut window, quota(2), early)).as_nanos(), 1, "{now}");
         assert_eq!(check(&mut window, quota(2), second(now + wait)), Ok(()), "{now}");

@@ -84,6 +84,10 @@ fn every_refusal_is_an_empty_400_and_says_what_was_wrong() {
         (format!("v1={zeros}"), "has no t"),
         (format!("t=1,v1={zeros},t=1"), "part 3 is a second t"),
         (
+            format!("t=1:,v1={zeros}"),
+            "part 1: t is not 1 to 19 digits without a sign or a leading zero",
+        ),
+        (
             format!("t=1,v1={}g{}", &zeros[..9], &zeros[10..]),
             "part 2: v1 has a byte at 9 that is not a hex digit",
         ),
