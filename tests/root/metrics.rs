@@ -86,7 +86,9 @@ fn verified() -> receiver::ReceiverMetrics {
         let refused = verifier.verify_parts(headers, b"{}", now).unwrap_err();
         metrics.received(&Err(refused.into()));
     }
-    metrics.received(&Err(VerifyError::Missing.into()));
+    for error in [VerifyError::Missing, VerifyError::Mismatch] {
+        metrics.received(&Err(error.into()));
+    }
     let body = br#"{"id":"evt_2","type":"ping","created_at":"2026-01-01T00:00:00Z","api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"message":"m"}}"#;
     let other = testing::signed_request(&signer, "call.ended", "evt_2", body, start()).unwrap();
     metrics.received(&verifier.receive(other.headers(), body, start()));
