@@ -15,7 +15,7 @@ use call_assistant::webhook::sender::{
     Outcome, RETENTION, SenderGauges, settle,
 };
 use call_assistant::webhook::{
-    DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError, testing,
+    DeliveryHeaders, MalformedReason, Signer, SigningSecret, Verifier, VerifyError, testing,
 };
 use http::{Response, StatusCode};
 
@@ -79,14 +79,23 @@ fn verified() -> receiver::ReceiverMetrics {
     let secret = SigningSecret::parse("whsec_test").unwrap();
     let signer = Signer::new(secret.clone());
     let verifier = Verifier::new(secret);
-    let signed = signer.sign(b"{}", start());
-    let headers = DeliveryHeaders::new().signature(signed.as_str().as_bytes());
     let off = Duration::from_secs(301);
-    for now in [start().saturating_sub(off), start().saturating_add(off)] {
-        let refused = verifier.verify_parts(headers, b"{}", now).unwrap_err();
-        metrics.received(&Err(refused.into()));
-    }
-    for error in [VerifyError::Missing, VerifyError::Mismatch] {
+    let (early, late) = (start().saturating_sub(off), start().saturating_add(off));
+    let refused = |text: &str, now| {
+        let headers = DeliveryHeaders::new().signature(text.as_bytes());
+        verifier.verify_parts(headers, b"{}", now).unwrap_err()
+    };
+    let signed = signer.sign(b"{}", start()).as_str().to_owned();
+    let (time, digest) = signed.split_once("v1=").unwrap();
+    for error in [
+        VerifyError::Missing,
+        VerifyError::Repeated,
+        VerifyError::Malformed(MalformedReason::NoDigest),
+        refused(&format!("{time}v1={}", digest.to_uppercase()), start()),
+        VerifyError::Mismatch,
+        refused(&signed, late),
+        refused(&signed, early),
+    ] {
         metrics.received(&Err(error.into()));
     }
     let body = br#"{"id":"evt_2","type":"ping","created_at":"2026-01-01T00:00:00Z","api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"message":"m"}}"#;
@@ -130,11 +139,13 @@ fn each_tally_counts_what_happened() {
         r#"sender_accepted_total{status="waiting"} 3"#,
         r#"sender_accepted_total{status="skipped"} 1"#,
         r#"sender_attempts_total{outcome="2xx"} 1"#,
+        r#"sender_attempts_total{outcome="4xx"} 0"#,
         r#"sender_attempts_total{outcome="410"} 1"#,
         r#"sender_attempts_total{outcome="5xx"} 1"#,
         r#"sender_attempts_total{outcome="timeout"} 0"#,
         r#"sender_first_attempts_total{result="success"} 1"#,
         r#"sender_first_attempts_total{result="failure"} 2"#,
+        r#"sender_ended_total{status="delivered"} 1"#,
         r#"sender_ended_total{status="gone"} 1"#,
         r#"sender_ended_total{status="parked"} 1"#,
         r#"sender_attempt_duration_seconds_bucket{le="0.1"} 0"#,
@@ -161,6 +172,7 @@ fn each_tally_counts_what_happened() {
         r#"api_requests_total{operation="list_calls",status="4xx"} 1"#,
         r#"api_requests_total{operation="get_call",status="2xx"} 1"#,
         r#"api_rejections_total{code="resource_not_found"} 1"#,
+        r#"api_rejections_total{code="invalid_credentials"} 1"#,
         r#"api_rate_limited_total{quota="account"} 0"#,
         r#"api_duration_seconds_bucket{le="10.0"} 2"#,
         r#"api_duration_seconds_bucket{le="+Inf"} 3"#,
@@ -169,6 +181,10 @@ fn each_tally_counts_what_happened() {
         r#"receiver_verifications_total{result="too_new"} 1"#,
         r#"receiver_verifications_total{result="too_old"} 1"#,
         r#"receiver_verifications_total{result="missing"} 1"#,
+        r#"receiver_verifications_total{result="repeated"} 1"#,
+        r#"receiver_verifications_total{result="malformed"} 1"#,
+        r#"receiver_verifications_total{result="uppercase_digest"} 1"#,
+        r#"receiver_verifications_total{result="mismatch"} 1"#,
         r#"receiver_verifications_total{result="contradiction"} 1"#,
         r#"receiver_events_total{result="claimed"} 1"#,
         r#"receiver_events_total{result="duplicate"} 1"#,
