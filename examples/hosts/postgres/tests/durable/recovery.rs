@@ -76,7 +76,7 @@ fn becomes(service: &Service, path: &str, is: impl Fn(&Value) -> bool) -> Value 
 // exact later. `RECOVERY_ROWS=1000000` for more.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_of_any_size_is_recovered() {
-    let events = std::env::var("RECOVERY_ROWS").map_or(120_000, |rows| rows.parse().unwrap());
+    let events = std::env::var("RECOVERY_ROWS").map_or(300_000, |rows| rows.parse().unwrap());
     let service = Service::new().await;
     let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
     service.post(&format!("{endpoint}/pause"), 200);
