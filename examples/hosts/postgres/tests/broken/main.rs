@@ -15,7 +15,7 @@
 //! cargo test --test broken simulation -- --ignored --nocapture
 //! ```
 #![allow(clippy::restriction, clippy::disallowed_methods)]
-#![deny(clippy::dbg_macro, clippy::todo)]
+#![deny(clippy::dbg_macro, clippy::todo, clippy::unimplemented, clippy::unreachable)]
 
 mod faults;
 mod host;

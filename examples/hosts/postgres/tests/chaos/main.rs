@@ -8,7 +8,7 @@
 //! cargo test --test chaos -- --missed 100000              a large recovery under way meanwhile
 //! ```
 #![allow(clippy::restriction, clippy::disallowed_methods)]
-#![deny(clippy::dbg_macro, clippy::todo)]
+#![deny(clippy::dbg_macro, clippy::todo, clippy::unimplemented, clippy::unreachable)]
 
 mod faults;
 

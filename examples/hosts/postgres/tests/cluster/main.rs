@@ -16,7 +16,7 @@
 //! It needs Debian's packages patroni, etcd-server and postgresql, or other versions where `PATRONI_BIN`
 //! and `POSTGRESQL_BIN` say. `CLUSTER_LOG=1` shows what the processes of the host write.
 #![allow(clippy::restriction, clippy::disallowed_methods)]
-#![deny(clippy::dbg_macro, clippy::todo)]
+#![deny(clippy::dbg_macro, clippy::todo, clippy::unimplemented, clippy::unreachable)]
 
 mod beside;
 mod faults;

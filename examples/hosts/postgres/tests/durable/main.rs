@@ -1,7 +1,7 @@
 //! The durable host over a database server of its own: its processes from outside, its store from
 //! inside, and its SQL against the library.
 #![allow(clippy::restriction, clippy::disallowed_methods)]
-#![deny(clippy::dbg_macro, clippy::todo)]
+#![deny(clippy::dbg_macro, clippy::todo, clippy::unimplemented, clippy::unreachable)]
 
 mod accepting;
 mod agreement;

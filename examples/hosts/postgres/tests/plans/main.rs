@@ -6,7 +6,7 @@
 //! PLANS_ROWS=1000000 cargo test --test plans -- --nocapture
 //! ```
 #![allow(clippy::restriction, clippy::disallowed_methods)]
-#![deny(clippy::dbg_macro, clippy::todo)]
+#![deny(clippy::dbg_macro, clippy::todo, clippy::unimplemented, clippy::unreachable)]
 
 mod plan;
 mod table;
