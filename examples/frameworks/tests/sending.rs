@@ -76,7 +76,7 @@ impl Outbox {
     }
 }
 
-/// What endpoints do, each at its URL, and the outcome.
+/// Endpoints that behave differently: each URL with its expected outcome.
 fn endpoints(receiver: &Receiver) -> Vec<(String, Outcome)> {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = |path: &str, reply| receiver.url(path, &[reply]);

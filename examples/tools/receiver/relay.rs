@@ -108,7 +108,7 @@ fn target(text: &str) -> Result<Uri, String> {
     match (to.scheme_str(), to.host()) {
         (Some("https"), Some(_)) => Ok(to),
         (Some("http"), Some(host)) if is_local(host) => Ok(to),
-        // What callers said goes over no network in clear.
+        // The relay sends no caller's words over a network in clear.
         (Some("http"), Some(_)) => Err("expected https, or http to localhost".to_owned()),
         _ => Err("expected http://HOST:PORT/PATH, or https".to_owned()),
     }

@@ -150,8 +150,8 @@ fn written(instant: Timestamp) -> String {
 }
 
 /// A sync against a service that answers anything at all doubles nothing and comes to an end: pages of anything, over
-/// and over. One byte for the calls, the cursor and what else happens. What it does against a service that keeps to
-/// its word is in `tests/rest/client/sync.rs`.
+/// and over. One byte chooses the calls, the cursor and other faults. `tests/rest/client/sync.rs` tests a sync against
+/// an honest service.
 pub fn sync(bytes: &[u8]) {
     let at = |second| Timestamp::from_unix(1_767_225_600 + second).unwrap();
     let mut script = bytes.iter().skip(1).map(|byte| i64::from(*byte));

@@ -214,7 +214,7 @@ fn a_wrong_command_line_of_a_relay_is_named() {
         ("--replay evt_1", "missing --forward"),
         ("--keep x", "missing --forward"),
         ("--forward ftp://h/", "--forward: expected http://HOST:PORT/PATH"),
-        // What callers said goes over no network in clear.
+        // The relay sends no caller's words over a network in clear.
         ("--forward http://app.example/", "--forward: expected https, or http to localhost"),
         ("--forward http://127.0.0.1.example:80/", "--forward: expected https"),
         ("--forward https://h/ --trust-ca none.pem", "--trust-ca: "),

@@ -74,7 +74,7 @@ fn a_half_received_request_is_refused() {
         assert_eq!(code, expected, "{what}");
     }
     receiver.release();
-    // Nor does a connection that asks for nothing keep it from ending.
+    // An idle connection does not delay the end.
     assert_eq!(service.ended().code, Some(0));
     drop(idle);
     assert!(!service.log().contains("calls 201"), "{}", service.log());

@@ -268,7 +268,7 @@ async fn a_log_has_what_people_search_for_and_no_secret() {
         assert_eq!(line["time"].as_str().unwrap().len(), 27, "{line}");
         assert!(["error", "warn", "info"].contains(&line["level"].as_str().unwrap()), "{line}");
     }
-    // What is printed at the start is in the files of whoever collects logs.
+    // Collectors of logs store the lines that a process prints at its start, too.
     let printed = &service.api.first;
     assert_eq!(printed["accounts"][0]["keys"][0]["name"], "one");
     let text = [printed.to_string(), api.log(), sender.log()].concat();

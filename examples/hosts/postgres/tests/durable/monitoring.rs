@@ -407,8 +407,8 @@ fn ready(address: &str) -> u16 {
     request(address, "GET", "/readyz", "", b"").status
 }
 
-// D-58, D-95: a load balancer notices the end of a process before a request of a customer does. What is in flight is
-// stored before the end.
+// D-58, D-95: a load balancer notices the end of a process before a request of a customer does. The
+// process stores its attempts in flight before it ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_ends_is_not_ready_first_and_is_watched_to_its_end() {
     const DRAIN: Duration = Duration::from_secs(15);

@@ -387,7 +387,7 @@ async fn what_does_not_start() {
         assert_eq!(said.code, Some(2), "{message}");
         assert!(said.stderr.starts_with(message), "{}", said.stderr);
     }
-    // What a start had begun before it failed has not failed.
+    // A failed start reports only its own error, and nothing of the tasks that it had begun.
     for role in ["sender", "all"] {
         let said = said(&mut world.command(role, &["--trust-ca", "/nowhere"]));
         assert_eq!(said.code, Some(2), "{}", said.stderr);

@@ -74,7 +74,7 @@ pub(crate) fn run_at(url: &str, ring: &str, arguments: &[&str]) -> Told {
     said(&mut command)
 }
 
-/// What a command says that ends by itself.
+/// Runs a command to its end, and returns its output.
 pub(crate) fn said(command: &mut Command) -> Told {
     let output = command.stdin(Stdio::null()).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();

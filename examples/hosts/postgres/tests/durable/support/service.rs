@@ -72,7 +72,7 @@ impl Service {
         database.change(async |change| accept(change, event, None, None, now).await).await.unwrap()
     }
 
-    /// What the dashboard shows.
+    /// Reads JSON of the dashboard.
     #[track_caller]
     pub(crate) fn show(&self, path: &str) -> Value {
         self.api.ask("GET", path, &Value::Null, 200)
